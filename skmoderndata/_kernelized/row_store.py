@@ -129,9 +129,8 @@ class RowStore:
             rows = np.arange(start, min(start + ROWS_TOGETHER, self.n))
             self._write(rows, rows, np.empty((len(rows), self.n)))
 
-        in_threads(
-            work, range(0, self.n, ROWS_TOGETHER), n_jobs
-        )  # `work` writes into `values`
+        # `work` writes into `values`
+        in_threads(work, range(0, self.n, ROWS_TOGETHER), n_jobs)
         self.owner[:] = self.slot[:] = np.arange(self.n)
         self.n_filled = self.n
         self.n_evaluations += self.n**2

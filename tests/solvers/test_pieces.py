@@ -39,6 +39,7 @@ X = series()
 X2 = series(channels=2)
 EQUAL = np.stack([x[:6] for x in series()])
 LABELS = np.arange(12) % 2
+STEEP = np.tile([0.0, 0.3], 10)[:, None]  # similarities of 2^-650: numbers vanish in two rows
 
 CASES = {
     "pairs": lambda: pairwise_dtw(X),
@@ -51,6 +52,7 @@ CASES = {
     "path": lambda: dtw_path(X[0], X[1])[0],
     "path of costs": lambda: dtw_path(X[0], X[1], local=lambda a, b: np.abs(a - b.T))[0],
     "soft": lambda: soft_dtw(X2[0], X2[1], gradient=True)[1],
+    "soft and steep": lambda: soft_dtw(STEEP, STEEP[::-1] + 3.0, gamma=0.02, gradient=True)[1],
     "average": lambda: dtw_barycenter(EQUAL),
     "clusters": lambda: TimeSeriesKMeans(2, random_state=0).fit(X).labels_,
     "soft clusters": lambda: (

@@ -142,16 +142,16 @@ def _limits(i, m, local):
 
 
 @jit
-def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, first, cells):
+def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first, cells):
     """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` with a scale for each lane.
 
     The numbers are those of ``M(i, j) u^i v^j``, where ``u + v + u v = 1``: no similarity exceeds
     one, so none of them exceeds its neighbours, and u and v are those for which they are about
     equal on the way from one corner to the other. The scale is a power of two, renewed every few
-    rows. What underflows in a cell is less than ``2^(scale - 1022)``, and never more than that at
-    the end; `lost` is the largest scale. Lanes whose sum does not exceed all of these bounds
-    together by 2^64 are NaN in `out`. Goes on from row `first` for about so many cells; returns
-    the next row, and the cells left.
+    rows, and never rises but by rounding. What underflows in a cell is less than
+    ``2^(scale - 1022)``, and never more than that at the end. Lanes whose sum does not exceed all
+    of these bounds together by 2^64 are NaN in `out`. Goes on from row `first` for about so many
+    cells; returns the next row, and the cells left.
     """
     n = len(x)
     m = lanes.shape[0]
@@ -168,7 +168,6 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
         for k in range(LANES):
             row[0, k] = 2.0**TARGET
             scale[k] = -TARGET
-            lost[k] = -TARGET
 
     for i in range(first, n):
         if cells <= 0 and i > first:  # one row at least
@@ -177,8 +176,6 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
         # before numbers leave the range
         if i and i % PERIOD == 0:
             _renew(row, lengths, scale)
-            for k in range(LANES):
-                lost[k] = max(lost[k], scale[k])
 
         # kappa(i, j)
         low, high = _limits(i, m, local)
@@ -205,7 +202,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
         value = row[lengths[k], k]
         out[k] = np.nan
         if 0.0 < value < np.inf:
-            floor = lost[k] - 1022 + 64 + np.log2(n * lengths[k])
+            floor = 1 - TARGET - 1022 + 64 + np.log2(n * lengths[k])
             if np.log2(value) + scale[k] >= floor:
                 steps = n * np.log(u[k]) + lengths[k] * np.log(v[k])
                 out[k] = logarithm(value, scale[k]) - steps
@@ -326,13 +323,13 @@ class Sums(NamedTuple):
         Number of the series, and next row of its table.
     row : ndarray of shape (m + 1, LANES)
         Last row of the table.
-    scales : ndarray of shape (2, LANES)
-        Scales of the lanes, and what was lost.
+    scale : ndarray of shape (LANES,)
+        Scales of the lanes.
     """
 
     position: Array
     row: Array
-    scales: Array
+    scale: Array
 
 
 @jit
@@ -347,23 +344,21 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
     similar = np.empty((m, LANES))
     bits = np.empty(m * LANES, dtype=np.int64)
     row = state.row.copy()
-    scale = state.scales[0].copy()
-    lost = state.scales[1].copy()
+    scale = state.scale.copy()
 
     for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         logarithms = out[p]
         if (costs[p] <= PLAIN_COST).any():  # similarities in the range of 2^y
             n_done, cells = _plain_sums(
-                *(x, lanes, lengths, local, row, scale, lost, similar, bits),
+                *(x, lanes, lengths, local, row, scale, similar, bits),
                 *(logarithms, position[1], cells),
             )
             if n_done < len(x):
                 position[0] = p
                 position[1] = n_done
                 state.row[:] = row
-                state.scales[0] = scale
-                state.scales[1] = lost
+                state.scale[:] = scale
                 return False
             position[1] = 0
 
@@ -385,7 +380,7 @@ def _against_lanes(
     state = Sums(
         np.zeros(2, dtype=np.int64),
         np.zeros((m + 1, LANES)),
-        np.zeros((2, LANES)),
+        np.zeros(LANES),
     )
     in_pieces(_compare, *X, rows, lanes, lengths, costs, local, state, out)
     return out

@@ -13,7 +13,7 @@ import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
-from skmoderndata._solvers.alignment.global_alignment import LOG2, LOG2_E, exponentials
+from skmoderndata._solvers.alignment.global_alignment import LOG2_E, exponentials, logarithm
 from skmoderndata._solvers.alignment.warping import local_cost
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
@@ -30,7 +30,7 @@ PERIOD = 8  # rows after which they are scaled again in any case, as they may gr
 SUMS, COSTS, GRADIENT = range(3)
 
 
-class Sums(NamedTuple):
+class SumRow(NamedTuple):
     """A row of the sums, ``M(i, j) = numbers_j 2^(powers_j)``.
 
     Attributes
@@ -63,7 +63,7 @@ class SoftTables(NamedTuple):
         Number of the series, what is being computed for it, and rows that are done.
     low, high : ndarray of int of shape (n,)
         The corridor.
-    sums : Sums
+    sums : SumRow
         State of the sums.
     R : ndarray of shape (2, longest + 2)
         Soft costs of the beginnings of both series, with a border of infinity: two rows.
@@ -76,7 +76,7 @@ class SoftTables(NamedTuple):
     position: Array
     low: Array
     high: Array
-    sums: Sums
+    sums: SumRow
     R: Array
     W: Array
     E: Array
@@ -174,7 +174,8 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
         sums.numbers[0] = 1.0
         sums.powers[0] = 0
 
-    fallen = 0.0  # powers of two since numbers were scaled, at most
+    # powers of two since numbers were scaled, at most; a call that goes on scales them first
+    fallen = 0.0 if position[2] == 0 else float(RANGE)
     for i in range(position[2] + 1, n + 1):
         first = low[i - 1]
         last = high[i - 1]
@@ -189,7 +190,7 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
         if least < -RANGE:
             return True, np.nan, cells
         fallen -= least
-        if fallen > RANGE or i % PERIOD == 0:
+        if fallen >= RANGE or i % PERIOD == 0:
             _rescale(first, reached - 1, sums)
             fallen = -least
 
@@ -201,7 +202,7 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
     number = sums.numbers[m] if low[n - 1] < m <= high[n - 1] else 0.0
     if not 0.0 < number < np.inf:
         return True, np.nan, cells
-    return True, -gamma * (np.log(number) + sums.powers[m] * LOG2), cells
+    return True, -gamma * logarithm(number, sums.powers[m]), cells
 
 
 @jit_leaf
@@ -345,7 +346,7 @@ def soft_costs(
     n = len(center)
     width = int(np.diff(offsets).max()) + 2
     whole = np.int64
-    sums = Sums(
+    sums = SumRow(
         np.empty(width),
         np.empty(width, dtype=whole),
         np.empty(width),
