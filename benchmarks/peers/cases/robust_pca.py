@@ -205,7 +205,8 @@ CASE = Case(
     remarks=(
         "Peers run with their default settings unless the list below says otherwise. All are "
         "given the same `lam`; the sparse part is taken to be X - L, so that every "
-        "result is feasible and the objectives are comparable. What the defaults do with noise is "
+        "result is feasible and the objectives are comparable. The tall table has rank 10, and "
+        "`lam = 1 / sqrt(4000)`. What the defaults do with noise is "
         "measured in [Robust PCA on tables](robust_tables.md)."
     ),
     ours="RobustPCA",
