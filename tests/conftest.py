@@ -1,6 +1,7 @@
 """Shared fixtures; `TEST_SEEDS=all` runs every seeded test with twenty seeds."""
 
 import os
+import re
 
 from tests.common.newest import leave_out_newest
 
@@ -16,9 +17,12 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
+    """Leave out the tiers `full` and `slow` unless `-m` names them."""
     leave_out_newest(items)
-    if "slow" not in config.getoption("-m"):
-        deselected = [item for item in items if item.get_closest_marker("slow")]
-        if deselected:
-            config.hook.pytest_deselected(items=deselected)
-            items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    chosen = config.getoption("-m")
+    left_out = {"full", "slow"} if not chosen else {"slow"} - set(re.findall(r"\w+", chosen))
+    deselected = [item for item in items if left_out & {m.name for m in item.iter_markers()}]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        dropped = set(map(id, deselected))
+        items[:] = [item for item in items if id(item) not in dropped]
