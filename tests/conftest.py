@@ -1,12 +1,18 @@
 """Shared fixtures; `TEST_SEEDS=all` runs every seeded test with twenty seeds."""
 
+import gc
 import os
 import re
 
+from tests.common import tier
 from tests.common.newest import leave_out_newest
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before scikit-learn: else one check is skipped
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def pytest_configure(config):
+    tier.choose(config)
 
 
 def pytest_generate_tests(metafunc):
@@ -26,3 +32,9 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=deselected)
         dropped = set(map(id, deselected))
         items[:] = [item for item in items if id(item) not in dropped]
+
+
+def pytest_collection_finish():
+    """Exempt the collected tests from garbage collection, which would visit them all each time."""
+    gc.collect()
+    gc.freeze()

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from skmoderndata.cluster import TimeSeriesKMeans
 from skmoderndata.neighbors import DTWNeighborsClassifier, DTWNeighborsRegressor
-from tests.common.test_contract import INSTANCES, form, outputs, sample, target
+from tests.common.instances import INSTANCES, form, outputs, sample, target
 
 # the value of the far sample, and its place in the batch
 FAR = 1e8

@@ -27,8 +27,7 @@ from skmoderndata.linear_model import KernelPerceptron
 from skmoderndata.neural_network import ELMClassifier
 from skmoderndata.preprocessing import SeriesFormatter, TimeDelayEmbedding
 from tests.common import rules
-from tests.common.test_batch import in_order
-from tests.common.test_contract import (
+from tests.common.instances import (
     CLASSES,
     INSTANCES,
     fitted,
@@ -38,6 +37,7 @@ from tests.common.test_contract import (
     sample,
     target,
 )
+from tests.common.test_batch import in_order
 from tests.solvers.test_blocks import LikeHDF5, on_disk
 
 da = pytest.importorskip("dask.array")

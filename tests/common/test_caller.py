@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 
-from tests.common.test_contract import (
+from tests.common.instances import (
     INSTANCES,
     each_instance,
     fitted_to_the_sample,

@@ -26,7 +26,7 @@ from skmoderndata.svm import (
     KernelAdatronRegressor,
     SupportFeatureMachine,
 )
-from tests.common.test_contract import (
+from tests.common.instances import (
     INSTANCES,
     each_instance,
     fitted_to_the_sample,

@@ -1,6 +1,5 @@
 """What scikit-learn's users expect of every estimator, derived from the registry."""
 
-import functools
 import inspect
 import pickle
 import re
@@ -13,7 +12,7 @@ import sklearn
 import sklearn.model_selection
 from numpy.testing import assert_allclose, assert_array_equal
 from numpydoc.docscrape import FunctionDoc
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -21,26 +20,25 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.discovery import all_estimators as sklearn_estimators
 from sklearn.utils.discovery import all_functions as sklearn_functions
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from skmoderndata._registry import all_estimators
-
-CLASSES = all_estimators()
-INSTANCES = [
-    instance
-    for cls in CLASSES
-    for parameters in cls._card.checks
-    # samples that are no rows of a table have contract tests of their own
-    if (instance := cls(**parameters)).__sklearn_tags__().input_tags.two_d_array
-]
-OUTPUTS = ("transform", "predict", "decision_function", "score_samples", "predict_proba")
-each_instance = pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
-
-
-def instances_with(has):
-    """Parametrise a test over the instances that have a property."""
-    return pytest.mark.parametrize("estimator", [e for e in INSTANCES if has(e)], ids=repr)
+from tests.common import tier
+from tests.common.instances import (
+    CLASSES,
+    FIRST,
+    SETTINGS,
+    each_instance,
+    each_setting,
+    fitted,
+    fitted_to_the_sample,
+    form,
+    instances_with,
+    label,
+    outputs,
+    sample,
+    settings_with,
+    target,
+)
 
 
 def keeps_float32(estimator):
@@ -51,6 +49,44 @@ def keeps_float32(estimator):
 NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")  # whose checks are known
 STRICT = {"xfail_strict": True} if NEWEST else {}
 
+# What a setting of parameters can break: the default tier runs these checks on every setting,
+# and all checks on the first setting of each class.
+CHECKS_OF_SETTINGS = {
+    "check_estimator_cloneable",
+    "check_estimator_sparse_array",
+    "check_estimators_dtypes",
+    "check_estimators_nan_inf",
+    "check_estimators_pickle",
+    "check_fit2d_1sample",
+    "check_methods_subset_invariance",
+    "check_transformer_preserve_dtypes",
+}
+
+
+def contract():
+    """Return the pairs of an estimator and a check of scikit-learn that the tier runs."""
+    pairs = []
+    for estimator in SETTINGS:
+        whole = tier.FULL or any(estimator is one for one in FIRST)
+        for pair in estimator_checks.estimator_checks_generator(
+            estimator,
+            expected_failed_checks=dict(estimator._card.known_failures),
+            mark="xfail",
+            **STRICT,
+        ):
+            check = getattr(pair, "values", pair)[1]  # marked pairs are parameters of pytest
+            if whole or check.func.__name__ in CHECKS_OF_SETTINGS:
+                pairs.append(pair)
+    return pairs
+
+
+def id_of(value):
+    """Return the test id of an estimator or of a check."""
+    if not hasattr(value, "func"):
+        return label(value)
+    options = ",".join(f"{key}={option}" for key, option in value.keywords.items())
+    return f"{value.func.__name__}({options})" if options else value.func.__name__
+
 
 # random labels that no function separates; tests of the warning itself still see it
 @pytest.mark.filterwarnings("ignore:KernelPerceptron stopped before it converged")
@@ -60,11 +96,7 @@ STRICT = {"xfail_strict": True} if NEWEST else {}
 )
 # a selector may find nothing in labels that are random
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks(
-    INSTANCES,
-    expected_failed_checks=lambda estimator: dict(estimator._card.known_failures),
-    **STRICT,
-)
+@pytest.mark.parametrize(("estimator", "check"), contract(), ids=id_of)
 def test_sklearn_contract(estimator, check):
     check(estimator)
 
@@ -145,48 +177,6 @@ def test_every_parameter_has_default_and_constraint(cls):
     assert set(cls._parameter_constraints) == set(parameters)
 
 
-def sample(n=40, p=6, seed=0, dtype=np.float64):
-    """Correlated rows with a slow drift, so that every kind of method has something to find."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3)).cumsum(axis=0) @ rng.normal(size=(3, p))
-    X += 0.3 * rng.normal(size=(n, p))
-    return np.ascontiguousarray(X - X.min() + 0.1, dtype=dtype)
-
-
-def form(estimator, X):
-    """Return the kernel matrix of the rows for estimators that work on one, else the rows."""
-    pairwise = estimator.__sklearn_tags__().input_tags.pairwise
-    return np.ascontiguousarray(X @ X.T) if pairwise else X
-
-
-def target(estimator, X):
-    """Return labels or values if the estimator asks for them, else None."""
-    if not estimator.__sklearn_tags__().target_tags.required:
-        return None
-    y = X[:, 0]
-    return (y > np.median(y)).astype(int) if is_classifier(estimator) else y
-
-
-def fitted(estimator, X):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return clone(estimator).fit(X, target(estimator, X))
-
-
-@functools.cache
-def _fitted_once(number):
-    return fitted(INSTANCES[number], form(INSTANCES[number], sample()))
-
-
-def fitted_to_the_sample(estimator):
-    """Return the model fitted to `sample()`, made once for all tests: they must not change it."""
-    return _fitted_once(next(i for i, one in enumerate(INSTANCES) if one is estimator))
-
-
-def outputs(estimator, X):
-    return {name: getattr(estimator, name)(X) for name in OUTPUTS if hasattr(estimator, name)}
-
-
 @each_instance
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_pipeline_and_search_without_y(estimator):
@@ -201,7 +191,7 @@ def test_pipeline_and_search_without_y(estimator):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-@each_instance
+@each_setting
 def test_clone_and_pickle(estimator):
     X = form(estimator, sample())
     model = fitted_to_the_sample(estimator)
@@ -230,7 +220,7 @@ def test_refit_is_reproducible_and_forgets(estimator):
         assert_allclose(outputs(model, X)[name], value, rtol=1e-10, atol=1e-12, err_msg=name)
 
 
-@instances_with(keeps_float32)
+@settings_with(keeps_float32)
 def test_float32_is_kept(estimator):
     X = form(estimator, sample(dtype=np.float32))
     Z = fitted(estimator, X).transform(X)
@@ -323,10 +313,7 @@ def test_callback_can_stop_the_fit(estimator):
         assert np.isfinite(np.asarray(value, dtype=float)).all(), name
 
 
-CALLED = [one for one in INSTANCES if hasattr(one, "set_callbacks")]
-
-
-@pytest.mark.parametrize("estimator", CALLED, ids=repr)
+@instances_with(lambda estimator: hasattr(estimator, "set_callbacks"))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_exception_of_a_callback_is_lost(estimator):
     """Raised in the first passes, in the one that converges, or at the end of the fit."""
@@ -406,7 +393,7 @@ def test_bad_input_is_refused(estimator, kind):
     assert len(str(caught.value)) > 20
 
 
-@each_instance
+@each_setting
 def test_fitted_attributes_are_documented(estimator):
     documented = {
         part.strip()
@@ -430,7 +417,7 @@ def test_fitted_attributes_are_documented(estimator):
         for name in documented - inherited
         if not any(
             hasattr(fitted_to_the_sample(other), name)
-            for other in INSTANCES
+            for other in SETTINGS
             if type(other) is type(estimator)
         )
     ]

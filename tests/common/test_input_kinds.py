@@ -13,6 +13,7 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 
 from skmoderndata.kernels import BlendedSpectrum
+from tests.common.instances import CLASSES, INSTANCES, OUTPUTS, form, sample, target
 from tests.common.test_caller import (
     SPARSE,
     WEIGHTED,
@@ -22,7 +23,6 @@ from tests.common.test_caller import (
     fitted_with_weights,
     holed,
 )
-from tests.common.test_contract import CLASSES, INSTANCES, OUTPUTS, form, sample, target
 
 KERNELS = ("linear", "rbf", "laplacian", "poly")
 # what changes little where rows are rounded otherwise; a regressor predicts numbers

@@ -27,7 +27,7 @@ from skmoderndata.kernels import PSpectrum
 from skmoderndata.linear_model import KernelPerceptron, _kernel_perceptron
 from skmoderndata.neighbors import DTWNeighborsClassifier
 from skmoderndata.ranking import KernelPRank
-from tests.common.test_contract import INSTANCES, outputs, sample, target
+from tests.common.instances import INSTANCES, outputs, sample, target
 
 PACKAGE = str(Path(skmoderndata.__file__).parent)
 # answer whether a method is there: a lookup turns their errors into AttributeError

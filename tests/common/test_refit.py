@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skmoderndata.svm import CoreVectorMachine
-from tests.common.test_contract import INSTANCES, outputs, sample, target
+from tests.common.instances import INSTANCES, outputs, sample, target
 from tests.common.test_structured import dense
 
 BY_CLASS = {}

@@ -28,7 +28,7 @@ from skmoderndata.kernels import (
     TfIdf,
     WeisfeilerLehman,
 )
-from tests.common.test_contract import OUTPUTS
+from tests.common.instances import OUTPUTS
 
 N = 14
 

@@ -22,7 +22,7 @@ from skmoderndata.svm import (
     KernelAdatronClassifier,
     KernelAdatronRegressor,
 )
-from tests.common.test_contract import INSTANCES, sample, target
+from tests.common.instances import INSTANCES, sample, target
 
 WEIGHTED = [one for one in INSTANCES if has_fit_parameter(one, "sample_weight")]
 # their objectives add weighted losses to something that has no weight; docstrings say what
