@@ -1,10 +1,16 @@
 """Wrapper of numba: compilation on the first call, cached, without the GIL."""
 
+import contextlib
 import functools
 import types
 import typing
 import warnings
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None
 
 
 class jit:
@@ -114,13 +120,29 @@ class _ForgivingCache:
     def save_overload(self, signature, compiled):
         """Save compiled code if it can be written."""
         try:
-            self._cache.save_overload(signature, compiled)
+            with _locked(self._cache.cache_path):
+                self._cache.save_overload(signature, compiled)
         except OSError as error:
             _warn_once(
                 "not written",
                 f"numba cannot write compiled functions to {self._cache.cache_path} "
                 f"({_name(error)}){AGAIN}",
             )
+
+
+@contextlib.contextmanager
+def _locked(folder):
+    """Let one process at a time write into a folder of the cache.
+
+    numba numbers the files of a function. Two processes that save different signatures at the
+    same time would choose the same number, and one would later load the code of the other.
+    """
+    if fcntl is None:
+        yield
+        return
+    with open(Path(folder) / "lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 AGAIN = (

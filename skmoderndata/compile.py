@@ -1,6 +1,7 @@
 """Fill numba's cache, so that first calls need no compilation.
 
-    python -m skmoderndata.compile              # every estimator, some minutes
+    python -m skmoderndata.compile              # every estimator, about a minute
+    python -m skmoderndata.compile --jobs -1    # in as many processes as there are processors
     python -m skmoderndata.compile KSVD RobustPCA
 
 Each estimator is fitted to small data of the kind that its card names, with the parameter sets of
@@ -14,6 +15,7 @@ import sys
 import warnings
 from time import perf_counter
 
+import joblib
 import numpy as np
 from sklearn.base import is_classifier
 
@@ -29,23 +31,36 @@ def main(arguments=None):
         prog="python -m skmoderndata.compile", description=__doc__
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
-    chosen = parser.parse_args(arguments).names or list(classes)
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="number of processes; -1 means all processors"
+    )
+    options = parser.parse_args(arguments)
+    chosen = options.names or list(classes)
     unknown = sorted(set(chosen) - set(classes))
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
 
     start = perf_counter()
     failed = []
-    for number, name in enumerate(chosen):
+    tasks = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
+    done = tasks(joblib.delayed(_try)(classes[name]) for name in chosen)
+    for number, (name, error) in enumerate(done):
         _bar(number, len(chosen), name)
-        try:
-            warm(classes[name])
-        except Exception as error:
+        if error:
             failed.append(f"{name}: {error}")
 
     _bar(len(chosen), len(chosen), f"{perf_counter() - start:.0f} s")
     sys.stderr.write("\n" + "".join(f"not compiled: {line}\n" for line in failed))
     return int(bool(failed))
+
+
+def _try(cls):
+    """Return the name of a class, and why it could not be fitted, or an empty sentence."""
+    try:
+        warm(cls)
+    except Exception as error:
+        return cls.__name__, str(error) or type(error).__name__
+    return cls.__name__, ""
 
 
 def warm(cls):

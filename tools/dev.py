@@ -1,7 +1,8 @@
 """Set up a virtual environment in the checkout and run one task in it.
 
     python3 tools/dev.py compare [--only NAME] [--quick]
-    python3 tools/dev.py test | coverage | test-oldest | check | docs | evidence | wheel
+    python3 tools/dev.py test | test-all | test-other-rounding | test-oldest | evidence
+    python3 tools/dev.py coverage | check | docs | wheel
     python3 tools/dev.py peers | papers | changelog
     python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
 
@@ -93,17 +94,59 @@ def compare(rest):
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
+PARALLEL = ("-n", "auto", "--dist", "worksteal")
+
+
 def test(rest):
-    """Run the test suite with doctests, warnings as errors."""
-    parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
-    command = ["-m", "pytest", "-q", *parallel, *rest]
-    return run(environment(VENV, "test"), *command, **ONE_THREAD)
+    """Run the default tier of the tests, with doctests and warnings as errors."""
+    return run_tests(environment(VENV, "test"), *(rest or PARALLEL))
+
+
+def test_all(rest):
+    """Run every test but those marked slow."""
+    return run_tests(environment(VENV, "test"), "-m", "not slow", *(rest or PARALLEL))
+
+
+def run_tests(python, *options, **variables):
+    """Run pytest with one BLAS thread for each worker; compiled loops are compiled before."""
+    variables = {**ONE_THREAD, **variables}
+    if "-n" in options:  # else each worker would compile the same loops
+        status = run(python, "-m", "skmoderndata.compile", "--jobs", "-1", **variables)
+        if status:
+            return status
+    return run(python, "-m", "pytest", "-q", *options, **variables)
+
+
+# Processors that BLAS and Numba are told to compile for: their sums round differently.
+OTHER_ROUNDING = {
+    "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
+    "Sandybridge": {"OPENBLAS_CORETYPE": "Sandybridge"},
+    "generic": {
+        "OPENBLAS_CORETYPE": "Prescott",
+        "NUMBA_CPU_NAME": "generic",
+        "OMP_NUM_THREADS": "2",
+        "OPENBLAS_NUM_THREADS": "2",
+        "PYTHONHASHSEED": "1",
+    },
+}
+
+
+def test_other_rounding(rest):
+    """Run the default tier as on three other processors, or on the one that is named."""
+    names = [rest[0]] if rest and rest[0] in OTHER_ROUNDING else list(OTHER_ROUNDING)
+    options = [option for option in rest if option not in OTHER_ROUNDING] or PARALLEL
+    python = environment(VENV, "test")
+    status = 0
+    for name in names:
+        print(f"Rounding as on {name}:", flush=True)
+        status = max(status, run_tests(python, *options, **OTHER_ROUNDING[name]))
+    return status
 
 
 def coverage(rest):
     """Run the suite and write which lines it reached to build/coverage."""
     options = ["--cov", "--cov-report=term:skip-covered", "--cov-report=html:build/coverage"]
-    return test([*("-n", "auto", "--dist", "worksteal"), *options, *rest])
+    return test([*PARALLEL, *options, *rest])
 
 
 def test_oldest(rest):
@@ -112,17 +155,14 @@ def test_oldest(rest):
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = [line.split(",")[0].replace(">=", "==") + ".*" for line in project["dependencies"]]
-    parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
-    command = ["-m", "pytest", "-q", *parallel, *rest]
-    return run(environment(VENV_OLDEST, "test", *pins), *command, **ONE_THREAD)
+    return run_tests(environment(VENV_OLDEST, "test", *pins), *(rest or PARALLEL))
 
 
 def evidence(rest):
     """Run the tests marked slow, with twenty seeds."""
-    parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
-    command = ["-m", "pytest", "-q", "-m", "slow", "--timeout=3600", *parallel, *rest]
+    options = ["-m", "slow", "--timeout=3600", *(rest or PARALLEL)]
     python = environment(VENV_EVIDENCE, "test,distributed")
-    return run(python, *command, TEST_SEEDS="all", **ONE_THREAD)
+    return run_tests(python, *options, TEST_SEEDS="all")
 
 
 def check(rest):
@@ -215,8 +255,8 @@ FLAGS = "doctest_optionflags=NORMALIZE_WHITESPACE ELLIPSIS"
 TASKS = {
     task.__name__.replace("_", "-"): task
     for task in (
-        compare, test, coverage, test_oldest, check, docs, evidence, wheel, peers, papers,
-        changelog, new,
+        compare, test, test_all, test_other_rounding, test_oldest, evidence, coverage, check,
+        docs, wheel, peers, papers, changelog, new,
     )
 }  # fmt: skip
 

@@ -478,13 +478,26 @@ def switched_off_tests(source):
 
 
 def evidence_kinds(source):
-    """Return the kinds of evidence, by `pytest.mark`, that a test file carries."""
+    """Return the kinds of evidence, by `pytest.mark`, that a test file carries by default.
+
+    Tests marked `full` or `slow` do not count: the default tier leaves them out.
+    """
     return {
-        node.attr
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Attribute)
-        and node.attr in EVIDENCE
-        and ast.unparse(node.value) == "pytest.mark"
+        mark
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for mark in marks_of(node)
+        if not {"full", "slow"} & marks_of(node)
+    }.intersection(EVIDENCE)
+
+
+def marks_of(node):
+    """Return the names of pytest's marks among the decorators of a test."""
+    marks = (getattr(decorator, "func", decorator) for decorator in node.decorator_list)
+    return {
+        mark.attr
+        for mark in marks
+        if isinstance(mark, ast.Attribute) and ast.unparse(mark.value) == "pytest.mark"
     }
 
 

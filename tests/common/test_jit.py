@@ -10,6 +10,7 @@ import pkgutil
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -123,6 +124,7 @@ def cached(tmp_path, monkeypatch):
     return new_process
 
 
+ROOT = Path(__file__).resolve().parents[2]
 TWO_FUNCTIONS = """
 from skmoderndata._jit import jit
 
@@ -185,6 +187,43 @@ def test_full_disk_is_said_once(cached, tmp_path, monkeypatch):
         assert [cached()(2.0), cached()(3)] == [12.0, 18]
     assert len(caught) == 1
     assert files(tmp_path, "nbi") == files(tmp_path, "nbc") == []
+
+
+SLOW_WRITER = """
+import sys, time
+import numpy as np
+from numba.core import caching
+
+read = caching.IndexDataCacheFile._load_index
+
+def read_slowly(self):
+    index = read(self)
+    time.sleep(0.5)
+    return index
+
+caching.IndexDataCacheFile._load_index = read_slowly
+from two_functions import once
+
+print(once(np.dtype(sys.argv[1]).type(2)))
+"""
+
+
+def test_two_processes_that_save_at_the_same_time_keep_both_signatures(cached, tmp_path):
+    (tmp_path / "writer.py").write_text(SLOW_WRITER)
+    env = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
+    }
+    command = [sys.executable, str(tmp_path / "writer.py")]
+    kinds = ("float64", "int64", "float32")
+    writers = [subprocess.Popen([*command, kind], env=env, cwd=tmp_path) for kind in kinds]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+
+    cached()
+    once = sys.modules["two_functions"].once
+    assert [once(np.float64(2)), once(np.int64(2)), once(np.float32(2))] == [6.0, 6, 6.0]
+    assert sum(once.compiled.stats.cache_hits.values()) == 3
 
 
 def test_compile_fills_the_cache(tmp_path):
