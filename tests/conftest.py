@@ -23,15 +23,36 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tiers `full` and `slow` unless `-m` names them."""
+    """Leave out the tiers `full` and `slow` unless `-m` names them, and most of many cases."""
     leave_out_newest(items)
     chosen = config.getoption("-m")
     left_out = {"full", "slow"} if not chosen else {"slow"} - set(re.findall(r"\w+", chosen))
     deselected = [item for item in items if left_out & {m.name for m in item.iter_markers()}]
+    if not chosen:
+        deselected += beyond_the_few(items)
+
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         dropped = set(map(id, deselected))
         items[:] = [item for item in items if id(item) not in dropped]
+
+
+def beyond_the_few(items):
+    """Return the cases that the default tier leaves out of tests marked `few(n)`.
+
+    The n cases that stay are evenly spaced: the first and the last are among them.
+    """
+    cases = {}
+    for item in items:
+        if item.get_closest_marker("few"):
+            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+
+    left_out = []
+    for same in cases.values():
+        (n,) = same[0].get_closest_marker("few").args
+        kept = {round(i * (len(same) - 1) / max(n - 1, 1)) for i in range(n)}
+        left_out += [item for i, item in enumerate(same) if i not in kept]
+    return left_out
 
 
 def pytest_collection_finish():

@@ -486,6 +486,7 @@ def make_method(cls):
     return Contender(cls, {**comparison.params, **first}, {}).make()
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", known_problems())
 def test_problem_gives_the_same_rows_and_draws(name):
     problem = find_problem(name)

@@ -250,6 +250,7 @@ def test_lines_of_helpers_count():
     assert n_lines("two", functions) == 3
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("home", HOMES)
 def test_home_is_reproducible_and_its_lines_run(home):
     assert home.kind in KINDS

@@ -47,6 +47,7 @@ def test_class_of_a_problem_comes_first(row):
     assert hits >= 2
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize(
     "row",
     [

@@ -54,6 +54,7 @@ def assert_same_model(one, other, rtol=1e-6):
     assert_allclose(one.emission_proba_, other.emission_proba_, atol=rtol)
 
 
+@pytest.mark.few(3)
 @pytest.mark.invariance
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 @pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))

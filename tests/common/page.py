@@ -8,7 +8,7 @@ import ast
 import io
 import tokenize
 from collections import Counter
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST_RUN = 25
@@ -45,12 +45,22 @@ class Lines(NamedTuple):
     tokens: Counter[int]  # numbers of tokens
 
 
-@cache
+# Number of files that are kept parsed: the rules read one file after the other.
+KEPT = 8
+
+
+@lru_cache(KEPT)
 def tree_of(source):
     return ast.parse(source)
 
 
-@cache
+@lru_cache(KEPT)
+def nodes_of(source):
+    """Return all nodes of a file, in the order of `ast.walk`."""
+    return tuple(ast.walk(tree_of(source)))
+
+
+@lru_cache(KEPT)
 def lines_of(source):
     """Read which lines have code, docstrings and comments, and how dense the code is."""
     lines = Lines(set(), set(), set(), set(), Counter())
@@ -64,7 +74,7 @@ def lines_of(source):
             lines.code.update(range(first, token.end[0] + 1))
             lines.tokens[first] += 1
 
-    for node in ast.walk(tree_of(source)):
+    for node in nodes_of(source):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _has_docstring(
             node
         ):
@@ -117,7 +127,7 @@ def nested_choices(source):
     """A choice inside of a choice (`a if b else c if d else e`) is an if statement."""
     return [
         f"line {node.lineno}: a conditional expression inside of another"
-        for node in ast.walk(tree_of(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.IfExp)
         and any(isinstance(n, ast.IfExp) for n in ast.walk(node) if n is not node)
     ]
@@ -130,7 +140,7 @@ def crowded_assignments(source):
     """
     return [
         f"line {node.lineno}: {ast.unparse(node)[:60]} assigns things that do not need each other"
-        for node in ast.walk(tree_of(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Tuple)
         and isinstance(node.value, ast.Tuple)

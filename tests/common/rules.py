@@ -9,11 +9,13 @@ import importlib
 import inspect
 import math
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 from skmoderndata._registry import KernelCard, method_stem, public_modules
+from tests.common.page import KEPT, nodes_of, tree_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EVIDENCE = ("oracle", "certificate", "recovery", "paper", "invariance", "edge")
@@ -50,28 +52,31 @@ def layer_of(module):
     return len(LAYERS)
 
 
-def imported_names(tree):
-    """Yield `(dotted module, imported name or None, line, inside a function?)`."""
+@lru_cache(KEPT)
+def imported_names(source):
+    """Return `(dotted module, imported name or None, line, inside a function?)` of each import."""
     inside = {
         child
-        for function in ast.walk(tree)
+        for function in nodes_of(source)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for child in ast.walk(function)
     }
-    for node in ast.walk(tree):
+    found = []
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, None, node.lineno, node in inside
+            found += [(alias.name, None, node.lineno, node in inside) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            for alias in node.names:
-                yield node.module, alias.name, node.lineno, node in inside
+            found += [
+                (node.module, alias.name, node.lineno, node in inside) for alias in node.names
+            ]
+    return found
 
 
 def relative_imports(source):
     """Imports are absolute."""
     return [
         f"line {node.lineno}: relative import"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.ImportFrom) and node.level > 0
     ]
 
@@ -85,7 +90,7 @@ def upward_imports(source, own_module):
     """Imports point downwards; method modules never import each other."""
     found = []
     own = layer_of(own_module)
-    for module, name, line, _ in imported_names(ast.parse(source)):
+    for module, name, line, _ in imported_names(source):
         if module is None or module.split(".")[0] != "skmoderndata":
             continue
         parts = module.split(".")
@@ -116,7 +121,7 @@ def _imports_within(house, source, room, below):
     """Imports from rooms of the same house that are not below a room."""
     return [
         f"line {line}: {room} imports {module}"
-        for module, name, line, _ in imported_names(ast.parse(source))
+        for module, name, line, _ in imported_names(source)
         if module and f"{module}.{name}".startswith(f"skmoderndata.{house}.")
         if f"{module}.{name}".split(".")[2] not in {room, *below}
     ]
@@ -133,7 +138,7 @@ def private_names_across_files(source):
     """No underscored name of ours is imported from another file."""
     return [
         f"line {line}: {name} of {module}"
-        for module, name, line, _ in imported_names(ast.parse(source))
+        for module, name, line, _ in imported_names(source)
         if module and module.startswith("skmoderndata.")
         if name and name.startswith("_") and name != "__version__"
     ]
@@ -142,11 +147,7 @@ def private_names_across_files(source):
 def import_cycles(sources):
     """Return the cycles among modules, given as dotted name -> source."""
     graph = {
-        module: {
-            target
-            for target, name, _, _ in imported_names(ast.parse(source))
-            if target in sources
-        }
+        module: {target for target, name, _, _ in imported_names(source) if target in sources}
         for module, source in sources.items()
     }
     found = []
@@ -168,7 +169,7 @@ def import_cycles(sources):
 def broken_loops(source):
     """No `break` out of a loop over `Iterations`: callbacks would not hear of the last pass."""
     found = []
-    for function in ast.walk(ast.parse(source)):
+    for function in nodes_of(source):
         if not isinstance(function, ast.FunctionDef):
             continue
         named = {"it"} | {
@@ -212,7 +213,7 @@ def hidden_divergence(source):
     is compared with a tolerance, also by way of a local name, is made by `relative_gap`, which is
     infinite there.
     """
-    tree = ast.parse(source)
+    tree = tree_of(source)
     broken = [
         f"line {node.lineno}: max(0.0, x) is 0.0 where x is NaN: max(x, 0.0)"
         for node in ast.walk(tree)
@@ -346,7 +347,7 @@ def private_sklearn_imports(source):
     """Underscored and experimental names of scikit-learn come through `_compat` only."""
     return [
         f"line {line}: {module} {name or ''}"
-        for module, name, line, _ in imported_names(ast.parse(source))
+        for module, name, line, _ in imported_names(source)
         if module
         and module.split(".")[0] == "sklearn"
         and (
@@ -360,7 +361,7 @@ def eager_heavy_imports(source):
     """cvxpy, numba and matplotlib are imported inside the function that needs them."""
     return [
         f"line {line}: {module}"
-        for module, _, line, inside in imported_names(ast.parse(source))
+        for module, _, line, inside in imported_names(source)
         if module and module.split(".")[0] in LAZY_MODULES and not inside
     ]
 
@@ -368,7 +369,7 @@ def eager_heavy_imports(source):
 def dropped_comparisons(source):
     """No comparison stands alone as a statement: it would be computed and forgotten."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Expr):
             value = node.value
             name = ""
@@ -384,7 +385,7 @@ def prints(source):
     """The package does not print."""
     return [
         f"line {node.lineno}: print"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
     ]
 
@@ -395,7 +396,7 @@ def figures_of_other_blocks(source):
     made = {}
     broken = []
 
-    for node in ast.parse(source).body:
+    for node in tree_of(source).body:
         block = sum(edge < node.lineno for edge in edges)
         inside = list(ast.walk(node))
         for name in inside:
@@ -429,7 +430,7 @@ def oversized(source, *, solver=True):
     Blank lines, comments and docstrings do not count.
     """
     found = []
-    tree = ast.parse(source)
+    tree = tree_of(source)
     in_file = code_lines(source, tree)
     if in_file > MOST_IN_FILE:
         found.append(f"{in_file} lines in a file, at most {MOST_IN_FILE}")
@@ -461,7 +462,7 @@ def fast_math(source):
     """Compiled loops keep IEEE arithmetic, and do not fork threads of their own."""
     return [
         f"line {node.value.lineno}: {node.arg}"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.keyword) and node.arg in ("fastmath", "parallel")
     ]
 
@@ -469,7 +470,7 @@ def fast_math(source):
 def switched_off_tests(source):
     """No test is skipped or excused from inside."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Attribute) and node.attr in ("skip", "xfail", "skipif"):
             owner = ast.unparse(node.value)
             if owner in ("pytest", "pytest.mark"):
@@ -484,7 +485,7 @@ def evidence_kinds(source):
     """
     return {
         mark
-        for node in ast.parse(source).body
+        for node in tree_of(source).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         for mark in marks_of(node)
         if not {"full", "slow"} & marks_of(node)

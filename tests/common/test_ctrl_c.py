@@ -46,6 +46,7 @@ def process():
     process.end()
 
 
+@pytest.mark.few(4)
 @pytest.mark.edge
 @pytest.mark.parametrize("name", ROUTES)
 def test_an_interrupt_is_heard(name, process):

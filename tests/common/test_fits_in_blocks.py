@@ -212,6 +212,7 @@ def nothing_whole():
         yield
 
 
+@pytest.mark.few(24)
 @pytest.mark.invariance
 @compared
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
@@ -295,6 +296,7 @@ def test_no_more_than_a_block_of_a_file_is_read_at_once(case, kind, tmp_path, mo
     assert_same_model(fit(case, rows, y), fit(case, X, y), case)
 
 
+@pytest.mark.few(8)
 @pytest.mark.edge
 @all_cases
 def test_no_result_at_the_driver_is_larger_than_twice_a_block(case, monkeypatch):

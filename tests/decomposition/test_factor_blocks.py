@@ -93,6 +93,7 @@ def fresh(name):
     return type(model)(**model.get_params())
 
 
+@pytest.mark.few(6)
 @pytest.mark.invariance
 @pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
 @pytest.mark.parametrize("name", MODELS)
@@ -118,6 +119,7 @@ def test_one_block_gives_the_same_bits(name):
     assert_array_equal(lazy.components_, here.components_)
 
 
+@pytest.mark.few(8)
 @pytest.mark.invariance
 @pytest.mark.parametrize("lengths", [(1, 239), (90, 0, 1, 149)], ids=str)
 @pytest.mark.parametrize("entries", ["all", "missing", "weighted"])

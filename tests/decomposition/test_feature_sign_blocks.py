@@ -78,6 +78,7 @@ PARAMETERS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.invariance
 @pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
@@ -102,6 +103,7 @@ def test_one_block_gives_the_same_bits(entries):
     assert_array_equal(lazy.components_, here.components_)
 
 
+@pytest.mark.few(1)
 @pytest.mark.invariance
 @pytest.mark.parametrize("lengths", CUTS[:2], ids=str)
 @pytest.mark.parametrize("entries", ["all", "missing"])

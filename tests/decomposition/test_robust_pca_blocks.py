@@ -106,6 +106,7 @@ def test_size_of_the_sample(size, monkeypatch):
     assert model.noise_std_ == pytest.approx(0.1, rel=0.1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_cuts_and_schedulers_do_not_matter(cuts, scheduler):

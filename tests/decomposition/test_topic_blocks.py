@@ -73,6 +73,7 @@ def no_whole_table(monkeypatch):
     monkeypatch.setattr(da.Array, "compute", refuse)
 
 
+@pytest.mark.few(2)
 @pytest.mark.invariance
 @pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
 @pytest.mark.parametrize(
@@ -96,6 +97,7 @@ def test_one_block_gives_the_same_bits(entries):
     assert_array_equal(lazy.components_, here.components_)
 
 
+@pytest.mark.few(5)
 @pytest.mark.invariance
 @pytest.mark.parametrize("lengths", CUTS[:2], ids=str)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

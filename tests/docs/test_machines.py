@@ -17,6 +17,7 @@ SPEC.loader.exec_module(table)
 MACHINES = table.machines()
 
 
+@pytest.mark.few(20)
 @pytest.mark.invariance
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
 def test_equal_predictions_whatever_holds_the_samples(machine):

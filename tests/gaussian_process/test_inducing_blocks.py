@@ -89,6 +89,7 @@ def assert_same_model(lazy, here, X, tol=1e-8):
         assert_allclose(one, other, atol=1e3 * tol)
 
 
+@pytest.mark.few(12)
 @pytest.mark.invariance
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])

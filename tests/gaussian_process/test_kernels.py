@@ -76,6 +76,7 @@ def test_every_kernel_on_rows_is_among_the_cases():
     assert len(ours) > 25
 
 
+@pytest.mark.few(40)
 @pytest.mark.oracle
 @pytest.mark.parametrize("cls", [SparseGaussianProcessRegressor, BayesianCommitteeMachine])
 @pytest.mark.parametrize(("kernel", "X"), CASES)

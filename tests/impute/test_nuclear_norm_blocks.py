@@ -67,6 +67,7 @@ def test_blocks_solve_the_problem_in_memory(options):
     assert_allclose(filled.compute(), one.transform(X), atol=1e-5)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_cuts_and_schedulers_do_not_matter(cuts, scheduler):

@@ -114,6 +114,7 @@ def cut(values, lengths):
     return None if values is None else in_dask(values, lengths)
 
 
+@pytest.mark.few(12)
 @pytest.mark.invariance
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
@@ -376,6 +377,7 @@ VIEWS = [
 views = pytest.mark.parametrize(("model", "names"), VIEWS)
 
 
+@pytest.mark.few(10)
 @pytest.mark.invariance
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])

@@ -241,6 +241,7 @@ def test_counts_beyond_the_range_of_numbers():
     assert np.isinf(CoRootedSubtree()([full(12)])[0, 0])
 
 
+@pytest.mark.few(1)
 @pytest.mark.certificate
 @pytest.mark.parametrize(
     "kernel",

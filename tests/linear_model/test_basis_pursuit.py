@@ -321,6 +321,7 @@ def tables():
 TABLES = tables()
 
 
+@pytest.mark.few(4)
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", TABLES)
 def test_defaults_predict_as_the_cross_validated_lasso(name):

@@ -58,6 +58,7 @@ def euclidean(a, b):
     return np.sqrt(square(a, b))
 
 
+@pytest.mark.few(10)
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", BANDS)
 @pytest.mark.parametrize("channels", [1, 3])

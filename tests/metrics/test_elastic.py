@@ -77,6 +77,7 @@ def test_time_warp_edits_take_squares(channels, seed):
     assert_allclose(twe_distance(X[0], X[1], **costs), expected[0][1])
 
 
+@pytest.mark.few(10)
 @pytest.mark.oracle
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("band", BANDS)

@@ -142,6 +142,7 @@ def test_masked_signals_as_with_the_known_columns_alone(positive, seed):
         assert_allclose(A[i], to_dense(plain, len(D))[0], atol=1e-4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.invariance
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("sizes", [(3,) * 10, (20, 30)], ids=str)

@@ -114,6 +114,7 @@ def assert_same_model(lazy, here, X):
     assert_array_equal(X[lazy.support_], lazy.support_vectors_)
 
 
+@pytest.mark.few(12)
 @pytest.mark.invariance
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
@@ -213,6 +214,7 @@ def test_data_frame_gives_names(model):
     assert_same_model(lazy, fitted(model, X, y), X)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("slack", [0.1, 0.5])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 def test_threshold_is_near_that_of_the_table(slack, weighted):

@@ -187,6 +187,7 @@ def twelve_tables():
         yield oracle.standard(X), y
 
 
+@pytest.mark.few(2)
 @pytest.mark.oracle
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
