@@ -1,4 +1,4 @@
-"""Keep README.md equal to what the registry and the stored comparison know.
+"""Keep the table of README.md equal to the stored comparison.
 
 python tools/catalogue.py           rewrite it
 python tools/catalogue.py --check   exit 1 if it is stale
@@ -11,13 +11,11 @@ import sys
 from itertools import takewhile
 from pathlib import Path
 
-from skmoderndata._registry import all_estimators, all_kernels, method_stem
+from skmoderndata._registry import all_estimators, all_kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 COMPARISON = ROOT / "docs" / "comparison.json"
-START = "<!-- catalogue start -->"
-END = "<!-- catalogue end -->"
 GAINS_START = "<!-- comparison start -->"
 GAINS_END = "<!-- comparison end -->"
 # pages of which README shows what is gained, in this order
@@ -54,15 +52,6 @@ def summary(value):
     return (inspect.getdoc(value) or "").strip().partition("\n")[0].replace("|", "\\|")
 
 
-def render():
-    """Markdown between the markers: a row for each family, a link for each class."""
-    lines = [START, "", "| family | methods |", "|---|---|"]
-    for family, classes in families().items():
-        links = [f"[{cls.__name__}](docs/methods/{method_stem(cls)}.md)" for cls in classes]
-        lines.append(f"| {family} | {', '.join(links)} |")
-    return "\n".join([*lines, "", END])
-
-
 def render_gains():
     """Markdown between the markers: when to take some of the methods, and what is gained."""
     entries = json.loads(COMPARISON.read_text(encoding="utf-8"))
@@ -78,14 +67,9 @@ def render_gains():
 
 
 def replace(text):
-    """Text of README with fresh tables; the catalogue is appended if it has no markers."""
-    if GAINS_START in text:
-        head, rest = text.split(GAINS_START)
-        text = head + render_gains() + rest.split(GAINS_END)[1]
-    if START not in text:
-        return f"{text.rstrip()}\n\n## Methods\n\n{render()}\n"
-    head, rest = text.split(START)
-    return head + render() + rest.split(END)[1]
+    """Text of README with a fresh table."""
+    head, rest = text.split(GAINS_START)
+    return head + render_gains() + rest.split(GAINS_END)[1]
 
 
 def main(arguments=None):
@@ -97,7 +81,7 @@ def main(arguments=None):
     if old == new:
         return 0
     if options.check:
-        print("README.md: the catalogue of methods is stale; run `python tools/catalogue.py`")
+        print("README.md: the table of gains is stale; run `python tools/catalogue.py`")
         return 1
     README.write_text(new, encoding="utf-8")
     return 0
