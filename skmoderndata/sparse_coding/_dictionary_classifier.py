@@ -123,8 +123,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     >>> from skmoderndata.sparse_coding import DictionaryClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = DictionaryClassifier(n_components=20, random_state=0).fit(X[:1000], y[:1000])
-    >>> round(model.score(X[1000:], y[1000:]), 2)
-    0.97
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.95)
+    True
     """
 
     _card = MethodCard(

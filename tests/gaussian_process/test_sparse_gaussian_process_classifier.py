@@ -31,6 +31,7 @@ from skmoderndata._solvers.gaussian.bernoulli import (
     expectations,
     first_sites,
     maximise_bound,
+    mean_probability,
 )
 from skmoderndata.gaussian_process import SparseGaussianProcessClassifier
 from skmoderndata.gaussian_process import _sparse_gaussian_process_classifier as module
@@ -235,6 +236,20 @@ def test_threads_over_classes(seed):
     assert_allclose(one.predict_proba(X).sum(axis=1), 1)
     assert one.latent_mean_and_variance(X)[1].shape == (150, 3)
     assert len(one.kernels_) == 3
+
+
+@pytest.mark.invariance
+def test_far_samples_have_equal_probabilities_in_every_batch(seed):
+    # the mean is zero there: rounding of a sum over nodes chose one class or the other
+    variance = np.random.default_rng(seed).uniform(1e-3, 1e3, size=200)
+    assert (mean_probability(np.zeros(200), variance) == 0.5).all()
+    X, y = moons(seed)
+    model = fixed().fit(X, y)
+    batch = np.vstack([X[:5], np.full((3, 2), 1e8)])
+    together = model.predict_proba(batch)
+    assert (together[5:] == 0.5).all()
+    assert_allclose(together, [model.predict_proba([x])[0] for x in batch], rtol=1e-12)
+    assert (model.predict(batch[5:]) == model.classes_[0]).all()
 
 
 # edge

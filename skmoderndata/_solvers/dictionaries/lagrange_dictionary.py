@@ -143,24 +143,28 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
 
     best = old
     best_value = primal_value(S, T, old)
-    bound = point.value
     best_lam = lam
+    gap = np.inf
+    highest = -np.inf
     it = Iterations(NEWTON_STEPS, DUAL_TOL)
 
     for _ in it:
-        # 1. the dual value is a bound, the clipped atoms are feasible
-        if point.value >= bound:
-            bound = point.value
+        # 1. feasible atoms, and how far the dual value is below theirs
+        feasible, distance = _feasible_atoms(S, lam, point)
+        if distance < gap:
+            gap = distance
             best_lam = lam
-        norms = np.sqrt(2.0 * point.gradient + 1.0)
-        clipped = point.atoms / np.maximum(norms, 1.0)[:, None]
-        value = primal_value(S, T, clipped)
+        value = point.value + distance
         if value < best_value:
-            best = clipped
+            best = feasible
             best_value = value
-        it.residual = relative_gap(best_value, bound, unit=size)
+        it.residual = relative_gap(gap, 0.0, unit=size)
         if it.residual <= DUAL_TOL:
             continue
+        if distance > gap and point.value <= highest:
+            it.ended = True  # the floor of the multipliers, or rounding
+            continue
+        highest = max(highest, point.value)
 
         # 2. Newton's step on the multipliers, projected, with Armijo's rule
         direction = _newton_step(point, lam, floor)
@@ -184,8 +188,30 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     # back in the units of the caller
     D[used] = best
     multipliers[used] = best_lam * largest
-    gap = relative_gap(best_value, bound, unit=1.0) * largest
-    return DictionaryUpdate(D, multipliers, gap, it.n_iter, it.converged)
+    return DictionaryUpdate(D, multipliers, gap * largest, it.n_iter, it.converged)
+
+
+def _feasible_atoms(S: Array, multipliers: Array, point: DualPoint) -> tuple[Array, float]:
+    """Atoms in the unit ball near those of the dual, and their objective less the dual value.
+
+    Let D be the atoms of the dual, ``D - E`` the feasible ones and ``r = |d_j|``. As
+    ``S D - T = -diag(multipliers) D``, the difference is ``1/2 tr(E' S E)`` plus, for each atom,
+    half its multiplier times ``(r - 1)^2`` on the sphere, or ``1 - r^2`` where E is zero: no
+    term is negative, so that it has correct digits far below those of the two objectives.
+    """
+    lengths = np.sqrt(np.maximum(2.0 * point.gradient + 1.0, 0.0))
+    shortfall = 1.0 - lengths
+    inside = multipliers * shortfall * (1.0 + lengths)
+
+    # atoms inside the ball go to the sphere where their own terms then add up to less
+    on_sphere = (multipliers + np.diag(S)) * shortfall**2 < inside
+    on_sphere |= shortfall < 0
+    E = np.zeros_like(point.atoms)
+    E[on_sphere] = point.atoms[on_sphere] * (1.0 - 1.0 / lengths[on_sphere])[:, None]
+
+    own = np.where(on_sphere, multipliers * shortfall**2, inside)
+    gap = 0.5 * float(np.vdot(S @ E, E)) + 0.5 * float(own.sum())
+    return point.atoms - E, gap
 
 
 def _factored(S: Array, T: Array, multipliers: Array) -> DualPoint | None:

@@ -161,7 +161,13 @@ def kernel_slopes(L: Array, A: Array, w: Array, bound: Bound) -> KernelSlopes:
 
 
 def mean_probability(mean: Array, variance: Array) -> Array:
-    """Probability of label 1: the mean of ``s(f)`` over Gaussian f."""
+    """Probability of label 1: the mean of ``s(f)`` over Gaussian f.
+
+    Nodes are taken in pairs, so that a mean of zero gives exactly 1/2 whatever the order of sums:
+    far from all data rounding would choose the class, and differently in another batch.
+    """
     std = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
-    z = mean[:, None] + std[:, None] * NODES
-    return np.asarray((0.5 * (1 + np.tanh(0.5 * z))) @ WEIGHTS)
+    positive = NODES > 0
+    far = std[:, None] * NODES[positive]
+    odd = np.tanh(0.5 * (mean[:, None] + far)) + np.tanh(0.5 * (mean[:, None] - far))
+    return np.asarray(0.5 + 0.5 * (odd @ WEIGHTS[positive]))
