@@ -75,20 +75,33 @@ def similar(image, p, q, y, x, reach, k):
 
 
 def filter_groups(image, first, p, q, corners, reach, k, sigma):
-    """Patches of groups by the Wiener filter of the first approximation [Lebrun et al. 2013]."""
+    """Patches of groups by the Wiener filter of the first approximation [Lebrun et al. 2013].
+
+    The filter is that of at least half as many members as a patch has numbers, 64 at most; the k
+    nearest are put back.
+    """
+    n = p * q * image.shape[2]
+    members = max(k, min(64, n // 2))
     total = np.zeros(image.shape)
     weight = np.zeros(image.shape)
     for y, x in corners:
-        group = similar(first, p, q, y, x, reach, k)
+        group = similar(first, p, q, y, x, reach, members)
         P = np.array([first[a : a + p, b : b + q].ravel() for a, b in group])
         Y = np.array([image[a : a + p, b : b + q].ravel() for a, b in group])
 
         # the filter, from the covariance of the approximations
         C = np.cov(P.T, bias=True)
         W = C @ np.linalg.inv(C + sigma**2 * np.eye(len(C)))
-        mean = (P.mean(axis=0) + Y.mean(axis=0)) / 2
+
+        # the mean: James-Stein towards that of the approximations, none where noise explains all
+        mean = P.mean(axis=0)
+        difference = Y.mean(axis=0) - mean
+        ratio = n * sigma**2 / members / np.sum(difference**2) if difference.any() else np.inf
+        if ratio < 1 / 1.5:
+            mean = mean + (1 - ratio) * difference
+
         counts = 1 / (1 + np.trace(W))
-        for (a, b), patch in zip(group, mean + (Y - mean) @ W, strict=True):
+        for (a, b), patch in list(zip(group, mean + (Y - mean) @ W, strict=True))[:k]:
             total[a : a + p, b : b + q] += counts * patch.reshape(p, q, -1)
             weight[a : a + p, b : b + q] += counts
     return total / weight

@@ -15,6 +15,9 @@ LARGEST_GROUP = 64  # patches, where nothing else is asked for
 BLOCK_BYTES = 2**20  # of the patches of a block of groups
 BLOCKS_AT_ONCE = 16
 RIDGE_RELATIVE = 1e-10  # of the mean squared norm of the patches of a group, against rounding
+# Minimum energy of the difference between the noisy and the coded mean of a group, relative to
+# the energy expected of noise alone; patches that overlap share noise, so its energy varies much.
+CLEAR_DIFFERENCE = 1.5
 
 
 def default_group_size(grid: Grid) -> int:
@@ -40,29 +43,34 @@ def filter_groups(
         ``argmin_a |y - m - a P|^2 + k sigma^2 |a|^2``,
 
     so that P is the dictionary of the group, and ``m + a P`` the Wiener filter for its covariance
-    [Lebrun, Buades & Morel 2013]. The mean is half that of the noisy members, which keeps faint
-    texture, and half that of their approximations. Groups count at a pixel by 1 over the trace of
-    their filter, the noise that it lets through.
+    [Lebrun, Buades & Morel 2013]. A covariance from few members would fit the noise that P shares
+    with y, so P and m come from at least `default_group_size` members, of which the nearest are
+    put back. The mean m is the coded one, plus the fraction of the noisy mean's difference from
+    it that noise does not explain. Groups count at a pixel by 1 over the trace of their filter,
+    the noise that it lets through.
     """
     # all groups are of one size, which a window in a corner holds
     in_corner = min(grid.rows, REACH + 1) * min(grid.columns, REACH + 1)
-    k = min(group_size, in_corner)
-    if k < 2:
+    n_members = min(max(group_size, default_group_size(grid)), in_corner)
+    n_returned = min(group_size, n_members)
+    if n_returned < 2:
         return approximation
 
     noisy = np.ascontiguousarray(image, dtype=np.float64)
     first = np.ascontiguousarray(approximation, dtype=np.float64)
     centers = _centers(grid)
-    size = max(1, BLOCK_BYTES // (8 * k * grid.size))
+    size = max(1, BLOCK_BYTES // (8 * n_members * grid.size))
     blocks = [centers[start : start + size] for start in range(0, len(centers), size)]
 
     def work(block: Array) -> tuple[Array, Array, Array]:
-        index = np.empty((len(block), k), np.int64)
+        index = np.empty((len(block), n_members), np.int64)
         _find_similar(first, grid.p, grid.q, block, REACH, index)
         shape = (*index.shape, grid.size)
         noisy_groups = take_patches(noisy, grid, index.ravel()).reshape(shape)
         groups = take_patches(first, grid, index.ravel()).reshape(shape)
-        return index, *_wiener(noisy_groups, groups, sigma)
+        filtered, weights = _wiener(noisy_groups, groups, sigma)
+        nearest = np.ascontiguousarray(index[:, :n_returned])
+        return nearest, np.ascontiguousarray(filtered[:, :n_returned]), weights
 
     # sums in the order of the groups, whatever the number of threads
     total = np.zeros(noisy.shape)
@@ -84,10 +92,16 @@ def _centers(grid: Grid) -> Array:
 
 def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     """Filter noisy groups of patches (g, k, n); also returns the weight of each group."""
-    k = groups.shape[1]
+    k, n = groups.shape[1:]
     mean = groups.mean(axis=1, keepdims=True)
     P = groups - mean
-    mean = (mean + noisy.mean(axis=1, keepdims=True)) / 2
+
+    # faint texture that the codes have missed: what noise does not explain of the difference
+    missed = noisy.mean(axis=1, keepdims=True) - mean
+    energy = np.sum(missed**2, axis=2, keepdims=True)
+    of_noise = n * sigma**2 / k
+    clear = energy > CLEAR_DIFFERENCE * of_noise
+    mean += np.divide(energy - of_noise, energy, out=np.zeros_like(energy), where=clear) * missed
 
     # a = (y - m) P' (P P' + k sigma^2)^-1, for all members of a group at once
     gram = P @ P.transpose(0, 2, 1)
