@@ -28,7 +28,9 @@ from skmoderndata._kernelized.low_rank import (
     check_symmetric,
     fits_in_memory,
     low_rank_features,
+    omitted_fraction,
     refuse_cancellation,
+    warn_of_rank,
 )
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
@@ -336,6 +338,8 @@ class KernelKMeans(
         # distances in feature space: on the kernel matrix, or on features of low rank
         space_of = _LowRankSpace if solver == "low_rank" else _ExactSpace
         space = space_of(gram, as_double(X), weighted, w, k=k, max_rank=self.max_rank)
+        if solver == "low_rank":
+            warn_of_rank(self, len(space.landmarks), space.omitted)
 
         rng = check_random_state(self.random_state)
         spectral = isinstance(init, str) and init == "spectral"
@@ -736,6 +740,7 @@ class _LowRankSpace:
         self.kernel = features_kernel(self.Z, w)
         self.k = k
         self.landmarks = rows[result.pivots]
+        self.omitted = omitted_fraction(result)
         # weighted sum of squared distances from the space
         self.residual = float(w @ np.maximum(result.residual, 0.0))
 

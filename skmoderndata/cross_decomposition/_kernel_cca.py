@@ -63,11 +63,14 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses the kernel matrices. "low_rank" replaces each by an incomplete Cholesky factor
         with pivots drawn in proportion to the residuals, "nystroem" by a factor from uniformly
-        drawn samples; neither forms the matrix. "auto" means "exact" for up to 1000 samples and
-        for precomputed kernels, otherwise "low_rank". A Dask array or a large table on a disk
-        needs "nystroem", which "auto" then is: five passes and 8 bytes a row and view at once.
+        drawn samples; neither forms the matrix. "auto" means "exact" for precomputed kernels and
+        for up to 3000 samples (1000 if more than two views, many components, ``alpha=0``, "gcca"
+        or "bach-jordan" need decompositions of the matrices), otherwise "low_rank". A Dask array
+        or a large table on a disk needs "nystroem", which "auto" then is: five passes and 8 bytes
+        a row and view at once.
     max_rank : int, default=300
-        Largest rank of the approximations.
+        Largest rank of the approximations. If "auto" reaches it while more than half of the
+        variance of a kernel is omitted, there is a warning.
     rank_tol : float, default=1e-3
         The incomplete factorisation stops when its residual is at most this fraction of the trace
         of the centred kernel: directions of less variance are cut away. 0 keeps all that

@@ -23,7 +23,13 @@ from skmoderndata._compat import (
 )
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
-from skmoderndata._kernelized.low_rank import check_definite, is_low_rank, refuse_cancellation
+from skmoderndata._kernelized.low_rank import (
+    check_definite,
+    is_low_rank,
+    omitted_fraction,
+    refuse_cancellation,
+    warn_of_rank,
+)
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.linalg import EPS
@@ -324,6 +330,7 @@ class KernelPLSRegression(
             low = centred_cholesky(gram, X, rank=rank, tol=self.rank_tol)
         except linalg.LinAlgError as error:
             raise ValueError(self._indefinite()) from error
+        warn_of_rank(self, len(low.pivots), omitted_fraction(low))
 
         # a kernel that is constant up to rounding is one without components
         G = low.factor

@@ -36,7 +36,12 @@ from skmoderndata._kernelized.landmarks import (
     solver_of,
     survey_of,
 )
-from skmoderndata._kernelized.low_rank import is_low_rank, low_rank_features
+from skmoderndata._kernelized.low_rank import (
+    is_low_rank,
+    low_rank_features,
+    omitted_fraction,
+    warn_of_rank,
+)
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_sample
@@ -551,6 +556,7 @@ class PrincipalComponentsRegression(
         """Components of the coordinates in the span of at most `max_rank` samples."""
         rank = min(self.max_rank, len(roots))
         features, low = low_rank_features(gram, X, rank=rank)
+        warn_of_rank(self, len(low.pivots), omitted_fraction(low))
         means, centred = _centred(low.factor, w, roots)
         V, s, Wt = linalg.svd(centred, full_matrices=False, check_finite=False)
 

@@ -23,7 +23,9 @@ from skmoderndata._kernelized.low_rank import (
     TrainingSet,
     as_double,
     is_low_rank,
+    omitted_fraction,
     positive_weights,
+    warn_of_rank,
 )
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
@@ -255,6 +257,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         # low rank: landmarks carry the features, the residual of the factor is variance beyond it
         if low:
             features, result = train.low_rank(self.max_rank)
+            warn_of_rank(self, len(result.pivots), omitted_fraction(result))
             self.landmarks_ = weighted[result.pivots]
             source = features
             second = None

@@ -15,7 +15,13 @@ from skmoderndata._kernelized.landmarks import (
     solver_of,
     survey_of,
 )
-from skmoderndata._kernelized.low_rank import Projection, is_low_rank, labelled_training
+from skmoderndata._kernelized.low_rank import (
+    Projection,
+    is_low_rank,
+    labelled_training,
+    omitted_fraction,
+    warn_of_rank,
+)
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelProjectionMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
@@ -223,6 +229,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         G = mean_differences(model, self.priors_)
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
+            warn_of_rank(self, len(result.pivots), omitted_fraction(result))
             solution = primal_directions(result.factor, model, G, alpha=self.alpha)
             self.landmarks_ = train.kept[result.pivots]
             self.solver_ = "low_rank"

@@ -8,7 +8,13 @@ from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
-from skmoderndata._kernelized.low_rank import Projection, is_low_rank, labelled_training
+from skmoderndata._kernelized.low_rank import (
+    Projection,
+    is_low_rank,
+    labelled_training,
+    omitted_fraction,
+    warn_of_rank,
+)
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelProjectionMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
@@ -186,6 +192,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         # directions by features of low rank, or by coefficients of samples
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
+            warn_of_rank(self, len(result.pivots), omitted_fraction(result))
             solution = primal_directions(result.factor, model, G, alpha=self.alpha)
             self._project = Projection(features, solution.coef)
             self.landmarks_ = train.kept[result.pivots]

@@ -8,7 +8,7 @@ from skmoderndata._base import warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
-from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
+from skmoderndata._kernelized.low_rank import check_definite, is_low_rank, warn_of_rank
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
@@ -259,6 +259,9 @@ class NonlinearProjectionTrick(KernelFeatures):
 
         # coordinates: eigenvectors of the centred factor
         Z = F - self._means
+        total = float(diagonal.sum()) - self._mean_square * n
+        omitted = 1.0 - float(np.vdot(Z, Z)) / max(total, np.finfo(float).tiny)
+        warn_of_rank(self, len(pivots), omitted)
         w, V = self._decompose(Z.T @ Z, np.abs(diagonal).max() * n)
 
         scores = Z @ V

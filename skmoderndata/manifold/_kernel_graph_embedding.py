@@ -9,7 +9,14 @@ from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
-from skmoderndata._kernelized.low_rank import Projection, TrainingSet, as_double, is_low_rank
+from skmoderndata._kernelized.low_rank import (
+    Projection,
+    TrainingSet,
+    as_double,
+    is_low_rank,
+    omitted_fraction,
+    warn_of_rank,
+)
 from skmoderndata._kernelized.mixins import KernelProjectionMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, row_blocks, take
@@ -201,6 +208,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         # coordinates in feature space: a factor of the kernel matrix
         low = is_low_rank(self.solver, train.gram, n)
         features, result = train.low_rank(self.max_rank if low else n)
+        if low:
+            warn_of_rank(self, len(result.pivots), omitted_fraction(result))
         self.landmarks_ = result.pivots
         Z = result.factor
         if Z.shape[1] == 0:

@@ -101,7 +101,9 @@ def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     energy = np.sum(missed**2, axis=2, keepdims=True)
     of_noise = n * sigma**2 / k
     clear = energy > CLEAR_DIFFERENCE * of_noise
-    mean += np.divide(energy - of_noise, energy, out=np.zeros_like(energy), where=clear) * missed
+    mean += (
+        np.divide(energy - of_noise, energy, out=np.zeros_like(energy), where=clear) * missed
+    )
 
     # a = (y - m) P' (P P' + k sigma^2)^-1, for all members of a group at once
     gram = P @ P.transpose(0, 2, 1)
