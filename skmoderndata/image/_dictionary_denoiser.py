@@ -75,7 +75,8 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         uses ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     group_size : int, default=None
         Number of similar patches that are filtered together after the sparse codes. None uses half
-        as many as a patch has values, at most 64; 1 leaves the image as the codes have it.
+        as many as a patch has values, at most 64; smaller groups use the filter of that many, too,
+        and put back only the nearest. 1 leaves the image as the codes have it.
     max_iter : int, default=10
         Passes of K-SVD.
     max_patches : int, default=40000
@@ -115,7 +116,9 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     A group is looked for in the coded image, at most 15 pixels away, around patches half a patch
     apart. With the approximations P of its k members less their mean, a noisy patch gets the code
     ``argmin_a |y - m - a P|^2 + k noise_std^2 |a|^2`` about the mean m of the group: the Wiener
-    filter of non-local Bayes [5]_. Groups overlap, and their filtered patches are averaged.
+    filter of non-local Bayes [5]_. The mean is that of the approximations; of its difference from
+    the mean of the noisy members only what noise does not explain is added. Groups overlap, and
+    their filtered patches are averaged.
 
     Patches are processed in bands of rows: memory is the image, the training patches, and a few
     megabytes, not one copy of each pixel for every patch that contains it.

@@ -14,11 +14,10 @@ SLOW = {
     "A million rows, and a kernel regression",
     "Prototypes that hardly depend on the start",
 }
-# the data do not show what is wanted
+# the data do not show what is wanted: a class that has to be among the suggestions
 NOT_FIRST = {
-    "Codes of signals for a dictionary that I have",
-    "How many components, parts or sources does my table have?",
-    "How many sources or roles has a Boolean table?",
+    "Codes of signals for a dictionary that I have": "KSVD",
+    "How many components, parts or sources does my table have?": "EntrySearchCV",
 }
 # tables of packages that are no dependency
 INSTALLED = ("breast cancer", "wine", "digits", "diabetes", "linnerud", "peptides")
@@ -40,9 +39,14 @@ def days_apart(A, B):
 
 @pytest.mark.parametrize("row", problems(), ids=lambda row: row["problem"])
 def test_class_of_a_problem_comes_first(row):
-    if row["problem"] in NOT_FIRST:
-        return
     seeds = [0, 1, 2]
+    if row["problem"] in NOT_FIRST:
+        for seed in seeds:
+            X, y = benchmark.table_of(row["problem"])(np.random.default_rng(seed))
+            suggested = {name for one in benchmark.quietly(X, y)[0] for name in one.names}
+            assert NOT_FIRST[row["problem"]] in suggested
+        return
+
     hits = sum(first_of(row["problem"], seed)[0].names[0] in row["take"] for seed in seeds)
     assert hits >= 2
 
