@@ -24,7 +24,16 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 
 # who may import whom, from the bottom up
 LAYERS = (
-    ("_advice", "_compat", "_registry", "_jit", "_plotting", "_typing", "_version"),
+    (
+        "_advice",
+        "_compat",
+        "_registry",
+        "_jit",
+        "_plotting",
+        "_typing",
+        "_version",
+        "exceptions",
+    ),
     ("_solvers", "_validation"),
     ("_blocks_input", "_data_facts"),
     ("_base",),

@@ -1,5 +1,7 @@
 """Evidence that KernelCCA solves the problem it states."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -684,3 +686,36 @@ def test_predict_that_is_refused():
     assert not hasattr(cca, "predict")
     of_vectors = KernelCCA(1, kernel=["precomputed", "rbf"]).fit(rbf_kernel(X), Y)
     assert of_vectors.predict(rbf_kernel(X)).shape == Y.shape
+
+
+# ---- the route of "auto" -----------------------------------------------------------------------
+
+
+@pytest.mark.edge
+def test_few_pairs_are_exact_up_to_three_thousand_samples():
+    X, Y, Z = circle(3001, 0)
+    few = slice(1001)
+    assert KernelCCA().fit(X[few], Y[few]).solver_ == "exact"
+    assert KernelCCA().fit(X, Y).solver_ == "low_rank"
+
+    # decompositions of the matrices are left to smaller tables
+    assert KernelCCA().fit([X[few], Y[few], Z[few]]).solver_ == "low_rank"
+    for settings in (
+        {"criterion": "gcca"},
+        {"regularization": "bach-jordan"},
+        {"alpha": [0.1, 0]},
+        {"n_components": 60},
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert KernelCCA(**settings).fit(X[few], Y[few]).solver_ == "low_rank"
+
+
+@pytest.mark.recovery
+def test_correlations_do_not_jump_at_the_exact_limit():
+    # signals that a low rank holds: both routes agree on either side
+    X, Y, _ = circle(1200, 0)
+    exact = KernelCCA().fit(X, Y)
+    low = KernelCCA(solver="low_rank").fit(X, Y)
+    assert exact.solver_ == "exact"
+    assert_allclose(low.correlations_, exact.correlations_, atol=5e-3)  # rank_tol is 1e-3

@@ -127,20 +127,12 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     T = T[used] / largest
     old = D[used]
     size = size / largest
-    diagonal = np.diag(S)
 
     # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
     allowed = 0.5 * DUAL_TOL * size / len(S)
     floor = min(max(allowed, LEAST_FLOOR), LARGEST_FLOOR)
 
-    # start: at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
-    others = T - S @ old + diagonal[:, None] * old
-    lam = np.maximum(np.linalg.norm(others, axis=1) - diagonal, floor)
-    point = _factored(S, T, lam)
-    if point is None:
-        lam = np.maximum(lam, 1e-8)
-        point = dual_point(S, T, lam)
-
+    lam, point = _first_point(S, T, old, floor)
     best = old
     best_value = primal_value(S, T, old)
     best_lam = lam
@@ -154,10 +146,9 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
         if distance < gap:
             gap = distance
             best_lam = lam
-        value = point.value + distance
-        if value < best_value:
+        if point.value + distance < best_value:
             best = feasible
-            best_value = value
+            best_value = point.value + distance
         it.residual = relative_gap(gap, 0.0, unit=size)
         if it.residual <= DUAL_TOL:
             continue
@@ -189,6 +180,18 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     D[used] = best
     multipliers[used] = best_lam * largest
     return DictionaryUpdate(D, multipliers, gap * largest, it.n_iter, it.converged)
+
+
+def _first_point(S: Array, T: Array, atoms: Array, floor: float) -> tuple[Array, DualPoint]:
+    """Multipliers of given atoms, ``d_j (S_jj + multiplier_j) = T_j - sum_i!=j S_ji d_i``."""
+    diagonal = np.diag(S)
+    others = T - S @ atoms + diagonal[:, None] * atoms
+    lam = np.maximum(np.linalg.norm(others, axis=1) - diagonal, floor)
+    point = _factored(S, T, lam)
+    if point is None:
+        lam = np.maximum(lam, 1e-8)
+        point = dual_point(S, T, lam)
+    return lam, point
 
 
 def _feasible_atoms(S: Array, multipliers: Array, point: DualPoint) -> tuple[Array, float]:
