@@ -31,6 +31,9 @@ from skmoderndata._solvers.lowrank.online_pursuit import (
     orthonormal,
     pursuit_loss,
     robust_ridge,
+    typical_magnitude,
+    unexplained,
+    without_huge,
 )
 from skmoderndata._solvers.lowrank.table import TableSettings, decompose_table
 from skmoderndata._validation import check_codes, validate_data
@@ -45,7 +48,7 @@ from skmoderndata.decomposition._robust_base import (
 START_ROWS = 200  # rows that tell the noise, the number of components and their start
 START_TOL = 1e-3  # relative duality gap of pursuit there
 START_WEIGHT = 20  # residuals that the noise of the start counts as
-EXACT_NOISE = 1e-3  # noise of exact entries, relative to the root mean square of an entry
+EXACT_NOISE = 1e-3  # noise of exact entries, relative to the typical magnitude of an entry
 SPARE_LENGTH = 1e-2  # of random components beyond those of the start, relative to these
 
 
@@ -266,11 +269,15 @@ class OnlineRobustPCA(
                 # from the second pass on a batch fades the earlier ones: memory of one pass
                 order = rng.permutation(n) if self.shuffle else np.arange(n)
                 fade = n if n_iter > 1 else None
-                state, objective = self._pass(state, X, order, fade)
+                state, objective, excess = self._pass(state, X, order, fade)
                 history.append(objective)
+
+                # one huge cell must not decide that the rest has converged
+                bounded = objective - excess
                 if n_iter > 1:
-                    change = abs(history[-2] - objective)
-                    it.residual = change / max(abs(objective), np.finfo(float).tiny)
+                    change = abs(previous - bounded)
+                    it.residual = change / max(abs(bounded), np.finfo(float).tiny)
+                previous = bounded
 
         self._publish(state, X.dtype)
         self.objective_history_ = np.array(history)
@@ -324,7 +331,7 @@ class OnlineRobustPCA(
                 rows = kept
             first_rows = kept if len(kept) < START_ROWS else None
 
-        state, objective = self._pass(state, rows, np.arange(len(rows)), None)
+        state, objective, _ = self._pass(state, rows, np.arange(len(rows)), None)
         self._publish(state, dtype)
         self.objective_ = objective
         self.n_samples_seen_ = seen + len(X)
@@ -479,14 +486,14 @@ class OnlineRobustPCA(
         settings = TableSettings(
             lam=float((q * max(n, p)) ** -0.5), noise_std=self.noise_std, tol=START_TOL
         )
+        typical = typical_magnitude(rows)
+        rows = without_huge(rows, typical)
         terms = decompose_table(rows, settings, rng=check_random_state(0))
 
         # the noise, above zero
-        squares = np.nanmean(rows**2)
-        floor = EXACT_NOISE * (float(np.sqrt(squares)) if squares > 0 else 1.0)
         noise = terms.noise_scale
         if self.noise_std is None:
-            noise = np.maximum(noise, floor)
+            noise = np.maximum(noise, EXACT_NOISE * typical)
 
         # as many components as asked for
         found = len(terms.s)
@@ -497,7 +504,7 @@ class OnlineRobustPCA(
         V = terms.Vt[:k].T * np.sqrt(terms.s[:k] / np.sqrt(n))
         if found < k:
             V = self._with_spare(V, k)
-        return StreamState(V, empty_sums(noise, k, START_WEIGHT), noise, floor, n)
+        return StreamState(V, empty_sums(noise, k, START_WEIGHT), noise, typical, n)
 
     def _with_spare(self, V, k):
         """Append short random components, orthogonal to V."""
@@ -512,11 +519,13 @@ class OnlineRobustPCA(
     def _pass(self, state, X, order, fade):
         """Add batches of rows, after each of which come components and noise.
 
+        Returns the state, the objective, and the part of it that is above typical magnitudes.
         `fade` is the number of rows that the sums remember, or None for the forgetting factor.
         """
-        V, sums, noise, floor, n_start = state
+        V, sums, noise, typical, n_start = state
         p = X.shape[1]
         total = 0.0
+        excess = 0.0
         for first in range(0, len(order), self.batch_size):
             # 1. scores and errors of the batch
             rows = X[order[first : first + self.batch_size]].astype(np.float64)
@@ -525,6 +534,7 @@ class OnlineRobustPCA(
             batch = robust_ridge(rows, V, loss)
             total += float(batch.objective.sum())
             total += 0.5 * loss.ridge * len(rows) * float(np.sum(V**2))
+            excess += unexplained(batch, loss.width, typical)
 
             # 2. sums, in which earlier rows fade
             if fade is None:
@@ -536,8 +546,10 @@ class OnlineRobustPCA(
             # 3. components and noise
             V = best_components(sums, loss.ridge)
             if self.noise_std is None:
-                noise = np.maximum(noise_of_columns(sums, V.shape[1]), floor)
-        return StreamState(V, sums, noise, floor, n_start), total / len(order)
+                noise = noise_of_columns(sums, V.shape[1])
+                noise = np.maximum(noise, EXACT_NOISE * typical)
+        state = StreamState(V, sums, noise, typical, n_start)
+        return state, total / len(order), excess / len(order)
 
     def _sigma(self, noise):
         return float(np.median(noise)) if self.noise_std is None else float(self.noise_std)
@@ -573,5 +585,5 @@ class StreamState(NamedTuple):
     V: np.ndarray  # (p, r), components
     sums: StreamSums
     noise: np.ndarray  # (p,), of each column
-    floor: float  # least noise
+    typical: float  # magnitude of an entry
     n_start: int  # rows that the start was computed from

@@ -14,13 +14,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._typing import Array
 
-GAP = 1e-8  # of the scores of a batch, relative to its objective
-MAX_SWEEPS = 200
-STEP = 1e-10  # last step of the scores, relative to them and the width
+# Tolerance on the duality gap of the scores of a row, relative to the bounded part of its objective
+GAP = 1e-8
+# Maximum number of sweeps before the remaining rows go on by Newton's method: sweeps move the
+# scores by about a width each, and a gross error of 1e4 widths takes thousands
+MAX_SWEEPS = 50
+# Maximum number of Newton steps; 5 to 11 were seen for errors of 1 to 1e13 widths
+MAX_NEWTON = 100
+# Tolerance on the last step of the scores, relative to the scores and the width
+STEP = 1e-10
+# Number of widths beyond which an entry makes the sweeps start too far off
+FAR = 1e6
+# Size of the multiple of the identity that keeps a Newton step finite, relative to the components
+DAMPING = 1e-10
 BLOCK_ENTRIES = 2**18  # of the rows whose scores are computed at once: 2 MB
+# Fraction of the entries of a table, or of a column, that are not above its typical magnitude
+QUARTILE = 0.75
+# Number of typical magnitudes above which an entry is left out of the start: the tolerance of
+# batch pursuit is relative to an objective that such entries rule
+HUGE = 1e4
 TRUSTED = 3.0  # standard deviations up to which a residual tells the noise
 TRUSTED_VARIANCE = 0.97334  # of standard normal numbers within them
 TINY = 1e-300
@@ -79,8 +93,12 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
 
     Alternately in the errors, which are what clips off the residuals, and the scores, by one
     Cholesky factor for all rows and sweeps (Algorithm 1 of the paper). The clipped residuals y are
-    dual feasible, and the duality gap is ``|V' y - ridge r|^2 / (2 ridge)``: the sweeps end when
-    it is small for every row.
+    dual feasible, and the duality gap is ``|V' y - ridge r|^2 / (2 ridge)``. The sweeps end when
+    it is small for every row; rows that are still far off then, because an error is very large,
+    are solved by `huber_newton`.
+
+    The gap is compared with ``(|y|^2 + ridge |r|^2) / 2``, the part of the objective to which one
+    huge cell adds no more than any other gross error.
     """
     r = V.shape[1]
     unknown = np.isnan(X)
@@ -92,7 +110,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     right = V.T @ filled.T
     scores = linalg.cho_solve(factor, right).T
 
-    for n_iter in range(1, MAX_SWEEPS + 1):
+    for n_iter in range(1, MAX_SWEEPS + 2):
         # 1. errors: what exceeds the width; NaN has no residual
         residual = filled - scores @ V.T
         if observed is not None:
@@ -102,25 +120,119 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
         # 2. duality gap, from the gradient by the scores
         slope = dual @ V - loss.ridge * scores
         gap = np.einsum("ij,ij->i", slope, slope) / (2 * loss.ridge)
-        objective = np.einsum("ij,ij->i", dual, residual - 0.5 * dual)
-        objective += 0.5 * loss.ridge * np.einsum("ij,ij->i", scores, scores)
-        if n_iter == MAX_SWEEPS or (gap <= GAP * objective + TINY).all():
+        penalty = 0.5 * loss.ridge * np.einsum("ij,ij->i", scores, scores)
+        bounded = 0.5 * np.einsum("ij,ij->i", dual, dual) + penalty
+        open_rows = np.flatnonzero(gap > GAP * bounded + TINY)
+        if n_iter > MAX_SWEEPS or not len(open_rows):
             break
 
-        # 3. scores of the cleaned rows
-        step = linalg.cho_solve(factor, slope.T)
-        scores += step.T
+        # 3. scores of the cleaned rows; those that are far off after all sweeps by Newton's method
+        if n_iter < MAX_SWEEPS:
+            scores += linalg.cho_solve(factor, slope.T).T
+        else:
+            known = None if observed is None else observed[open_rows]
+            scores[open_rows] = huber_newton(filled[open_rows], V, loss, known)
 
+    objective = np.einsum("ij,ij->i", dual, residual - 0.5 * dual) + penalty
     return BatchResult(scores, residual, dual, objective, gap, n_iter)
+
+
+def huber_newton(
+    X: Array, V: Array, loss: StreamLoss, observed: Array | None = None
+) -> Array:
+    """Minimise ``sum_j h(x_j - v_j' r) + ridge / 2 |r|^2`` over the scores r of each row of X.
+
+    Newton's method with an exact line search: the function consists of quadratic pieces, and a few
+    steps reach the minimum however large an error is. Each row is solved by itself, and has scores
+    of minimum norm if its entries do not determine them.
+    """
+    r = V.shape[1]
+    lower = np.tril_indices(r)
+    pairs = V[:, lower[0]] * V[:, lower[1]]
+    damping = loss.ridge + DAMPING * float(np.einsum("ij,ij->j", V, V).max(initial=TINY))
+    counted = np.ones(X.shape, bool) if observed is None else observed
+
+    # start: least squares on rows without their largest entries
+    bound = np.quantile(np.abs(X), QUARTILE, axis=1, keepdims=True)
+    scores = np.linalg.solve(V.T @ V + damping * np.eye(r), V.T @ np.clip(X, -bound, bound).T).T
+
+    rows = np.arange(len(X))
+    for _ in range(MAX_NEWTON):
+        # 1. slope at the clipped residuals
+        residual = (X[rows] - scores[rows] @ V.T) * counted[rows]
+        slope = np.clip(residual, -loss.width, loss.width) @ V - loss.ridge * scores[rows]
+
+        # 2. curvature of the entries within the width
+        within = counted[rows] & (np.abs(residual) <= loss.width)
+        G = np.empty((len(rows), r, r))
+        G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = within @ pairs
+        G += damping * np.eye(r)
+        direction = np.linalg.solve(G, slope[:, :, None])[:, :, 0]
+
+        # 3. the lowest point in this direction
+        length = _lowest_point(
+            residual,
+            (direction @ V.T) * counted[rows],
+            loss.width,
+            curvature=loss.ridge * np.einsum("ij,ij->i", direction, direction),
+            slope=np.einsum("ij,ij->i", direction, slope),
+        )
+        step = length[:, None] * direction
+        scores[rows] += step
+        largest = np.abs(scores[rows]).max(axis=1)
+        rows = rows[np.abs(step).max(axis=1) > STEP * (largest + loss.width)]
+        if not len(rows):
+            break
+    return scores
+
+
+def _lowest_point(
+    residual: Array, change: Array, width: float, *, curvature: Array, slope: Array
+) -> Array:
+    """Minimise ``sum_j h(residual_j - t change_j) + curvature t^2 / 2 - ...`` over t of each row.
+
+    `slope` is that of descent at t = 0. It is linear between the t at which a residual enters the
+    width, where its square joins the curvature, and leaves it.
+    """
+    squares = change**2
+    divisor = np.where(change == 0, 1.0, change)
+    ends = np.stack([(residual - width) / divisor, (residual + width) / divisor])
+    enters = ends.min(axis=0)
+    leaves = ends.max(axis=0)
+    moves = change != 0
+
+    # points where the curvature changes, in order; those behind the start are counted there
+    inside = moves & (enters <= 0) & (leaves > 0)
+    start = curvature + (squares * inside).sum(axis=1)
+    times = np.hstack([enters, leaves])
+    jumps = np.hstack([squares, -squares])
+    ahead = np.hstack([moves, moves]) & (times > 0)
+    times = np.where(ahead, times, np.inf)
+    order = np.argsort(times, axis=1)
+    times = np.take_along_axis(times, order, axis=1)
+    jumps = np.take_along_axis(np.where(ahead, jumps, 0.0), order, axis=1)
+    bends = start[:, None] + np.cumsum(jumps, axis=1)
+    bends = np.maximum(np.hstack([start[:, None], bends]), 0.0)
+
+    # slope left at each point; the first that has none ends the piece of the minimum
+    points = np.hstack([np.zeros((len(times), 1)), times])
+    known = np.isfinite(points)
+    gaps = np.diff(np.where(known, points, 0.0), axis=1) * known[:, 1:]
+    left = slope[:, None] - np.cumsum(bends[:, :-1] * gaps, axis=1)
+    left = np.hstack([slope[:, None], left])
+    piece = np.maximum(((left > 0) & known).sum(axis=1) - 1, 0)[:, None]
+    at = np.take_along_axis(points, piece, axis=1)
+    remaining = np.maximum(np.take_along_axis(left, piece, axis=1), 0.0)
+    bend = np.take_along_axis(bends, piece, axis=1)
+    return (at + np.divide(remaining, bend, out=np.zeros_like(at), where=bend > 0))[:, 0]
 
 
 def huber_scores(X: Array, components: Array, width: float) -> Array:
     """Minimise ``sum_j h(x_j - (a components)_j)`` over the scores `a` of every row of X.
 
     The sweeps of `robust_ridge` without the penalty, on orthonormal components; a row ends by
-    itself, so that its answer does not depend on the others. Rows with more than half of their
-    entries missing, and those whose sweeps are slow, are left to the interior point method of
-    `robust_scores`, which takes ten times as long for others.
+    itself, so that its answer does not depend on the others. `huber_newton` solves the rows with
+    more than half of their entries missing or with a huge one, and those whose sweeps are slow.
     """
     V = components.T
     scores = np.zeros((len(X), len(components)))
@@ -129,11 +241,13 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
 
     n = len(X)
     size = max(1, BLOCK_ENTRIES // len(V))
+    loss = StreamLoss(0.0, width)
     for first in range(0, n, size):
         last = min(first + size, n)
         rows = np.arange(first, last)
         observed = ~np.isnan(X[rows])
         is_slow = observed.mean(axis=1) < 0.5
+        is_slow |= np.nanmax(np.abs(X[rows]), axis=1, initial=0.0) > FAR * width
         slow = list(rows[is_slow])
         rows = rows[~is_slow]
         filled = np.where(observed[~is_slow], X[rows], 0.0)
@@ -141,7 +255,7 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         scores[rows] = filled @ V
 
         # sweeps over the rows that still move
-        for _ in range(MAX_SWEEPS // 2):
+        for _ in range(2 * MAX_SWEEPS):
             old = scores[rows]
             residual = np.clip(filled - old @ V.T, -width, width)
             step = (residual * observed) @ V
@@ -159,7 +273,9 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
 
         slow += list(rows)
         if slow:
-            scores[slow] = robust_scores(X[slow], components, width=width).scores
+            observed = ~np.isnan(X[slow])
+            filled = np.where(observed, X[slow], 0.0)
+            scores[slow] = huber_newton(filled, V, loss, observed)
     return scores
 
 
@@ -170,6 +286,34 @@ def empty_sums(noise_scale: Array, n_components: int, weight: float) -> StreamSu
     counts = np.full(p, weight)
     squares = TRUSTED_VARIANCE * weight * noise_scale**2
     return StreamSums(0.0, np.zeros((r, r)), np.zeros((p, r)), squares, counts)
+
+
+def unexplained(batch: BatchResult, width: float, typical: float) -> float:
+    """Sum the part of the objective that residuals beyond the magnitude `typical` add."""
+    beyond = np.abs(batch.residual) - max(typical, width)
+    return width * float(np.maximum(beyond, 0.0).sum())
+
+
+def typical_magnitude(X: Array) -> float:
+    """Upper quartile of the magnitudes of the entries that are neither 0 nor NaN; else 1.
+
+    It is near the root mean square of ordinary entries, and a quarter of them may be of any size.
+    """
+    sizes = np.abs(X[~np.isnan(X) & (X != 0)])
+    if not sizes.size:
+        return 1.0
+    return float(np.quantile(sizes, QUARTILE, method="lower"))
+
+
+def without_huge(X: Array, typical: float) -> Array:
+    """Return rows with NaN for entries far above the typical ones of the table and the column.
+
+    At most a quarter of the entries of a column go.
+    """
+    sizes = np.abs(np.where(np.isnan(X), 0.0, X))
+    columns = np.quantile(sizes, QUARTILE, axis=0, method="lower")
+    huge = sizes > HUGE * np.maximum(columns, typical)
+    return np.where(huge, np.nan, X) if huge.any() else X
 
 
 def add_batch(
