@@ -70,6 +70,7 @@ __all__ = [
     "namespace",
     "output_container",
     "svm_training_samples",
+    "unmasked",
     "validate_params",
 ]
 
@@ -99,6 +100,55 @@ class NamedOptions(StrOptions):
         return f"{super().__str__()} ({self.elsewhere})"
 
 
+def unmasked(
+    X: Any, *, owner: str | None = None, input_name: str = "X", allow_nan: bool = False
+) -> Any:
+    """Return a masked array of NumPy as an ordinary one; anything else as it is.
+
+    scikit-learn would use the numbers below the mask.
+
+    Parameters
+    ----------
+    X : object
+        Data in any form; a list may hold masked arrays.
+    owner, input_name : str
+        What the error message names.
+    allow_nan : bool, default=False
+        Whether NaN marks missing entries.
+
+    Returns
+    -------
+    X
+        An array with NaN for entries that the mask hides, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If entries are hidden where NaN is not allowed.
+    """
+    if isinstance(X, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in X):
+        return [
+            unmasked(x, owner=owner, input_name=input_name, allow_nan=allow_nan) for x in X
+        ]
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return X.data
+
+    if not allow_nan:
+        who = owner or "This method"
+        if input_name in ("y", "sample_weight"):
+            raise ValueError(
+                f"{who} does not accept {input_name} as a masked array: leave the masked samples "
+                "out of X, too."
+            )
+        raise ValueError(
+            f"{who} does not accept masked arrays, because it has no model for missing entries: "
+            f"fill {input_name} first, for example by {input_name}.filled(value)."
+        )
+    return X.astype(X.dtype if X.dtype.kind in "fc" else np.float64).filled(np.nan)
+
+
 # scikit-learn before 1.9 lets weights that are all zero pass
 _ZEROS_PASS = (
     "allow_all_zero_weights" not in signature(_sklearn_check_sample_weight).parameters
@@ -107,6 +157,7 @@ _ZEROS_PASS = (
 
 def check_sample_weight(sample_weight: Any, X: Any, **options: Any) -> Any:
     """Weights of samples as an array, at least one of them not zero."""
+    sample_weight = unmasked(sample_weight, input_name="sample_weight")
     weights = _sklearn_check_sample_weight(sample_weight, X, **options)
     if _ZEROS_PASS and not as_numpy(weights).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from skmoderndata._advice import text_is_named
-from skmoderndata._compat import as_numpy, check_sample_weight
+from skmoderndata._compat import as_numpy, check_sample_weight, unmasked
 
 # magnitudes whose squares, and sums of them, are safe
 SMALLEST = 1e-100
@@ -38,7 +38,8 @@ def validate_data(
     Magnitudes outside [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
     matrix with repeated or stored zero entries is replaced by a tidy copy, so that no solver has
     to tidy what belongs to the caller; targets that are sparse, incomplete or of several kinds are
-    refused (`check_target`).
+    refused (`check_target`); a masked array has NaN for its hidden entries, or is refused
+    (`unmasked`).
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ def validate_data(
     name = type(estimator).__name__
     numbers = is_regressor(estimator) or bool(checks.get("y_numeric"))
 
+    X = unmasked(X, owner=name, allow_nan=_accepts_nan(estimator, checks))
     if given_y:
         check_target(y, owner=name, numbers=numbers)
     with text_is_named(X):
@@ -77,6 +79,13 @@ def validate_data(
     return (X, y) if given_y else X
 
 
+def _accepts_nan(estimator: Any, checks: Any) -> bool:
+    """Whether NaN marks missing entries: some estimators let it pass to refuse it themselves."""
+    if checks.get("ensure_all_finite") != "allow-nan":
+        return False
+    return estimator is None or bool(estimator.__sklearn_tags__().input_tags.allow_nan)
+
+
 def check_array(
     X: Any,
     *,
@@ -87,9 +96,11 @@ def check_array(
     **checks: Any,
 ) -> Any:
     """`sklearn.utils.check_array` with the policies of `validate_data`."""
+    owner = None if estimator is None else type(estimator).__name__
+    allow_nan = _accepts_nan(estimator, checks)
+    X = unmasked(X, owner=owner, input_name=input_name, allow_nan=allow_nan)
     with text_is_named(X):
         X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
-    owner = None if estimator is None else type(estimator).__name__
     return check_magnitude(
         X,
         owner=owner,
@@ -250,9 +261,11 @@ def check_target(y: Any, *, owner: str, numbers: bool = False, remedy: str = "")
     Raises
     ------
     ValueError
-        If y is sparse; if it mixes strings with other values; if values among objects or strings
-        are missing (None, NaN) or infinite; with `numbers`, if it holds strings or dates.
+        If y is sparse, or a masked array with hidden entries; if it mixes strings with other
+        values; if values among objects or strings are missing (None, NaN) or infinite; with
+        `numbers`, if it holds strings or dates.
     """
+    unmasked(y, owner=owner, input_name="y")
     if sparse.issparse(y):
         raise ValueError(
             f"{owner} needs y as a dense array, and received a sparse matrix: pass y.toarray(), "

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._compat import working_memory
+from skmoderndata._compat import unmasked, working_memory
 from skmoderndata._typing import Array
 
 DENSE_ENTRIES = 2**20  # entries of a sparse table that are made dense at a time
@@ -40,6 +40,7 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
     samples : list
         The same objects.
     """
+    X = unmasked(X, owner=name)
     if X is None:
         raise ValueError(
             f"{name} received None for X: give a collection of samples, a list for instance."
@@ -77,6 +78,7 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
 
 def as_vectors(X: Any, name: str = "The kernel") -> Array:
     """Return vectors as rows of a finite float64 array."""
+    X = unmasked(X, owner=name)
     if is_sparse(X):
         raise TypeError(
             f"{name} takes dense samples; convert a sparse matrix with X.toarray()."

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from skmoderndata._compat import unmasked
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._solvers.alignment.corridors import FREE, ITAKURA, SAKOE_CHIBA, SLANTED, Band
 from skmoderndata._solvers.alignment.warping import all_within
@@ -77,6 +78,7 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
     """
     if isinstance(X, Series):
         return X
+    X = unmasked(X, owner=name)
     if is_frame(X):
         X = rows_of_frame(X, name)
 

@@ -10,7 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
-from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
+from skmoderndata._compat import (
+    CallbackSupportMixin,
+    check_feature_names_in,
+    fit_context,
+    unmasked,
+)
 from skmoderndata._registry import Comparison
 from skmoderndata._samples.containers import as_samples, count_samples
 from skmoderndata._solvers.kernel.canonical import Samples
@@ -340,7 +345,7 @@ class MultiviewTransformer(
         if reset:
             refuse_labels(X, type(self).__name__)
         if not sparse.issparse(X) and not hasattr(X, "columns"):
-            X = np.asarray(X)
+            X = np.asarray(unmasked(X, owner=type(self).__name__, input_name=f"view {v + 1}"))
             X = X.reshape(-1, 1) if X.ndim == 1 else X
 
         X = check_array(X, input_name=f"view {v + 1}", **settings)

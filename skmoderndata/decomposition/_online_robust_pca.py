@@ -262,6 +262,7 @@ class OnlineRobustPCA(
         state = self._start(X[first].astype(np.float64))
 
         history = []
+        previous = np.inf
         it = None
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             it = Iterations(self.max_iter, self.tol, progress)
@@ -274,9 +275,8 @@ class OnlineRobustPCA(
 
                 # one huge cell must not decide that the rest has converged
                 bounded = objective - excess
-                if n_iter > 1:
-                    change = abs(previous - bounded)
-                    it.residual = change / max(abs(bounded), np.finfo(float).tiny)
+                change = abs(previous - bounded)
+                it.residual = change / max(abs(bounded), np.finfo(float).tiny)
                 previous = bounded
 
         self._publish(state, X.dtype)

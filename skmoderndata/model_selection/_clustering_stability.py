@@ -23,6 +23,7 @@ from skmoderndata._compat import (
     HasMethods,
     Interval,
     fit_context,
+    unmasked,
 )
 from skmoderndata._registry import MethodCard
 from skmoderndata._validation import check_magnitude, tidy
@@ -321,6 +322,8 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
 
     def _check(self, X):
         """Check the magnitudes of numbers; the clusterer checks other objects."""
+        allow_nan = get_tags(self._unfitted()).input_tags.allow_nan
+        X = unmasked(X, owner=type(self).__name__, allow_nan=allow_nan)
         if sparse.issparse(X):
             X = tidy(X.tocsr())
             if not all(array.flags.writeable for array in (X.data, X.indices, X.indptr)):

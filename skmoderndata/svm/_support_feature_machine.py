@@ -24,6 +24,7 @@ from skmoderndata._compat import (
     StrOptions,
     check_sample_weight,
     fit_context,
+    unmasked,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.feature_rounds import (
@@ -435,6 +436,21 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[best]
+
+    def transform(self, X):
+        """Select the features that the machine uses.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        X_selected : ndarray or sparse matrix of shape (n_samples, n_selected)
+            The columns of the selected features.
+        """
+        return super().transform(unmasked(X, owner=type(self).__name__))
 
     def _get_support_mask(self):
         check_is_fitted(self)

@@ -1,5 +1,9 @@
 """Evidence that OnlineRobustPCA solves the problem it states."""
 
+import functools
+import time
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +19,7 @@ from skmoderndata._solvers.lowrank.online_pursuit import (
     add_batch,
     best_components,
     empty_sums,
+    huber_newton,
     huber_scores,
     pursuit_loss,
     robust_ridge,
@@ -78,6 +83,37 @@ def test_noise_and_number_of_components_are_those_of_the_batch(seed):
     # of other residuals: within three standard deviations, and not of a refit
     assert_allclose(stream.noise_std_, batch.noise_std_, rtol=0.02)
     assert_allclose(stream.noise_scale_, 0.5, rtol=0.3)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("cell", [1e2, 1e6, 1e12])
+def test_scores_of_a_row_do_not_depend_on_the_size_of_a_huge_cell(cell, seed):
+    """Beyond the width Huber's function has the same slope everywhere."""
+    X, *_ = planted((50, 20), missing=0.2, seed=seed)
+    X[:, 3] = 1e3
+    V = np.linalg.qr(np.random.default_rng(seed).normal(size=(20, 3)))[0]
+    loss = pursuit_loss(0.5, 20, 50.0)
+    expected = robust_ridge(X, V, loss).scores
+    free = huber_scores(X, V.T, 0.7)
+    X[:, 3] = cell
+    assert_allclose(robust_ridge(X, V, loss).scores, expected, atol=1e-3)  # gap of 1e-8
+    assert_allclose(huber_scores(X, V.T, 0.7), free, atol=1e-6)
+
+
+@pytest.mark.oracle
+def test_newton_steps_reach_the_scores_of_the_oracle(seed):
+    X, *_ = planted((20, 15), missing=0.2, seed=seed)
+    X[::2, 0] = 1e7
+    V = np.random.default_rng(seed).normal(size=(15, 3))
+    loss = pursuit_loss(0.5, 15, 20.0)
+    observed = ~np.isnan(X)
+    scores = huber_newton(np.where(observed, X, 0.0), V, loss, observed)
+    for i in range(1, 20, 2):
+        r, _ = oracle.scores_and_errors(X[i, observed[i]], V[observed[i]], *loss)
+        assert_allclose(scores[i], r, atol=1e-4)
+    residual = np.where(observed, X - scores @ V.T, 0.0)
+    slope = np.clip(residual, -loss.width, loss.width) @ V - loss.ridge * scores
+    assert np.abs(slope).max() < 1e-8 * loss.width
 
 
 # certificate: gap, descent
@@ -195,6 +231,90 @@ def test_forgetting_follows_a_change(seed):
     assert angle(keeps.components_, low_rank) > 20
 
 
+MAGNITUDES = (1e4, 1e6, -999999.0, 1e8, 1e12)
+
+
+def with_huge_cells(X, count, value, rows=slice(None)):
+    """Return a copy of X in which some cells of the given rows have a huge value."""
+    X = X.copy()
+    block = X[rows]
+    cells = np.random.default_rng(1).choice(block.size, count, replace=False)
+    block[np.unravel_index(cells, block.shape)] = value
+    return X
+
+
+def streamed(X, size, **parameters):
+    stream = OnlineRobustPCA(**parameters)
+    for first in range(0, len(X), size):
+        stream = stream.partial_fit(X[first : first + size])
+    return stream
+
+
+@functools.cache
+def clean_table(shape, rank):
+    """Return a table with noise only, its low rank, and the angle that RobustPCA has to it."""
+    X, low_rank, _ = planted(shape, rank, outlier_fraction=0, noise=0.1)
+    return X, low_rank, angle(RobustPCA().fit(X).components_, low_rank)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("value", MAGNITUDES)
+@pytest.mark.parametrize(
+    ("shape", "rank"),
+    [
+        ((400, 20), 3),
+        ((60, 8), 2),
+        pytest.param((3000, 50), 3, marks=pytest.mark.full),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 5, "one per cent"])
+def test_huge_cells_turn_no_component(shape, rank, count, value):
+    X, low_rank, of_batch = clean_table(shape, rank)
+    count = X.size // 100 if count == "one per cent" else count
+    Z = with_huge_cells(X, count, value)
+    for model in (OnlineRobustPCA().fit(Z), streamed(Z, 50), streamed(Z, 400)):
+        assert model.n_components_ == rank
+        assert angle(model.components_, low_rank) < 2 * of_batch
+        assert 0.05 < model.noise_std_ < 0.2
+        expected = model.decompose(Z).low_rank
+        assert np.abs(expected - low_rank).max() < 1
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("where", ["first batch", "last batch"])
+def test_huge_cells_in_one_batch_of_a_stream(where):
+    X, low_rank, of_batch = clean_table((400, 20), 3)
+    rows = slice(0, 50) if where == "first batch" else slice(350, 400)
+    for value in MAGNITUDES:
+        stream = streamed(with_huge_cells(X, 10, value, rows), 50)
+        assert angle(stream.components_, low_rank) < 2 * of_batch
+
+
+@pytest.mark.full
+@pytest.mark.recovery
+@pytest.mark.parametrize("value", MAGNITUDES)
+def test_huge_cells_in_a_stream_of_single_rows(value):
+    X, low_rank, of_batch = clean_table((400, 20), 3)
+    stream = streamed(with_huge_cells(X, 80, value), 1)
+    assert angle(stream.components_, low_rank) < 2 * of_batch
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("n_first", [1, 2])
+@pytest.mark.parametrize("cell", [None, 1e12])
+def test_first_batch_of_few_rows_is_harmless(n_first, cell):
+    """Of one row, and of one row less than there are components."""
+    X, low_rank, of_batch = clean_table((400, 20), 3)
+    X = X.copy()
+    X[0, 0] = X[0, 0] if cell is None else cell
+    for size in (50, 399):
+        stream = OnlineRobustPCA(3).partial_fit(X[:n_first])
+        assert np.isfinite(stream.components_).all()
+        for first in range(n_first, 400, size):
+            stream = stream.partial_fit(X[first : first + size])
+        assert angle(stream.components_, low_rank) < 2 * of_batch
+
+
 # invariance
 
 
@@ -263,6 +383,22 @@ def test_entries_without_noise(X):
     assert_allclose(
         model.inverse_transform(model.transform(X)), X, atol=0.02 * np.abs(X).max()
     )
+
+
+@pytest.mark.edge
+def test_few_distinct_rows_end_soon(seed):
+    """Cells of such a table are met exactly: each row needs few steps, as its errors are large."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3, 7))[rng.integers(0, 3, 12)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        began = time.process_time()
+        model = OnlineRobustPCA().fit(X)
+        assert time.process_time() - began < 3
+    state = model._state
+    loss = pursuit_loss(model.noise_std_, 7, 12)
+    batch = robust_ridge(X, state.V, loss)
+    assert (batch.gap <= 1e-8 * batch.objective).all()
 
 
 @pytest.mark.edge

@@ -16,11 +16,11 @@ from scipy import linalg
 
 from skmoderndata._typing import Array
 
-# Tolerance on the duality gap of the scores of a row, relative to the bounded part of its objective
+# Tolerance on the duality gap of a row, relative to the bounded part of its objective
 GAP = 1e-8
 # Maximum number of sweeps before the remaining rows go on by Newton's method: sweeps move the
 # scores by about a width each, and a gross error of 1e4 widths takes thousands
-MAX_SWEEPS = 50
+MAX_SWEEPS = 30
 # Maximum number of Newton steps; 5 to 11 were seen for errors of 1 to 1e13 widths
 MAX_NEWTON = 100
 # Tolerance on the last step of the scores, relative to the scores and the width
@@ -137,9 +137,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     return BatchResult(scores, residual, dual, objective, gap, n_iter)
 
 
-def huber_newton(
-    X: Array, V: Array, loss: StreamLoss, observed: Array | None = None
-) -> Array:
+def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = None) -> Array:
     """Minimise ``sum_j h(x_j - v_j' r) + ridge / 2 |r|^2`` over the scores r of each row of X.
 
     Newton's method with an exact line search: the function consists of quadratic pieces, and a few
@@ -154,7 +152,9 @@ def huber_newton(
 
     # start: least squares on rows without their largest entries
     bound = np.quantile(np.abs(X), QUARTILE, axis=1, keepdims=True)
-    scores = np.linalg.solve(V.T @ V + damping * np.eye(r), V.T @ np.clip(X, -bound, bound).T).T
+    scores = np.linalg.solve(
+        V.T @ V + damping * np.eye(r), V.T @ np.clip(X, -bound, bound).T
+    ).T
 
     rows = np.arange(len(X))
     for _ in range(MAX_NEWTON):
@@ -255,7 +255,7 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         scores[rows] = filled @ V
 
         # sweeps over the rows that still move
-        for _ in range(2 * MAX_SWEEPS):
+        for _ in range(3 * MAX_SWEEPS):
             old = scores[rows]
             residual = np.clip(filled - old @ V.T, -width, width)
             step = (residual * observed) @ V
