@@ -102,7 +102,8 @@ class OnlineRobustPCA(
     max_iter : int, default=200
         Largest number of passes over the rows in `fit`.
     tol : float, default=1e-3
-        `fit` stops when a pass changes the objective, relative to itself, by at most this.
+        `fit` stops when a pass changes the objective, relative to itself, by at most this;
+        residuals count up to the typical magnitude of an entry.
     random_state : int, RandomState instance or None, default=None
         Order of the rows, and the start of components beyond those found in the first rows. None
         means a fixed seed.
@@ -154,8 +155,12 @@ class OnlineRobustPCA(
     optimum is seen from the duality gap of stable pursuit, which needs all rows; the tests compute
     it. Scores of a batch have duality gaps of 1e-8.
 
-    Entries without noise are treated as of noise 1/1000 of the root mean square of an entry:
-    `RobustPCA` is exact for them.
+    Entries without noise are treated as if their noise was 1/1000 of the typical magnitude of an
+    entry, the upper quartile of the magnitudes in the first rows: `RobustPCA` is exact for them.
+
+    Huge entries, such as sentinels of -999999, count like any other gross error: the scores of a
+    row end by Newton's method, and entries above 10,000 typical magnitudes are missing for the
+    start.
 
     References
     ----------
