@@ -26,7 +26,7 @@ MAX_NEWTON = 100
 # Tolerance on the last step of the scores, relative to the scores and the width
 STEP = 1e-10
 # Number of widths beyond which an entry makes the sweeps start too far off
-FAR = 1e6
+FAR_WIDTHS = 1e6
 # Size of the multiple of the identity that keeps a Newton step finite, relative to the components
 DAMPING = 1e-10
 BLOCK_ENTRIES = 2**18  # of the rows whose scores are computed at once: 2 MB
@@ -34,7 +34,7 @@ BLOCK_ENTRIES = 2**18  # of the rows whose scores are computed at once: 2 MB
 QUARTILE = 0.75
 # Number of typical magnitudes above which an entry is left out of the start: the tolerance of
 # batch pursuit is relative to an objective that such entries rule
-HUGE = 1e4
+HUGE_MAGNITUDES = 1e4
 TRUSTED = 3.0  # standard deviations up to which a residual tells the noise
 TRUSTED_VARIANCE = 0.97334  # of standard normal numbers within them
 TINY = 1e-300
@@ -130,8 +130,8 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
         if n_iter < MAX_SWEEPS:
             scores += linalg.cho_solve(factor, slope.T).T
         else:
-            known = None if observed is None else observed[open_rows]
-            scores[open_rows] = huber_newton(filled[open_rows], V, loss, known)
+            seen = None if observed is None else observed[open_rows]
+            scores[open_rows] = huber_newton(filled[open_rows], V, loss, seen)
 
     objective = np.einsum("ij,ij->i", dual, residual - 0.5 * dual) + penalty
     return BatchResult(scores, residual, dual, objective, gap, n_iter)
@@ -189,10 +189,11 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
 def _lowest_point(
     residual: Array, change: Array, width: float, *, curvature: Array, slope: Array
 ) -> Array:
-    """Minimise ``sum_j h(residual_j - t change_j) + curvature t^2 / 2 - ...`` over t of each row.
+    """Minimise a convex function of the step length t, for each row.
 
-    `slope` is that of descent at t = 0. It is linear between the t at which a residual enters the
-    width, where its square joins the curvature, and leaves it.
+    The function is ``sum_j h(residual_j - t change_j)`` plus a quadratic function of the given
+    curvature; `slope` is its rate of descent at t = 0. The slope is linear in t between the points
+    where a residual enters the width, and its square joins the curvature, or leaves it.
     """
     squares = change**2
     divisor = np.where(change == 0, 1.0, change)
@@ -216,15 +217,15 @@ def _lowest_point(
 
     # slope left at each point; the first that has none ends the piece of the minimum
     points = np.hstack([np.zeros((len(times), 1)), times])
-    known = np.isfinite(points)
-    gaps = np.diff(np.where(known, points, 0.0), axis=1) * known[:, 1:]
-    left = slope[:, None] - np.cumsum(bends[:, :-1] * gaps, axis=1)
-    left = np.hstack([slope[:, None], left])
-    piece = np.maximum(((left > 0) & known).sum(axis=1) - 1, 0)[:, None]
-    at = np.take_along_axis(points, piece, axis=1)
-    remaining = np.maximum(np.take_along_axis(left, piece, axis=1), 0.0)
-    bend = np.take_along_axis(bends, piece, axis=1)
-    return (at + np.divide(remaining, bend, out=np.zeros_like(at), where=bend > 0))[:, 0]
+    finite = np.isfinite(points)
+    gaps = np.diff(np.where(finite, points, 0.0), axis=1) * finite[:, 1:]
+    slopes = slope[:, None] - np.cumsum(bends[:, :-1] * gaps, axis=1)
+    slopes = np.hstack([slope[:, None], slopes])
+    index = np.maximum(((slopes > 0) & finite).sum(axis=1) - 1, 0)[:, None]
+    begin = np.take_along_axis(points, index, axis=1)
+    remaining = np.maximum(np.take_along_axis(slopes, index, axis=1), 0.0)
+    bend = np.take_along_axis(bends, index, axis=1)
+    return (begin + np.divide(remaining, bend, out=np.zeros_like(begin), where=bend > 0))[:, 0]
 
 
 def huber_scores(X: Array, components: Array, width: float) -> Array:
@@ -247,7 +248,7 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         rows = np.arange(first, last)
         observed = ~np.isnan(X[rows])
         is_slow = observed.mean(axis=1) < 0.5
-        is_slow |= np.nanmax(np.abs(X[rows]), axis=1, initial=0.0) > FAR * width
+        is_slow |= np.nanmax(np.abs(X[rows]), axis=1, initial=0.0) > FAR_WIDTHS * width
         slow = list(rows[is_slow])
         rows = rows[~is_slow]
         filled = np.where(observed[~is_slow], X[rows], 0.0)
@@ -312,7 +313,7 @@ def without_huge(X: Array, typical: float) -> Array:
     """
     sizes = np.abs(np.where(np.isnan(X), 0.0, X))
     columns = np.quantile(sizes, QUARTILE, axis=0, method="lower")
-    huge = sizes > HUGE * np.maximum(columns, typical)
+    huge = sizes > HUGE_MAGNITUDES * np.maximum(columns, typical)
     return np.where(huge, np.nan, X) if huge.any() else X
 
 
