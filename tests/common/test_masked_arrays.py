@@ -11,7 +11,7 @@ from sklearn.base import clone, is_regressor
 from skmoderndata.decomposition import KSVD, FeatureSignDictionaryLearning, RobustPCA
 from skmoderndata.impute import NuclearNormImputer
 from skmoderndata.model_selection import EntrySearchCV
-from tests.common.test_contract import CLASSES, OUTPUTS, form, sample, target
+from tests.common.instances import CLASSES, OUTPUTS, form, sample, target
 
 # methods that get a table, apart from fits
 ROW_METHODS = (
