@@ -327,8 +327,8 @@ class NeuralGas(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            A batch of samples, used in the given order. The first batch must have at least
-            `n_clusters` samples, unless `init` is an array.
+            A batch of samples, used in the given order. If the first batch has fewer distinct
+            samples than there are units, several units start at the same sample and part later.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -346,7 +346,7 @@ class NeuralGas(
 
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rng = check_random_state(self.random_state)
-        start = self._start(X[w > 0], rng) if first else self.cluster_centers_
+        start = self._start(X[w > 0], rng, is_stream=True) if first else self.cluster_centers_
         seen = 0 if first else self.n_steps_
 
         order = np.flatnonzero(w > 0)
@@ -512,7 +512,7 @@ class NeuralGas(
     def _validate(self, X, reset):
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=FLOATS)
 
-    def _start(self, X, rng):
+    def _start(self, X, rng, *, is_stream=False):
         k = self.n_clusters
         if not isinstance(self.init, str):
             start = check_array(self.init, dtype=np.float64, input_name="init")
@@ -521,18 +521,20 @@ class NeuralGas(
             return start
 
         n = X.shape[0]
-        if n < k:
+        if n < k and not is_stream:
             raise ValueError(f"n_samples={n} should be >= n_clusters={k}.")
         # neither the order of the samples nor how often one occurs matters
         distinct = X[distinct_rows(X)] if sparse.issparse(X) else np.unique(X, axis=0)
         chosen = rng.permutation(distinct.shape[0])[:k]
         if len(chosen) < k:
-            warn_not_converged(
-                self,
-                reached=f"there are only {len(chosen)} distinct samples, fewer than "
-                f"n_clusters={k}",
-                remedy="lower n_clusters",
-            )
+            # later batches may have more
+            if not is_stream:
+                warn_not_converged(
+                    self,
+                    reached=f"there are only {len(chosen)} distinct samples, fewer than "
+                    f"n_clusters={k}",
+                    remedy="lower n_clusters",
+                )
             chosen = np.resize(chosen, k)
         start = distinct[chosen]
         return (dense(start)).astype(np.float64)

@@ -27,8 +27,8 @@ from skmoderndata._solvers.factors.factor_updates import (
     penalty_value,
     ratio,
     squared_error,
-    update,
 )
+from skmoderndata._solvers.factors.streams import ROWS_PER_COMPONENT, FactorStream, add_batch
 from skmoderndata._validation import (
     FLOATS,
     check_array,
@@ -38,6 +38,7 @@ from skmoderndata._validation import (
     validate_data,
     weigh_entries,
 )
+from skmoderndata.decomposition._base import EarlyRows
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
 AGAINST_NMF = Comparison(
@@ -248,11 +249,19 @@ class AlternatingFactorization(
         """
         read = self._rows_in_blocks if in_blocks(X) else self._rows_in_memory
         rows, dtype = read(X, sample_weight, entry_weight)
+        self._fit_rows(rows, dtype, X, y)
+        return self
+
+    def _fit_rows(self, rows, dtype, X, y, *, is_stream=False):
+        """Fit both factors to checked rows; callbacks are shown X and y."""
         start = given_start(self, rows.shape[1], nonnegative=self._nonnegative)
         check_n_components(self, rows.shape)
         self._check(rows)
+        # more rows may follow in a stream
+        if not is_stream:
+            self._warn_of_rank(rows.shape)
 
-        sides = self._sides()
+        sides = self._sides(self.ridge_)
         rng = check_random_state(self.random_state)
         n_init = 1 if start is not None else self.n_init
         best = None
@@ -273,7 +282,6 @@ class AlternatingFactorization(
         self._store(best, keep_order=start is not None, dtype=dtype)
         if not best.converged and not progress.stopped:
             warn_of_passes(self, best)
-        return self
 
     def _rows_in_memory(self, X, sample_weight, entry_weight):
         """Rows as one block, and their dtype; those of weight zero only get codes."""
@@ -296,10 +304,12 @@ class AlternatingFactorization(
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the components with new rows.
 
-        The first call is `fit`. Later calls compute the codes of the new rows, add their products
-        to the stored sums (``codes' codes`` and ``codes' X``, which determine the problem of the
-        components), and minimise the objective over the components. The codes of earlier rows are
-        not updated, so the result depends on the order of the rows.
+        The first rows, eight for each component, are fitted together as by `fit`, however they are
+        cut into calls. Later calls improve the codes of the new rows and the components in turn.
+        Of earlier rows only the sums ``codes' codes`` and ``codes' X`` are kept, which determine
+        the problem of the components; early ones count less and less, because their codes belong
+        to components that were worse. Components that explain nothing are replaced by what the new
+        rows lack most. The result depends on the order of the rows.
 
         Parameters
         ----------
@@ -308,31 +318,50 @@ class AlternatingFactorization(
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            Weights of the rows; a row of weight 2 counts as two rows.
 
         Returns
         -------
         self : object
             The updated estimator.
         """
-        if not hasattr(self, "components_"):
+        first = not hasattr(self, "components_")
+        if first and in_blocks(X):
             return self.fit(X, y, sample_weight)
 
-        X, _ = self._validate(X, None, reset=False)
+        X, _ = self._validate(X, None, reset=first)
+        weights = check_weights(sample_weight, X)
+        gaps = not sparse.issparse(X) and np.isnan(X).any()
+        if not first:
+            self._check_adds_up(gaps)
+            if self._early is None:
+                self._add_rows(X, weights)
+                return self
+
+        # few rows so far: fit all of them
+        early = EarlyRows(X, weights) if first else self._early.plus(X, weights)
+        enough = early.n_rows >= ROWS_PER_COMPONENT * self.n_components
+        if enough or early.are_due:
+            rows = CodedRows.of(counted_rows(early.X, early.weights, None))
+            self._fit_rows(rows, early.X.dtype, X, y, is_stream=True)
+            early = early._replace(n_fitted=early.n_rows)
+
+        self._early = None if enough or gaps else early.copy()
+        return self
+
+    def _check_adds_up(self, gaps):
+        """Refuse rows that cannot be added to the sums."""
         if self._codes_over_rows:
             raise ValueError(
                 f"{type(self).__name__}(codes_axis='component') cannot add rows to codes of given "
                 "sparseness over rows; set codes_axis='sample' or sparseness_codes=None."
             )
 
-        if self._sums is None or (not sparse.issparse(X) and np.isnan(X).any()):
+        if self._stream is None or gaps:
             raise ValueError(
                 f"{type(self).__name__}.partial_fit accepts no missing entries, nor weights of "
                 "entries, because these need separate sums for every column; use fit."
             )
-
-        self._add_rows(X, self._codes(X), check_weights(sample_weight, X))
-        return self
 
     def fit_transform(self, X, y=None, sample_weight=None, *, entry_weight=None):
         """Fit, and return the codes of the training rows, as ``fit(X).transform(X)``.
@@ -433,7 +462,7 @@ class AlternatingFactorization(
 
     def _codes(self, X, cells=None):
         """Codes of validated rows, in float64; `cells` are weights of entries."""
-        side = Side() if self._codes_over_rows else self._sides()[0]  # rows are independent
+        side = Side() if self._codes_over_rows else self._sides(self.ridge_)[0]  # rows are independent
         return codes_for(Data.of(X, None, cells), self._dictionary(), side)
 
     def _store(self, result, *, keep_order, dtype):
@@ -450,7 +479,7 @@ class AlternatingFactorization(
             order = np.argsort(-energy * (V * V).sum(axis=0), kind="stable")
             V = V[:, order]
 
-        summary = rows.sum(summary_of_best, size, order, V, self._sides()[0])
+        summary = rows.sum(summary_of_best, size, order, V, self._sides(self.ridge_)[0])
         error, sums, penalty = summary
         self.components_ = np.ascontiguousarray(narrowed(V.T, dtype, self, "components"))
         self.n_components_ = len(self.components_)
@@ -460,49 +489,58 @@ class AlternatingFactorization(
         self.reconstruction_err_ = float(np.sqrt(error))
         self.n_iter_ = result.n_iter
 
-        self._sums = None
         # sums with which partial_fit continues
+        self._early = None
+        self._stream = None
         if rows.complete:
-            self._sums = sums._replace(sum_sq=rows.sum_sq, penalty=penalty)
+            sums = sums._replace(sum_sq=rows.sum_sq, penalty=penalty)
+            self._stream = FactorStream(sums, sums.weight)
         self._store_codes(rows, size, order, dtype)
 
     def _store_codes(self, rows, size, order, dtype):
         """Store the codes of the training rows if `transform` cannot compute them."""
 
-    def _add_rows(self, X, codes, weights):
-        """Add the sums of new rows to the stored ones, and minimise over the components."""
-        codes_side, components_side = self._sides()
-        new = Data.of(X, weights)
+    def _add_rows(self, X, weights):
+        """Improve the components by new rows and the sums of earlier ones."""
+        data = counted_rows(X, weights, None, gaps=False)
+        if data.shape[0] == 0:
+            return
 
-        penalty = penalty_value(codes_side, codes, weights)
-        total = self._sums + new.sums(codes)._replace(sum_sq=new.sum_sq, penalty=penalty)
-
-        V = self._dictionary()
-        # components: descent on the sums of all rows seen
-        ones = np.ones(V.shape[1])
-        for _ in range(self.max_iter):
-            moved = update(total.terms(), components_side, V, sweeps=10, scales=ones)
-            if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
-                break
+        ridge = self._ridge_with(X)
+        codes_side, components_side = self._sides(ridge)
+        V, stream, last = add_batch(
+            self._dictionary(),
+            self._stream,
+            data,
+            codes_side=codes_side,
+            components_side=components_side,
+            tol=self.tol / 10,
+        )
 
         # the rows are not stored, so that differences of the sums may be rounding errors
+        total = stream.of_all()
         least = total.penalty + penalty_value(components_side, V)
-        self.objective_ = float(max(total.sum_sq / 2 + moved.value + total.penalty, least))
+        objective = float(max(total.sum_sq / 2 + last.value + total.penalty, least))
         error = total.sum_sq - 2 * (total.T * V).sum() + ((V @ total.S) * V).sum()
 
         if self._scale_is_free():
             size = lengths_of(V)
             V = V / size
-            total = total.with_codes_times(size)
+            stream = stream._replace(sums=stream.sums.with_codes_times(size))
 
         components = narrowed(V.T, self.components_.dtype, self, "components")
         self.components_ = np.ascontiguousarray(components)
+        self.ridge_ = ridge
+        self.objective_ = objective
         self.reconstruction_err_ = float(np.sqrt(max(error, 0.0)))
-        self.objective_history_ = np.append(self.objective_history_, self.objective_)
-        self.kkt_residual_ = ratio(moved)
+        self.objective_history_ = np.append(self.objective_history_, objective)
+        self.kkt_residual_ = ratio(last)
         self.n_iter_ += 1
+        self._stream = stream
 
-        self._sums = total
+    def _ridge_with(self, X):
+        """Weight of the ridge after new rows."""
+        return self.ridge_
 
     @property
     def _n_features_out(self):

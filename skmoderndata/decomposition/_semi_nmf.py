@@ -77,7 +77,8 @@ class SemiNMF(AlternatingFactorization):
         H, with rows in descending order of the sum of squares they explain, or in the order of a
         given start; of unit norm unless there is a ridge, which determines it.
     objective_ : float
-        Value of the objective at the solution.
+        Value of the objective at the solution. After `partial_fit`, its value for all rows so far
+        is estimated from the rows that still count.
     objective_history_ : ndarray of shape (n_iter_,)
         Objective after each pass; it never increases.
     kkt_residual_ : float
@@ -198,9 +199,11 @@ class SemiNMF(AlternatingFactorization):
             raise ValueError(NO_ENTRY_WEIGHT)
         return rows, dtype
 
+    def _warn_of_rank(self, shape):
+        warn_of_rank(self, shape)
+
     def _check(self, rows):
-        """Check the rank and set `ridge_`."""
-        warn_of_rank(self, rows.shape)
+        """Set `ridge_`."""
         if self.ridge != "auto":
             self.ridge_ = float(self.ridge)
         elif rows.complete:
@@ -214,8 +217,8 @@ class SemiNMF(AlternatingFactorization):
                 "has no ridge; set solver='als' or ridge=0."
             )
 
-    def _sides(self):
-        return Side(l2=self.ridge_), Side("free", l2=self.ridge_)
+    def _sides(self, ridge):
+        return Side(l2=ridge), Side("free", l2=ridge)
 
     def _start(self, rows, init, rng):
         """Return initial components, one per column."""

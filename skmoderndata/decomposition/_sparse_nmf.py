@@ -6,9 +6,11 @@ import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.factors.factor_updates import Side
+from skmoderndata._solvers.factors.coded_rows import CodedRows
+from skmoderndata._solvers.factors.factor_updates import Data, Side
 from skmoderndata._solvers.factors.factorization import (
     factorize,
+    idle_components,
     nndsvd_components,
     revive,
     start_from,
@@ -98,7 +100,8 @@ class SparseNMF(AlternatingFactorization):
         Codes of the training rows if they are constrained over rows (`sparseness_codes` with
         ``codes_axis="component"``), because `transform` cannot compute them; None otherwise.
     objective_ : float
-        Value of the objective at the solution.
+        Value of the objective at the solution. After `partial_fit`, its value for all rows so far
+        is estimated from the rows that still count.
     objective_history_ : ndarray of shape (n_iter_,)
         Objective after each pass; it never increases.
     kkt_residual_ : float
@@ -301,8 +304,6 @@ class SparseNMF(AlternatingFactorization):
                         f"{name}({parameter}={getattr(self, parameter)}) needs penalty='hoyer', "
                         f"got penalty={self.penalty!r}: set that, or {parameter}=None."
                     )
-            if self.penalty is None:
-                warn_of_rank(self, shape, remedy="Use fewer, or penalty='l1'.")
             return
 
         if self.sparseness_components is None and self.sparseness_codes is None:
@@ -332,14 +333,24 @@ class SparseNMF(AlternatingFactorization):
                     f"row: use at most {LONGEST} components, or penalty='l1'."
                 )
 
-        # codes of given sparseness may need more components than there are columns
-        rows_only = self.sparseness_codes is not None
-        warn_of_rank(self, shape, rows_only=rows_only, remedy="Use fewer, or penalty='l1'.")
+    def _warn_of_rank(self, shape):
+        # penalties determine any number of components, codes of given sparseness more than
+        # there are columns
+        if self.penalty != "l1":
+            rows_only = self.penalty == "hoyer" and self.sparseness_codes is not None
+            remedy = "Use fewer, or penalty='l1'."
+            warn_of_rank(self, shape, rows_only=rows_only, remedy=remedy)
 
-    def _sides(self):
+    def _ridge_with(self, X):
+        if not self.ridge_ or self.ridge != "max2":
+            return self.ridge_
+        top = CodedRows.of(Data(X)).largest()
+        return max(self.ridge_, top * top)
+
+    def _sides(self, ridge):
         """Constraints and penalties of codes and components."""
         if self.penalty == "l1":
-            return self._penalised("codes"), self._penalised("components")
+            return self._penalised("codes", ridge), self._penalised("components", ridge)
         codes = Side()
         components = Side()
         if self.penalty == "hoyer":
@@ -353,9 +364,9 @@ class SparseNMF(AlternatingFactorization):
                 components = Side(kind, level=float(self.sparseness_components))
         return codes, components
 
-    def _penalised(self, factor):
+    def _penalised(self, factor, ridge):
         if self.side not in (factor, "both"):
-            return Side(l2=min(self.ridge_, LARGEST_PENALTY))
+            return Side(l2=min(ridge, LARGEST_PENALTY))
         alpha = min(float(self.alpha), LARGEST_PENALTY)
         return Side(l1=alpha) if self.form == "plain" else Side(l1_sq=alpha)
 
@@ -387,7 +398,8 @@ class SparseNMF(AlternatingFactorization):
             passes = self.max_iter - result.n_iter
             if self.penalty is not None or progress.stopped or passes == 0:
                 return result
-            revived = revive(result.rows, result.components)
+            idle = idle_components(result.rows, result.components)
+            revived = revive(result.rows, result.components, sides[1], idle)
             if revived is None:
                 return result
             rows, V = revived

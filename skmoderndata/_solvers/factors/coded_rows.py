@@ -275,11 +275,13 @@ class Lacking(NamedTuple):
         return Lacking(sizes[first], lacks[first], n_rows)
 
 
-def lacking_rows(data: Data, codes: Codes, V: Array, n_rows: int) -> tuple[Lacking]:
+def lacking_rows(
+    data: Data, codes: Codes, V: Array, side: Side, n_rows: int
+) -> tuple[Lacking]:
     """Rows of which most is missing in the fit by the best codes."""
     total = Lacking(np.empty(0), np.empty((0, data.shape[1])), n_rows)
     for rows, R in residual_blocks(data, codes.best, V):
-        lack = np.maximum(R, 0)
+        lack = R if side.kind == "free" else np.maximum(R, 0)
         size = data.row_sums(lack, rows)
         first = np.argsort(-size, kind="stable")[:n_rows]
         total += Lacking(size[first], lack[first], n_rows)

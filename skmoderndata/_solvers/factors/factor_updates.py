@@ -176,8 +176,9 @@ class Data:
         else:
             T = (narrow.T @ self._weighted).T
         T = np.ascontiguousarray(T, dtype=np.float64)
+        weight = float(len(W) if self.weights is None else self.weights.sum())
         if self._masks is None:
-            return SummedData(W.T @ weighted, T)
+            return SummedData(W.T @ weighted, T, weight=weight)
 
         # a triangle for each column, over the rows that observe it
         mask = self._masks[1]
@@ -185,7 +186,7 @@ class Data:
         pairs = self._narrow(_pairs(W, weighted))
         packed = [mask[columns] @ pairs for columns in _gram_blocks(len(T), k)]
         S = np.concatenate(packed, dtype=np.float64)
-        return SummedData(S, T, by_column=True)
+        return SummedData(S, T, by_column=True, weight=weight)
 
     def _narrow(self, factor: Array) -> Array:
         return factor.astype(self.X.dtype, copy=False)
@@ -216,7 +217,7 @@ class SummedData(NamedTuple):
 
     `S` is codes' codes, and with `by_column` the lower triangle of that over the rows in which a
     column is observed, for each of the columns; `T` is X' codes, `sum_sq` the sum of squares of X,
-    and `penalty` that of the codes.
+    `penalty` that of the codes, and `weight` the sum of the weights of the rows.
     """
 
     S: Array
@@ -224,15 +225,36 @@ class SummedData(NamedTuple):
     sum_sq: float = 0.0
     penalty: float = 0.0
     by_column: bool = False
+    weight: float = 0.0
 
     def __add__(self, other: "SummedData") -> "SummedData":  # type: ignore[override]
         # entries are missing in one of the two only
         if self.by_column != other.by_column:
             return self._of_columns() + other._of_columns()
-        S = self.S + other.S
-        T = self.T + other.T
-        sum_sq = self.sum_sq + other.sum_sq
-        return SummedData(S, T, sum_sq, self.penalty + other.penalty, self.by_column)
+        return SummedData(
+            S=self.S + other.S,
+            T=self.T + other.T,
+            sum_sq=self.sum_sq + other.sum_sq,
+            penalty=self.penalty + other.penalty,
+            by_column=self.by_column,
+            weight=self.weight + other.weight,
+        )
+
+    def times(self, factor: float) -> "SummedData":
+        """Return the sums of rows whose weights are multiplied."""
+        return SummedData(
+            S=factor * self.S,
+            T=factor * self.T,
+            sum_sq=factor * self.sum_sq,
+            penalty=factor * self.penalty,
+            by_column=self.by_column,
+            weight=factor * self.weight,
+        )
+
+    def without(self, components: Array) -> "SummedData":
+        """Return the sums for codes that are zero for some components."""
+        used = np.where(components, 0.0, 1.0)
+        return self.with_codes_times(used)
 
     def _of_columns(self) -> "SummedData":
         if self.by_column:

@@ -285,27 +285,36 @@ def worst(*residuals: float) -> float:
     return float(np.max(residuals))
 
 
-def revive(rows: CodedRows, V: Array) -> tuple[CodedRows, Array] | None:
-    """Replace components of zeros by what some row lacks most; None if there is nothing to do.
+def idle_components(rows: CodedRows, V: Array) -> Array:
+    """Components that are zero or that no row uses."""
+    (uses,) = rows.sum(uses_of_best)
+    return ~V.any(axis=0) | (uses == 0)
+
+
+def revive(
+    rows: CodedRows, V: Array, side: Side, idle: Array
+) -> tuple[CodedRows, Array] | None:
+    """Replace idle components by what some row lacks most; None if there is nothing to do.
 
     A factorisation with a component of zeros is stationary, and no minimum while X is not met.
     """
-    (uses,) = rows.sum(uses_of_best)
-    dead = np.flatnonzero(~V.any(axis=0) | (uses == 0))
+    dead = np.flatnonzero(idle)
     if not len(dead):
         return None
 
     # rows of which most is missing
-    (worst_rows,) = rows.sum(lacking_rows, V, len(dead))
+    (worst_rows,) = rows.sum(lacking_rows, V, side, len(dead))
     worth = worst_rows.sizes > 1e-12 * rows.sum_sq
     if not worth.any():
         return None
 
-    # what they lack as components, which no row uses yet
+    # what they lack as components as long as the others, which no row uses yet
     lacks = worst_rows.lacks[worth] / np.sqrt(worst_rows.sizes[worth, None])
     revived = dead[: len(lacks)]
+    length = 1.0 if idle.all() else float(np.median(lengths_of(V[:, ~idle])))
     V = V.copy()
-    V[:, revived] = lacks.T
+    V[:, revived] = length * lacks.T
+    V[:, revived] = project(side, V)[:, revived]
     remaining = np.ones(V.shape[1])
     remaining[revived] = 0.0
     return rows.times(remaining), V
