@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -30,7 +31,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._solvers.common.linalg import fix_signs, row_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.atom_updates import UPDATES
-from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, learn_dictionary
+from skmoderndata._solvers.dictionaries.ksvd import WAIT, Rules, Stream, add_batch, learn_dictionary
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
     CHEAP_COMPONENTS,
@@ -39,7 +40,7 @@ from skmoderndata._validation import (
     known_entries,
     validate_data,
 )
-from skmoderndata.decomposition._base import FromCodes, given_atoms
+from skmoderndata.decomposition._base import EarlyRows, FromCodes, given_atoms
 
 GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas
 # signals for each atom between updates within a pass: half as many gain nothing and cost more
@@ -347,12 +348,27 @@ class KSVD(
         start = self._continued(X) if warm else self._start(data, rng)
         self._warn_dense_codes(len(start), X.shape[1])
 
+        result, stopped = self._learn(data, observed, start, rng, X, y)
+        self._store(result, X.dtype)
+
+        if self.tol > 0 and not result.converged and not stopped:
+            warn_not_converged(
+                self,
+                reached=f"after {result.n_iter} passes the objective still falls by more than "
+                f"tol={self.tol:g} a pass",
+                remedy="increase max_iter or tol",
+            )
+        return self
+
+    def _learn(self, data, observed, start, rng, X, y):
+        """Make passes over signals; return the result, and whether a callback stopped them."""
+
         def code(atoms, rows):
             mask = None if observed is None else observed[rows]
             return self._code(data[rows], mask, atoms)
 
         # products are small: more threads would slow each other down
-        rules = self._rules(len(X), len(start))
+        rules = self._rules(len(data), len(start))
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
                 data,
@@ -365,16 +381,7 @@ class KSVD(
                 rng=rng,
                 progress=progress,
             )
-        self._store(result, X.dtype)
-
-        if self.tol > 0 and not result.converged and not progress.stopped:
-            warn_not_converged(
-                self,
-                reached=f"after {result.n_iter} passes the objective still falls by more than "
-                f"tol={self.tol:g} a pass",
-                remedy="increase max_iter or tol",
-            )
-        return self
+        return result, progress.stopped
 
     def _continued(self, X):
         """Return the atoms of the last call as start of this one."""
@@ -409,8 +416,7 @@ class KSVD(
         self.components_ = atoms.astype(dtype, copy=False)
 
         codes = result.codes
-        used = codes.indices[codes.values != 0]
-        self.usage_ = np.bincount(used, minlength=len(signs))
+        self.usage_ = _usage(codes, len(signs))
         if self.store_codes:
             values = codes.values * signs[codes.indices]
             codes = codes._replace(values=values)
@@ -423,16 +429,19 @@ class KSVD(
         self.n_replaced_ = result.replaced
         self.n_iter_ = result.n_iter
         self._stream = None
+        self._early = None
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
         """Update the atoms with a batch of signals.
 
+        The first signals, eight for each atom, are kept and learned from as by `fit`, however they
+        are cut into calls; what follows is coded, added to statistics, and forgotten.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Signals without missing entries. If the first batch has fewer distinct signals than
-            there are atoms, the other atoms are initialised from the next batches.
+            Signals without missing entries.
         y : Ignored
             Not used, present by convention.
 
@@ -449,23 +458,50 @@ class KSVD(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
 
+        # few signals so far: learn from all of them
         data = data.astype(np.float64)
-        stream = getattr(self, "_stream", None)
-        rng = check_random_state(self.random_state)
         if first:
-            D = self._start(data, rng)
+            self._start_stream(EarlyRows(data), X, y)
+        elif self._early is not None:
+            self._start_stream(self._early.plus(data), X, y)
         else:
             D = self.components_.astype(np.float64)
-        if stream is None:
-            self._warn_dense_codes(*D.shape)
-            stream = Stream.empty(*D.shape)
-            if first and isinstance(self.init, str) and self.init == "data":
-                # random directions are replaced by the first signals that differ from the other
-                # atoms
-                n_drawn = len(self._directions(data)) + self.dc_atom
-                stream.seen[n_drawn:] = np.inf
+            stream = self._stream or Stream.empty(*D.shape)
+            added = self._add(D, stream, data)
+            usage = self.usage_ + _usage(added.codes, len(D))
+            self._store_batch(added, usage, 0, X.dtype)
+        return self
 
-        forget = None if self.forget == "auto" else self.forget
+    def _start_stream(self, early, X, y):
+        """Learn from the first signals, and add further ones of the same batch."""
+        rng = check_random_state(self.random_state)
+        start = self._start(early.X, rng)
+        n_needed = WAIT * len(start)
+        if early.n_rows < n_needed and not early.are_due:
+            self._early = early.copy()
+            return
+
+        if not early.n_fitted:
+            self._warn_dense_codes(*start.shape)
+        result, _ = self._learn(early.X[:n_needed], None, start, rng, X, y)
+
+        # statistics of these signals, and of further ones
+        D = result.atoms
+        added = self._add(D, Stream.empty(*D.shape), early.X[:n_needed])
+        n_replaced = int(result.replaced.sum())
+        used = _usage(added.codes, len(D))
+        if early.n_rows > n_needed:
+            n_replaced += added.n_replaced
+            added = self._add(added.atoms, added.stream, early.X[n_needed:])
+            used = used + _usage(added.codes, len(D))
+
+        enough = early.n_rows >= n_needed
+        early = None if enough else early._replace(n_fitted=early.n_rows).copy()
+        self._store_batch(added, used, n_replaced, X.dtype)
+        self._early = early
+
+    def _add(self, D, stream, data):
+        """Code a batch, add it to the statistics, and move the atoms."""
         with one_blas_thread():
             codes = self._code(data, None, prepare_atoms(D))
             D, stream, n_replaced = add_batch(
@@ -473,32 +509,34 @@ class KSVD(
                 stream,
                 data,
                 codes,
-                forget=forget,
+                forget=None if self.forget == "auto" else self.forget,
                 min_usage=self.min_usage,
                 replace=self.replace_until > 0,
                 positive=self.positive,
                 constant=self.dc_atom,
             )
+        return _Added(D, stream, codes, n_replaced)
 
+    def _store_batch(self, added, usage, n_replaced, dtype):
+        """Store the atoms after a batch, of which `n_replaced` had been replaced before."""
         # codes change sign with their atoms
+        D = added.atoms
         signs = row_signs(D)
-        S = stream.S * np.outer(signs, signs)
-        T = stream.T * signs[:, None]
-        self._stream = stream._replace(S=S, T=T)
+        S = added.stream.S * np.outer(signs, signs)
+        T = added.stream.T * signs[:, None]
         atoms = D * signs[:, None]
-        self.components_ = atoms.astype(X.dtype, copy=False)
 
-        indices = codes.indices[codes.values != 0]
-        used = np.bincount(indices, minlength=len(D))
-        self.usage_ = used if first else self.usage_ + used
-        self.objective_ = float(codes.residual_sq.sum())
+        self.components_ = atoms.astype(dtype, copy=False)
+        self.usage_ = usage
+        self.objective_ = float(added.codes.residual_sq.sum())
         self.objective_history_ = np.array([self.objective_])
-        self.n_replaced_ = np.array([n_replaced])
-        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        self.n_replaced_ = np.array([n_replaced + added.n_replaced])
+        self.n_iter_ = 1 + getattr(self, "n_iter_", 0)
+        self._stream = added.stream._replace(S=S, T=T)
+        self._early = None
 
         if hasattr(self, "codes_"):
             del self.codes_
-        return self
 
     def transform(self, X):
         """Code signals with the atoms.
@@ -713,6 +751,20 @@ class KSVD(
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _Added(NamedTuple):
+    """Atoms and statistics after a batch, its codes, and how many atoms it replaced."""
+
+    atoms: Any
+    stream: Stream
+    codes: Any
+    n_replaced: int
+
+
+def _usage(codes, n_atoms):
+    """Number of signals that use each atom."""
+    return np.bincount(codes.indices[codes.values != 0], minlength=n_atoms)
 
 
 def _constant_atom(n):

@@ -506,7 +506,7 @@ class AlternatingFactorization(
         if data.shape[0] == 0:
             return
 
-        ridge = self._ridge_with(X)
+        ridge = self._ridge_with(data)
         codes_side, components_side = self._sides(ridge)
         V, stream, last = add_batch(
             self._dictionary(),
@@ -538,7 +538,7 @@ class AlternatingFactorization(
         self.n_iter_ += 1
         self._stream = stream
 
-    def _ridge_with(self, X):
+    def _ridge_with(self, data):
         """Weight of the ridge after new rows."""
         return self.ridge_
 

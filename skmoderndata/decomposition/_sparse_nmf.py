@@ -7,7 +7,7 @@ import numpy as np
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.factors.coded_rows import CodedRows
-from skmoderndata._solvers.factors.factor_updates import Data, Side
+from skmoderndata._solvers.factors.factor_updates import Side
 from skmoderndata._solvers.factors.factorization import (
     factorize,
     idle_components,
@@ -341,10 +341,10 @@ class SparseNMF(AlternatingFactorization):
             remedy = "Use fewer, or penalty='l1'."
             warn_of_rank(self, shape, rows_only=rows_only, remedy=remedy)
 
-    def _ridge_with(self, X):
+    def _ridge_with(self, data):
         if not self.ridge_ or self.ridge != "max2":
             return self.ridge_
-        top = CodedRows.of(Data(X)).largest()
+        top = CodedRows.of(data).largest()
         return max(self.ridge_, top * top)
 
     def _sides(self, ridge):

@@ -103,7 +103,7 @@ def walk():
 def blobs():
     rng = np.random.default_rng(6)
     centers = 4 * rng.normal(size=(12, 5))
-    return (centers[rng.integers(12, size=N)] + 0.5 * rng.normal(size=(N, 5)),)
+    return (centers[rng.integers(12, size=N)] + 1.5 * rng.normal(size=(N, 5)),)
 
 
 @cache
@@ -210,7 +210,7 @@ STREAMS = {
     "NeuralGas": Stream(
         lambda: NeuralGas(12, online_steps=N, random_state=0),
         blobs,
-        energy,
+        root_of_score,
         12,
         "cluster_centers_",
     ),

@@ -506,6 +506,47 @@ def test_partial_fit_adds_up(seed):
     assert_allclose(sparse_fit.components_, dense_fit.components_, atol=1e-6)
 
 
+@pytest.mark.invariance
+def test_cuts_of_the_first_rows_do_not_matter(seed):
+    """Eight rows for each component are fitted together, with their weights."""
+    X = mixed(40, 24, 4, seed)
+    w = np.arange(1.0, 41)
+    at_once = SparseNMF(4).partial_fit(X, sample_weight=w)
+    cut = SparseNMF(4)
+    batch = X[:1].copy()
+    cut.partial_fit(batch, sample_weight=w[:1])
+    batch[:] = 0.0
+    for first, last in ((1, 3), (3, 20), (20, 40)):
+        cut.partial_fit(X[first:last], sample_weight=w[first:last])
+    assert_allclose(cut.components_, at_once.components_, atol=1e-10)
+    assert_allclose(at_once.components_, SparseNMF(4).fit(X, sample_weight=w).components_, atol=1e-10)
+
+
+@pytest.mark.invariance
+def test_weights_of_a_stream_repeat_rows(seed):
+    X = mixed(120, 24, 4, seed)
+    w = np.random.default_rng(seed).integers(0, 3, size=120)
+    weighted = SparseNMF(4).partial_fit(X[:60], sample_weight=w[:60])
+    weighted.partial_fit(X[60:], sample_weight=w[60:])
+    repeated = SparseNMF(4).partial_fit(np.repeat(X[:60], w[:60], axis=0))
+    repeated.partial_fit(np.repeat(X[60:], w[60:], axis=0))
+    assert_allclose(weighted.components_, repeated.components_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("first", [1, 6, 20])
+def test_a_small_first_batch_does_not_decide(first, seed):
+    """One pass without noise; components that the first rows do not determine used to stay zero."""
+    rng = np.random.default_rng(seed)
+    codes = np.abs(rng.normal(size=(1000, 6))) * (rng.uniform(size=(1000, 6)) < 0.4)
+    X = codes @ np.abs(rng.normal(size=(6, 20)))
+    model = SparseNMF(6, random_state=0).partial_fit(X[:first])
+    for start in range(first, 1000, 50):
+        model.partial_fit(X[start : start + 50])
+    assert -model.score(X) < -2 * SparseNMF(6, random_state=0).fit(X).score(X)
+    assert (model.components_.max(axis=1) > 1e-3).all()
+
+
 @pytest.mark.edge
 @pytest.mark.parametrize(
     "settings",

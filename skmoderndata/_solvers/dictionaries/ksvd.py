@@ -39,7 +39,9 @@ Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 RHO = 10.0  # power of the fraction of signals that came before
 MEMORY = 0.5  # of the signals, in the sums over the batches of a pass: older codes count less
 BATCH_SWEEPS = 2  # over the atoms after each batch
-WAIT = 8  # signals for each atom before it is judged by its users
+# Number of signals for each atom before it is judged by its users, that the start of a stream takes,
+# and that later batches leave in memory at least
+WAIT = 8
 # passes that show whether replacing atoms over and over leads anywhere
 PASSES_WITHOUT_GAIN = 5
 SETTLE = 0.6  # exchanges end after this fraction of the passes in which atoms may be replaced
@@ -305,7 +307,6 @@ def add_batch(
     count = 0
     if replace:
         bad = (seen >= WAIT * k) & (users < min_usage)
-        bad |= seen == np.inf
         bad = with_twins(D, bad, users, constant)
         scale = np.sum(np.square(X, dtype=np.float64), axis=1)
         error = codes.residual_sq
