@@ -41,6 +41,10 @@ from skmoderndata._validation import (
 from skmoderndata.decomposition._base import EarlyRows
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
+# Size of the ridge where entries are missing or weighted, relative to the root mean square of the
+# norms of the columns
+RIDGE_RELATIVE = 0.01
+
 AGAINST_NMF = Comparison(
     baseline="sklearn.decomposition.NMF",
     problem="digit_parts",
@@ -116,6 +120,17 @@ def warn_of_passes(estimator, result):
         f"(tol={estimator.tol:g})",
         remedy="increase max_iter or tol",
     )
+
+
+def ridge_for_gaps(rows):
+    """Weight of the squared norms of both factors: 0 unless entries are missing or weighted.
+
+    Rows and columns with few observed entries do not determine their factors, which would grow
+    without bound, and with them the hidden entries.
+    """
+    if rows.complete:
+        return 0.0
+    return RIDGE_RELATIVE * float(np.sqrt(rows.sum_sq / rows.shape[1]))
 
 
 def given_start(estimator, n_features, *, nonnegative=False):

@@ -17,6 +17,7 @@ from skmoderndata._validation import weigh_entries
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
     AlternatingFactorization,
+    ridge_for_gaps,
     validate_rows,
     warn_of_rank,
 )
@@ -25,7 +26,6 @@ NO_ENTRY_WEIGHT = (
     "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule is for a "
     "loss without weights; use solver='als'."
 )
-RIDGE_RELATIVE = 0.01  # to the root mean square of the norms of the columns
 
 
 class SemiNMF(AlternatingFactorization):
@@ -206,10 +206,8 @@ class SemiNMF(AlternatingFactorization):
         """Set `ridge_`."""
         if self.ridge != "auto":
             self.ridge_ = float(self.ridge)
-        elif rows.complete:
-            self.ridge_ = 0.0
         else:
-            self.ridge_ = RIDGE_RELATIVE * float(np.sqrt(rows.sum_sq / rows.shape[1]))
+            self.ridge_ = ridge_for_gaps(rows)
 
         if self.ridge_ and self.solver == "multiplicative":
             raise ValueError(

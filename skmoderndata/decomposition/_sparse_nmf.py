@@ -1,5 +1,6 @@
 """Non-negative matrix factorisation with sparse codes, sparse components, or both."""
 
+import warnings
 from numbers import Real
 
 import numpy as np
@@ -17,6 +18,7 @@ from skmoderndata._solvers.factors.factorization import (
 )
 from skmoderndata.decomposition._nmf_base import (
     AlternatingFactorization,
+    ridge_for_gaps,
     warn_of_rank,
 )
 
@@ -61,9 +63,13 @@ class SparseNMF(AlternatingFactorization):
         With ``penalty="l1"``: which factor is sparse.
     alpha : float, default=0.01
         Weight of the l1 penalty: a pure number for ``form="squared"``, in units of X for "plain".
-    ridge : "max2" or float, default="max2"
-        Weight of the squared norm of the other factor, which keeps it from growing while the
-        sparse one shrinks. "max2" is the squared maximum of X.
+        0 is the same as ``penalty=None``.
+    ridge : "auto" or float, default="auto"
+        With ``penalty="l1"``: weight of the squared norm of the other factor, which keeps it from
+        growing while the sparse one shrinks; "auto" is the squared maximum of X. Without a
+        penalty: weight of the squared norms of both factors; "auto" is 0 for complete data, and
+        otherwise a hundredth of the root mean square of the norms of the columns, missing entries
+        being 0, because rows and columns with few observed entries do not determine their factors.
     form : {"squared", "plain"}, default="squared"
         Whether the penalty contains the squared l1 norm of each code, or the norm itself.
     sparseness_components : float, default=None
@@ -102,8 +108,8 @@ class SparseNMF(AlternatingFactorization):
     objective_ : float
         Value of the objective at the solution. After `partial_fit`, its value for all rows so far
         is estimated from the rows that still count.
-    objective_history_ : ndarray of shape (n_iter_,)
-        Objective after each pass; it never increases.
+    objective_history_ : ndarray of shape (n_passes,)
+        Objective after each pass with the penalty; it never increases.
     kkt_residual_ : float
         Norm of the projected gradient relative to that of the linear terms; the maximum over both
         factors. It is 0 at stationary points and independent of units. After `partial_fit`, that
@@ -115,7 +121,8 @@ class SparseNMF(AlternatingFactorization):
     n_components_ : int
         Number of components.
     n_iter_ : int
-        Number of passes of the best start.
+        Number of passes of the best start, including up to twenty passes without the penalty that
+        come first.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -138,8 +145,8 @@ class SparseNMF(AlternatingFactorization):
     entries instead of n p for sparse X, which is never converted to dense), and sweeps of
     ``n k k``. With missing or weighted entries each row and column has a Gram matrix, ``n p k k``
     operations. The problem is not convex: starts differ in the second or third digit of the
-    objective. A few passes without the l1 penalty separate the components first; the penalty then
-    sets fewer of them to zero, and the objectives are lower.
+    objective. Up to twenty passes without the l1 penalty separate the components first; the
+    penalty then sets fewer of them to zero, and the objectives are up to 1.6 times lower.
 
     `transform` solves the problem of the codes for given components exactly (block principal
     pivoting), row by row; for codes of given sparseness of each row it keeps the best of several
@@ -207,7 +214,7 @@ class SparseNMF(AlternatingFactorization):
         "penalty": [StrOptions({"l1", "hoyer"}), None],
         "side": [StrOptions({"codes", "components", "both"})],
         "alpha": [NON_NEGATIVE],
-        "ridge": [StrOptions({"max2"}), NON_NEGATIVE],
+        "ridge": [StrOptions({"auto"}), NON_NEGATIVE],
         "form": [StrOptions({"squared", "plain"})],
         "sparseness_components": [FRACTION, None],
         "sparseness_codes": [FRACTION, None],
@@ -228,7 +235,7 @@ class SparseNMF(AlternatingFactorization):
         penalty="l1",
         side="codes",
         alpha=0.01,
-        ridge="max2",
+        ridge="auto",
         form="squared",
         sparseness_components=None,
         sparseness_codes=None,
@@ -268,8 +275,15 @@ class SparseNMF(AlternatingFactorization):
             and self.codes_axis == "component"
         )
 
-    def _scale_is_free(self):
+    @property
+    def _unpenalised(self):
+        """Whether the problem has no penalty but perhaps a ridge on both factors."""
+        if self.penalty == "l1" and self.alpha == 0:
+            return self.side == "both" or self.ridge in ("auto", 0)
         return self.penalty is None
+
+    def _scale_is_free(self):
+        return self._unpenalised and self.ridge_ == 0
 
     def _validate(self, X, entry_weight, *, reset):
         X, cells = super()._validate(X, entry_weight, reset=reset)
@@ -292,10 +306,7 @@ class SparseNMF(AlternatingFactorization):
                 "codes_axis='sample' or repeat the rows."
             )
 
-        self.ridge_ = 0.0
-        if self.penalty == "l1" and self.side != "both":
-            top = rows.largest() if self.ridge == "max2" else 0.0
-            self.ridge_ = top * top if self.ridge == "max2" else float(self.ridge)
+        self.ridge_ = self._ridge_of(rows)
 
         if self.penalty != "hoyer":
             for parameter in ("sparseness_components", "sparseness_codes"):
@@ -333,24 +344,47 @@ class SparseNMF(AlternatingFactorization):
                     f"row: use at most {LONGEST} components, or penalty='l1'."
                 )
 
+    def _ridge_of(self, rows):
+        """Weight of the ridge."""
+        if self.penalty == "hoyer" or (self.side == "both" and not self._unpenalised):
+            return 0.0
+        if self.ridge != "auto":
+            return float(self.ridge)
+        if self._unpenalised:
+            return ridge_for_gaps(rows)
+        top = rows.largest()
+        return top * top
+
     def _warn_of_rank(self, shape):
+        if self.penalty == "l1" and self.alpha == 0 and not self._unpenalised:
+            warnings.warn(
+                f"{type(self).__name__}(alpha=0, ridge={self.ridge:g}) has no minimum: one factor "
+                "shrinks for ever while the other grows. Set penalty=None, whose ridge is that of "
+                "both factors, or ridge='auto'.",
+                UserWarning,
+                stacklevel=4,
+            )
+
         # penalties determine any number of components, codes of given sparseness more than
         # there are columns
-        if self.penalty != "l1":
+        if self.penalty != "l1" or self._unpenalised:
             rows_only = self.penalty == "hoyer" and self.sparseness_codes is not None
             remedy = "Use fewer, or penalty='l1'."
             warn_of_rank(self, shape, rows_only=rows_only, remedy=remedy)
 
     def _ridge_with(self, data):
-        if not self.ridge_ or self.ridge != "max2":
+        if not self.ridge_ or self.ridge != "auto":
             return self.ridge_
         top = CodedRows.of(data).largest()
         return max(self.ridge_, top * top)
 
     def _sides(self, ridge):
         """Constraints and penalties of codes and components."""
+        if self._unpenalised:
+            return Side(l2=ridge), Side(l2=ridge)
         if self.penalty == "l1":
             return self._penalised("codes", ridge), self._penalised("components", ridge)
+
         codes = Side()
         components = Side()
         if self.penalty == "hoyer":
@@ -378,9 +412,11 @@ class SparseNMF(AlternatingFactorization):
         return V / np.linalg.norm(V, axis=0)
 
     def _solve(self, rows, V, sides, progress, *, given):
-        rows, V = start_from(rows, V, *sides, given=given)
+        rows, V, n_before = start_from(
+            rows, V, *sides, given=given, max_iter=self.max_iter // 2, progress=progress
+        )
         result = None
-        passes = self.max_iter
+        passes = self.max_iter - n_before
         # a component of zeros is stationary, and no minimum: revive it, go on with the passes left
         while True:
             result = factorize(
@@ -395,14 +431,16 @@ class SparseNMF(AlternatingFactorization):
                 history=None if result is None else result.history,
             )
 
-            passes = self.max_iter - result.n_iter
-            if self.penalty is not None or progress.stopped or passes == 0:
-                return result
+            passes = self.max_iter - n_before - result.n_iter
+            if not self._unpenalised or progress.stopped or passes == 0:
+                break
             idle = idle_components(result.rows, result.components)
             revived = revive(result.rows, result.components, sides[1], idle)
             if revived is None:
-                return result
+                break
             rows, V = revived
+
+        return result._replace(n_iter=n_before + result.n_iter)
 
     def _store_codes(self, rows, size, order, dtype):
         self.codes_ = None

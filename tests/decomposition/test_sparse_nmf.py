@@ -75,7 +75,7 @@ def test_codes_with_weights_of_entries_are_those_of_scaled_rows(seed):
     X = mixed(seed=seed)
     weights = np.random.default_rng(seed).uniform(0, 4, size=X.shape)
     weights[weights < 0.5] = 0
-    model = SparseNMF(4, penalty=None).fit(X, entry_weight=weights)
+    model = SparseNMF(4, penalty=None, ridge=0).fit(X, entry_weight=weights)
     expected = [
         nnls((model.components_ * root).T, x * root)[0]
         for x, root in zip(X, np.sqrt(weights), strict=True)
@@ -88,7 +88,7 @@ def test_weights_of_entries_alike_in_rows_are_weights_of_rows(seed):
     X = mixed(seed=seed)
     rows = np.random.default_rng(seed).uniform(0.5, 2, size=len(X))
     start = np.random.default_rng(seed + 1).uniform(size=(3, X.shape[1]))
-    same = SparseNMF(3, penalty=None, init=start, solver="bpp")
+    same = SparseNMF(3, penalty=None, ridge=0, init=start, solver="bpp")
     entries = clone(same).fit(X, entry_weight=np.tile(rows[:, None], X.shape[1]))
     weighted = clone(same).fit(X, sample_weight=rows)
     both = clone(same).fit(
@@ -245,7 +245,7 @@ def test_objective_never_rises(settings, missing, seed):
     assert (np.diff(history) <= 1e-12 * history[0]).all()
     assert history[-1] == model.objective_ < history[0]
     assert model.kkt_residual_ <= model.tol
-    assert len(history) == model.n_iter_
+    assert 0 <= model.n_iter_ - len(history) <= 20  # passes without the penalty come first
     assert (model.components_ >= 0).all()
 
 
@@ -343,7 +343,7 @@ def test_hidden_entries_are_found(seed):
     hidden = rng.uniform(size=X.shape) < 0.2
     shown = np.where(hidden, np.nan, X)
     model = SparseNMF(
-        3, penalty=None, n_init=5, random_state=0, tol=1e-7, max_iter=10_000
+        3, penalty=None, ridge=0, n_init=5, random_state=0, tol=1e-7, max_iter=10_000
     ).fit(shown)
     guess = model.inverse_transform(model.transform(shown))
     error = np.linalg.norm((guess - X)[hidden]) / np.linalg.norm(X[hidden])
@@ -894,3 +894,57 @@ def test_pipeline_is_tuned(seed):
     assert search.best_params_ == {"sparsenmf__n_components": 10}
     unsupervised = GridSearchCV(SparseNMF(tol=1e-2), {"alpha": [0.01, 100.0]}, cv=3).fit(X)
     assert unsupervised.best_params_ == {"alpha": 0.01}
+
+
+# a penalty of zero
+
+
+def counts_of_words(n, p, density, k, seed):
+    """Sparse counts of k topics, about as dense as asked for."""
+    rng = np.random.default_rng(seed)
+    means = rng.gamma(0.3, size=(n, k)) @ rng.gamma(0.3, size=(k, p))
+    return sparse.csr_array(rng.poisson(density * means / means.mean()).astype(float))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("side", ["codes", "components", "both"])
+@pytest.mark.parametrize("form", ["squared", "plain"])
+@pytest.mark.parametrize("with_gaps", [False, True])
+def test_weight_zero_is_no_penalty(side, form, with_gaps, seed):
+    """With a ridge on one factor alone the scale would run away: no minimum, hundreds of passes."""
+    X = mixed(60, 24, 4, seed)
+    if with_gaps:
+        X[np.random.default_rng(seed).uniform(size=X.shape) < 0.2] = np.nan
+    zero = SparseNMF(4, alpha=0, side=side, form=form).fit(X)
+    none = SparseNMF(4, penalty=None).fit(X)
+    assert_array_equal(zero.components_, none.components_)
+    assert zero.n_iter_ == none.n_iter_
+    assert zero.ridge_ == none.ridge_
+    assert (zero.ridge_ > 0) == with_gaps
+    assert_array_equal(zero.transform(X), none.transform(X))
+
+
+@pytest.mark.edge
+def test_warns_of_a_ridge_beside_weight_zero(seed):
+    X = mixed(60, 24, 4, seed)
+    with pytest.warns(UserWarning, match="has no minimum.*Set penalty=None"):
+        SparseNMF(2, alpha=0, ridge=5.0, tol=0.1).fit(X)
+    # both factors, or none: there is a minimum
+    SparseNMF(2, alpha=0, ridge=0).fit(X)
+    SparseNMF(2, alpha=0, ridge=5.0, side="both").fit(X)
+    assert SparseNMF(2, penalty=None, ridge=5.0).fit(X).ridge_ == 5.0
+
+
+@pytest.mark.recovery
+def test_few_passes_without_penalty(seed):
+    X = counts_of_words(1000, 400, 0.07, 10, seed)
+    assert SparseNMF(10, alpha=0, tol=1e-5).fit(X).n_iter_ <= 60
+
+
+@pytest.mark.edge
+def test_passes_before_the_penalty_are_counted(seed):
+    X = mixed(60, 24, 4, seed)
+    model = SparseNMF(4).fit(X)
+    assert len(model.objective_history_) < model.n_iter_ <= len(model.objective_history_) + 20
+    none = SparseNMF(4, penalty=None).fit(X)
+    assert len(none.objective_history_) == none.n_iter_
