@@ -4,6 +4,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -32,6 +33,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._validation import check_array
+from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.model_selection._base import (
     MAX_SEED,
     BestEstimatorMixin,
@@ -47,6 +49,8 @@ WORKING = (
     "scikit-learn, or a pipeline such as make_pipeline(SimpleImputer(), PCA())"
 )
 TINY = np.finfo(float).tiny
+# Minimum ratio of the error of a fold to the median of a candidate's folds at which it has exploded
+EXPLODED = 100.0
 LOWEST_PROBABILITY = 1e-6  # so that one hidden entry does not decide a likelihood
 
 
@@ -145,7 +149,10 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
     row or column is never hidden.
 
     The standard error is that of the mean over folds, from their standard deviation. Folds share
-    the entries that they are fitted to, so it is a yardstick rather than an error bar.
+    the entries that they are fitted to, so it is a yardstick rather than an error bar. If a fold
+    of a candidate has an error of more than 100 times the median over its folds, and more than
+    the mean of the table would have, a DoubtfulResultWarning is issued, and the standard error of
+    this candidate is not used.
 
     A candidate that cannot be fitted scores NaN, with a warning; if none can, `fit` fails. The
     cost is one fit for each candidate and fold, and one more. Progress is reported after each
@@ -289,7 +296,11 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
                 "None of the candidates in param_grid can be fitted. The first, "
                 f"{candidates[0]}, fails with {type(first).__name__}: {first}"
             ) from first
-        self._keep(candidates[: len(measured)], np.array(measured, dtype=float))
+        self._keep(
+            candidates[: len(measured)],
+            np.array(measured, dtype=float),
+            partial(_trivial_scores, table, weight, known, folds, score),
+        )
         if self.refit:
             best = Seeded(self.estimator, **self.best_params_).draw(
                 check_random_state(fit_seed)
@@ -300,11 +311,16 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
             self.n_features_in_ = table.shape[1]
         return self
 
-    def _keep(self, candidates, scores):
+    def _keep(self, candidates, scores, trivial):
         self.n_splits_ = scores.shape[1]
         self.cv_results_ = _results(candidates, scores)
         mean = self.cv_results_["mean_test_score"]
         margin = self.cv_results_["standard_error"] if self.rule != "best" else 0 * mean
+
+        # one fold must not decide how far a smaller model may fall behind
+        exploded = _exploded(scores, trivial)
+        margin = np.where(exploded, 0.0, margin)
+        _warn_of_explosions(candidates, scores, exploded)
 
         self.best_index_ = _choose(candidates, mean, margin)
         self.best_params_ = candidates[self.best_index_]
@@ -665,6 +681,42 @@ def _column(candidates, name):
         if name in values:
             column[index] = values[name]
     return column
+
+
+def _trivial_scores(table, weight, known, folds, score):
+    """Score on each fold of predicting the mean of the entries that are not hidden."""
+    scores = []
+    for fold in folds:
+        shown = known & ~fold
+        mean = np.average(table[shown], weights=weight[shown]) if shown.any() else 0.0
+        scores.append(float(score(table[fold], np.full(int(fold.sum()), mean), weight[fold])))
+    return np.array(scores)
+
+
+def _exploded(scores, trivial):
+    """Candidates with a fold that is far worse than the others, and than the mean of the table."""
+    typical = np.median(np.abs(scores), axis=1, keepdims=True)
+    far_worse = np.abs(scores) > EXPLODED * typical
+    if not far_worse.any():
+        return np.zeros(len(scores), dtype=bool)
+    return (far_worse & (scores < trivial())).any(axis=1)
+
+
+def _warn_of_explosions(candidates, scores, exploded):
+    """Say which means belong to a single fold."""
+    if not exploded.any():
+        return
+    first = int(np.flatnonzero(exploded)[0])
+    folds = scores[first]
+    warnings.warn(
+        f"EntrySearchCV: for {int(exploded.sum())} of {len(candidates)} candidates the error of a "
+        f"fold is more than {EXPLODED:g} times the median over the folds, and worse than "
+        f"predicting the mean of the table. The first, {candidates[first]}, scores "
+        f"{folds.min():.3g}, and {np.median(folds):.3g} in the median fold: hidden entries grow "
+        "without bound. Give the estimator a penalty or ridge, or fewer components.",
+        DoubtfulResultWarning,
+        stacklevel=4,
+    )
 
 
 def _choose(candidates, mean, margin):

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata.decomposition import ProbabilisticLSA, RobustPCA, SemiNMF, SparseNMF
+from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.impute import NuclearNormImputer
 from skmoderndata.model_selection import EntrySearchCV, EntrySearchDisplay
 from skmoderndata.model_selection._entry_search_cv import SCORES, entry_folds
@@ -203,6 +204,58 @@ def test_rule_takes_the_smallest_model_within_one_standard_error():
 
 
 @pytest.mark.edge
+class Exploding(TransformerMixin, BaseEstimator):
+    """Predict the columns' means, off by `error`, and by `peak` where the first entry is hidden."""
+
+    def __init__(self, n_components=1, error=1.0, peak=None):
+        self.n_components = n_components
+        self.error = error
+        self.peak = peak
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        off = self.error
+        if self.peak is not None and np.isnan(X[0, 0]):
+            off = self.peak
+        return np.full_like(X, off)
+
+    def inverse_transform(self, X):
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+@pytest.mark.edge
+def test_one_exploded_fold_does_not_decide():
+    X = np.random.default_rng(0).normal(size=(20, 6))
+    grid = [
+        {"n_components": [1], "error": [9.0]},
+        {"n_components": [3], "error": [0.1], "peak": [15.0]},
+        {"n_components": [4], "error": [20.0]},
+    ]
+    search = EntrySearchCV(Exploding(), grid, random_state=0)
+    with pytest.warns(DoubtfulResultWarning, match="for 1 of 3 candidates.*'n_components': 3"):
+        search.fit(X)
+    # with its standard error as the margin, the smallest candidate would win
+    errors = search.cv_results_["standard_error"]
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[0] > scores[1] - errors[1]
+    assert search.best_params_["n_components"] == 3
+
+
+@pytest.mark.edge
+def test_tiny_errors_of_any_ratio_are_no_explosion():
+    X = np.random.default_rng(0).normal(size=(20, 6))
+    X[0, 0] = 0.0
+    grid = {"n_components": [1], "error": [0.0], "peak": [1e-3]}
+    EntrySearchCV(Exploding(), grid, scoring=lambda t, e, w: -np.mean(np.abs(e)) - 1e-9).fit(X)
+
+
 def test_without_a_size_the_first_in_the_grid_wins_ties():
     X = mixtures(30, 6)
     search = EntrySearchCV(Means(), {"refuse": [False], "scale": [1.0, 1.0]}).fit(X)
