@@ -1,4 +1,4 @@
-"""What the learners of atoms and components share: first rows of streams, decoding, initial atoms."""
+"""What learners of components share: first rows of streams, decoding, initial atoms."""
 
 from typing import Any, NamedTuple
 
@@ -35,7 +35,9 @@ class EarlyRows(NamedTuple):
 
     def plus(self, X, weights=None):
         """Return these rows and the rows of another batch."""
-        join = sparse.vstack if sparse.issparse(X) or sparse.issparse(self.X) else np.concatenate
+        join = (
+            sparse.vstack if sparse.issparse(X) or sparse.issparse(self.X) else np.concatenate
+        )
         joined = None
         if weights is not None or self.weights is not None:
             batches = ((self.X, self.weights), (X, weights))

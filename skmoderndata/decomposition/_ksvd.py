@@ -31,7 +31,13 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._solvers.common.linalg import fix_signs, row_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.atom_updates import UPDATES
-from skmoderndata._solvers.dictionaries.ksvd import WAIT, Rules, Stream, add_batch, learn_dictionary
+from skmoderndata._solvers.dictionaries.ksvd import (
+    WAIT,
+    Rules,
+    Stream,
+    add_batch,
+    learn_dictionary,
+)
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
     CHEAP_COMPONENTS,
@@ -170,12 +176,13 @@ class KSVD(
     the fraction of atoms recovered from about 92 % at 10 dB, and 95 % above 10 dB, to 99 % and
     more. There are no splits with missing entries, `positive` or ``replace_until=0``.
 
-    `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, and moves each
-    atom to the least squares optimum given the others. The signals of the batch with the largest
-    residuals replace atoms used by fewer than `min_usage` of the last eight signals per atom, and
-    the less used of two similar atoms (unless ``replace_until=0``). `partial_fit` does not accept
-    missing entries. `objective_`, `objective_history_` and `n_replaced_` then belong to the last
-    batch, and there are no `codes_`. Computations are in double precision.
+    `partial_fit` learns from the first signals, eight for each atom, together, however they are
+    cut into calls. It then codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, and
+    moves each atom to the least squares optimum given the others. The signals of the batch with
+    the largest residuals replace atoms used by fewer than `min_usage` of the last eight signals
+    per atom, and the less used of two similar atoms (unless ``replace_until=0``). `partial_fit`
+    does not accept missing entries. `objective_`, `objective_history_` and `n_replaced_` then
+    belong to the last batch, and there are no `codes_`. Computations are in double precision.
 
     References
     ----------
@@ -763,7 +770,7 @@ class _Added(NamedTuple):
 
 
 def _usage(codes, n_atoms):
-    """Number of signals that use each atom."""
+    """Count the signals that use each atom."""
     return np.bincount(codes.indices[codes.values != 0], minlength=n_atoms)
 
 

@@ -477,7 +477,9 @@ class AlternatingFactorization(
 
     def _codes(self, X, cells=None):
         """Codes of validated rows, in float64; `cells` are weights of entries."""
-        side = Side() if self._codes_over_rows else self._sides(self.ridge_)[0]  # rows are independent
+        side = (
+            Side() if self._codes_over_rows else self._sides(self.ridge_)[0]
+        )  # rows are independent
         return codes_for(Data.of(X, None, cells), self._dictionary(), side)
 
     def _store(self, result, *, keep_order, dtype):

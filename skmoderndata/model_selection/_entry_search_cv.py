@@ -49,7 +49,7 @@ WORKING = (
     "scikit-learn, or a pipeline such as make_pipeline(SimpleImputer(), PCA())"
 )
 TINY = np.finfo(float).tiny
-# Minimum ratio of the error of a fold to the median of a candidate's folds at which it has exploded
+# Minimum ratio of the error of a fold to the median over a candidate's folds that is an explosion
 EXPLODED = 100.0
 LOWEST_PROBABILITY = 1e-6  # so that one hidden entry does not decide a likelihood
 

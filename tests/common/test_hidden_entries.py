@@ -76,7 +76,9 @@ BOOLEAN = {
 @pytest.mark.parametrize("n_components", [3, 6])
 @pytest.mark.parametrize(("table_seed", "count"), [(50, 40), (51, 400)])
 @pytest.mark.parametrize("name", PREDICTORS)
-def test_hidden_entries_are_predicted_within_the_variance(name, table_seed, count, n_components):
+def test_hidden_entries_are_predicted_within_the_variance(
+    name, table_seed, count, n_components
+):
     if name in PENDING:
         pytest.xfail(PENDING[name])
     make, predict = PREDICTORS[name]

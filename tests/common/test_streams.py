@@ -20,8 +20,8 @@ from skmoderndata.decomposition import (
     ProbabilisticLSA,
     SemiNMF,
     SlowFeatureAnalysis,
-    SparseNMF,
     Sparsenet,
+    SparseNMF,
 )
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
 from skmoderndata.linear_model import KernelPerceptron
@@ -287,7 +287,9 @@ def streamed(stream, first):
 
 
 def test_every_class_with_partial_fit_is_in_the_table():
-    names = {cls.__name__ for cls in skmoderndata.all_estimators() if hasattr(cls, "partial_fit")}
+    names = {
+        cls.__name__ for cls in skmoderndata.all_estimators() if hasattr(cls, "partial_fit")
+    }
     assert {name.partition("-")[0] for name in STREAMS} == names - STATELESS - SIBLINGS
 
 
@@ -295,7 +297,9 @@ CASES = [
     pytest.param(
         name,
         first,
-        marks=[pytest.mark.xfail(reason=PENDING[name], strict=False)] if name in PENDING else [],
+        marks=[pytest.mark.xfail(reason=PENDING[name], strict=False)]
+        if name in PENDING
+        else [],
     )
     for name, stream in STREAMS.items()
     for first in sorted({1, 2, stream.n_components - 1, BATCH} - {0})

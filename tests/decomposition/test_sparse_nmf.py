@@ -519,7 +519,9 @@ def test_cuts_of_the_first_rows_do_not_matter(seed):
     for first, last in ((1, 3), (3, 20), (20, 40)):
         cut.partial_fit(X[first:last], sample_weight=w[first:last])
     assert_allclose(cut.components_, at_once.components_, atol=1e-10)
-    assert_allclose(at_once.components_, SparseNMF(4).fit(X, sample_weight=w).components_, atol=1e-10)
+    assert_allclose(
+        at_once.components_, SparseNMF(4).fit(X, sample_weight=w).components_, atol=1e-10
+    )
 
 
 @pytest.mark.invariance
@@ -536,7 +538,7 @@ def test_weights_of_a_stream_repeat_rows(seed):
 @pytest.mark.recovery
 @pytest.mark.parametrize("first", [1, 6, 20])
 def test_a_small_first_batch_does_not_decide(first, seed):
-    """One pass without noise; components that the first rows do not determine used to stay zero."""
+    """Components that the first rows do not determine used to stay at zero."""
     rng = np.random.default_rng(seed)
     codes = np.abs(rng.normal(size=(1000, 6))) * (rng.uniform(size=(1000, 6)) < 0.4)
     X = codes @ np.abs(rng.normal(size=(6, 20)))
@@ -911,7 +913,7 @@ def counts_of_words(n, p, density, k, seed):
 @pytest.mark.parametrize("form", ["squared", "plain"])
 @pytest.mark.parametrize("with_gaps", [False, True])
 def test_weight_zero_is_no_penalty(side, form, with_gaps, seed):
-    """With a ridge on one factor alone the scale would run away: no minimum, hundreds of passes."""
+    """With a ridge on one factor alone the scale would run away."""
     X = mixed(60, 24, 4, seed)
     if with_gaps:
         X[np.random.default_rng(seed).uniform(size=X.shape) < 0.2] = np.nan

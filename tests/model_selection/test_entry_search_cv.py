@@ -205,7 +205,7 @@ def test_rule_takes_the_smallest_model_within_one_standard_error():
 
 @pytest.mark.edge
 class Exploding(TransformerMixin, BaseEstimator):
-    """Predict the columns' means, off by `error`, and by `peak` where the first entry is hidden."""
+    """Predict `error` everywhere, and `peak` where the first entry is hidden."""
 
     def __init__(self, n_components=1, error=1.0, peak=None):
         self.n_components = n_components

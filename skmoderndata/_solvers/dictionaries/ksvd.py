@@ -39,8 +39,8 @@ Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 RHO = 10.0  # power of the fraction of signals that came before
 MEMORY = 0.5  # of the signals, in the sums over the batches of a pass: older codes count less
 BATCH_SWEEPS = 2  # over the atoms after each batch
-# Number of signals for each atom before it is judged by its users, that the start of a stream takes,
-# and that later batches leave in memory at least
+# Number of signals for each atom before it is judged by its users, that the start of a stream
+# takes, and that later batches leave in memory at least
 WAIT = 8
 # passes that show whether replacing atoms over and over leads anywhere
 PASSES_WITHOUT_GAIN = 5

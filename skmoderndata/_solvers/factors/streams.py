@@ -41,7 +41,7 @@ class FactorStream(NamedTuple):
     weight: float
 
     def faded(self, weight: float) -> SummedData:
-        """Sums to which a batch of this weight is added.
+        """Return the sums to which a batch of this weight is added.
 
         Early codes belong to components that were poor. They count by the fraction of the rows
         that came before, to a power, as in on-line dictionary learning [Mairal et al. 2010]; but
