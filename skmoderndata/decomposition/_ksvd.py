@@ -509,6 +509,7 @@ class KSVD(
 
     def _add(self, D, stream, data):
         """Code a batch, add it to the statistics, and move the atoms."""
+        # products are small: more threads would slow each other down
         with one_blas_thread():
             codes = self._code(data, None, prepare_atoms(D))
             D, stream, n_replaced = add_batch(

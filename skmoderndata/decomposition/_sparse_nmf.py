@@ -310,6 +310,7 @@ class SparseNMF(AlternatingFactorization):
 
         self.ridge_ = self._ridge_of(rows)
 
+        # sparseness belongs to penalty="hoyer", and that needs one
         if self.penalty != "hoyer":
             for parameter in ("sparseness_components", "sparseness_codes"):
                 if getattr(self, parameter) is not None:
@@ -325,6 +326,7 @@ class SparseNMF(AlternatingFactorization):
                 "between 0 and 1, but both are None; use penalty=None for no sparseness."
             )
 
+        # a single entry cannot be sparse
         sizes = {}
         if self.sparseness_components is not None:
             sizes["sparseness_components"] = ("n_features", shape[1])

@@ -706,6 +706,8 @@ def _warn_of_explosions(candidates, scores, exploded):
     """Say which means belong to a single fold."""
     if not exploded.any():
         return
+
+    # one warning, which names the first of them
     first = int(np.flatnonzero(exploded)[0])
     folds = scores[first]
     warnings.warn(
