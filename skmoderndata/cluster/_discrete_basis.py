@@ -14,9 +14,8 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.boolean_data.associations import all_sets_fit, greedy_basis, race
+from skmoderndata._solvers.boolean_data.associations import all_sets_fit, greedy_searches, race
 from skmoderndata._solvers.boolean_data.boolean import (
-    associated_features,
     best_cover,
     boolean_product,
     cooccurrence,
@@ -391,22 +390,13 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         columns = transpose_packed(words, p)
         counts = cooccurrence(bits)
 
-        # different thresholds often give the same components
-        by_components = {}
-        costs = []
-        n_passes = len(thresholds)
-        with FitProgress(self, X, y, max_passes=n_passes, task_name="threshold") as progress:
-            sets = associated_features(counts, thresholds)
-            for tau, candidates in zip(thresholds, sets, strict=True):
-                progress.begin()
-                cost, U, Z = greedy_basis(words, candidates, self.n_clusters, *weights)
-                costs.append(
-                    by_components.setdefault(U.tobytes(), [cost, U, Z, 0, float(tau)])
-                )
-                if progress.end():
-                    break
+        with FitProgress(
+            self, X, y, max_passes=len(thresholds), task_name="threshold"
+        ) as progress:
+            costs, answers = greedy_searches(
+                words, counts, thresholds, self.n_clusters, *weights, progress
+            )
 
-        answers = sorted(by_components.values(), key=lambda answer: answer[0])
         # the cheapest set, or the winner after re-fits of the best ones
         best = race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.association_threshold_ = best

@@ -106,8 +106,8 @@ ALL = {
 # numbers of rows that are looked at in memory, for starts and choices
 SAMPLES = (
     "_solvers.common.row_sample.MOST_ROWS",
-    "_solvers.boolean_data.multi_assignment.ANNEALED_ROWS",
-    "_solvers.boolean_data.multi_assignment.MAX_ROWS",
+    "_solvers.boolean_data.source_starts.ANNEALED_ROWS",
+    "_solvers.boolean_data.source_exchange.MAX_ASSOCIATED_ROWS",
     "cluster._kernel_k_means.SAMPLE_OF_STARTS",
     "cluster._multi_assignment_clustering.MAX_ROWS_COMPARED",
     "decomposition._robust_pca.SAMPLE",

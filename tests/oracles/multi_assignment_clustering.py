@@ -56,3 +56,19 @@ def expected_log_likelihood(ones, zeros, beta, sets, eps, r):
             p = probability_of_one(beta, chosen, eps, r, d)
             total += ones[d][s] * np.log(p) + zeros[d][s] * np.log(1 - p)
     return total
+
+
+def scores_with_candidates(ones, zeros, unions, base, candidates, bonus, penalty):
+    """Sum over rows of the larger of `base` and the best union with each candidate added."""
+    totals = []
+    for candidate in candidates:
+        total = 0.0
+        for i in range(len(ones)):
+            best = base[i]
+            for union in unions:
+                both = union | candidate
+                gain = bonus * (ones[i] & both).sum() - penalty * (zeros[i] & both).sum()
+                best = max(best, gain)
+            total += best
+        totals.append(total)
+    return np.array(totals)

@@ -1,5 +1,8 @@
 """Greedy Boolean factors from associations of features [Miettinen et al. 2008], with a refit."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
@@ -7,6 +10,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     MAX_SETS,
     MAX_WORDS,
     all_sets,
+    associated_features,
     best_cover,
     count_differences,
     cover_gain,
@@ -16,7 +20,11 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unions,
     unpack_rows,
 )
+from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._typing import Array
 
+# cost, packed components, memberships, number of rounds of the refit, threshold
+Answer = list[Any]
 NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
 
 
@@ -182,6 +190,35 @@ def greedy_basis(words, candidates, k, bonus, penalty):
         for w in range(n_words):
             U[step, w] = chosen[w]
     return bonus * missed + penalty * extra, U, Z
+
+
+def greedy_searches(
+    words: Array,
+    counts: Array,
+    thresholds: Iterable[float],
+    k: int,
+    bonus: float,
+    penalty: float,
+    progress: Progress | None = None,
+) -> tuple[list[Answer], list[Answer]]:
+    """Search greedily with the associations of each threshold; `counts` are co-occurrences.
+
+    Returns the answer of each threshold, and the distinct ones in ascending order of cost:
+    thresholds often give the same components, and then share an answer.
+    """
+    by_components: dict[bytes, Answer] = {}
+    of_thresholds = []
+    thresholds = list(thresholds)
+    sets = associated_features(counts, thresholds)
+    for tau, candidates in zip(thresholds, sets, strict=True):
+        if progress is not None:
+            progress.begin()
+        cost, U, Z = greedy_basis(words, candidates, k, bonus, penalty)
+        answer = by_components.setdefault(U.tobytes(), [cost, U, Z, 0, float(tau)])
+        of_thresholds.append(answer)
+        if progress is not None and progress.end():
+            break
+    return of_thresholds, sorted(by_components.values(), key=lambda answer: answer[0])
 
 
 def race(words, columns, answers, bonus, penalty):

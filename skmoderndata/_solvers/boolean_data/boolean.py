@@ -377,22 +377,3 @@ def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[
 def cover_gain(count: Any, bonus: float, penalty: float) -> Any:
     """Gain of a row from counts of free bits (lower half) and of ones among them (upper half)."""
     return max((bonus + penalty) * (count >> 32) - penalty * (count & 0xFFFFFFFF), 0.0)
-
-
-@jit
-def total_gains(
-    words: Array, covered: Array, candidates: Array, bonus: float, penalty: float
-) -> Array:
-    """Sum over the packed rows that gain from each candidate what they gain.
-
-    A one that was not covered gains `bonus`, a zero that was not costs `penalty`.
-    """
-    totals = np.zeros(len(candidates))
-    for c in range(len(candidates)):
-        for i in range(len(words)):
-            count = np.int64(0)
-            for w in range(words.shape[1]):
-                free = candidates[c, w] & ~covered[i, w]
-                count += popcount(free) + (popcount(free & words[i, w]) << 32)
-            totals[c] += cover_gain(count, bonus, penalty)
-    return totals

@@ -8,38 +8,25 @@ import numpy as np
 from skmoderndata._solvers.boolean_data.bit_blocks import BLOCK_FLOATS, BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
-    associated_features,
     boolean_product,
-    cooccurrence,
     distinct_rows,
-    pack_bits,
     pack_rows,
-    total_gains,
-    unions,
     unpack_rows,
 )
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
-from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
 
 BETA_RANGE = 1e-4  # emissions stay this far from 0 and 1 while they are probabilities
+FIRST_NOISE = 0.1  # fraction of noisy bits at the start
 NOISE_RANGE = 1e-3  # the fraction of noisy bits likewise
 CERTAIN = 1e-6  # a Boolean model without noise errs with this probability
 MAX_PATTERNS = 2**12  # columns of sources are searched exhaustively up to 12 sources
 MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
 NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnormals are slow
 DECIDED = 1e-3  # mean probability of all sets but the best below which annealing has ended
-# the annealing finds sources on a sample, and the refit sees all rows: a tenth of the time at
-# 100,000 rows
-ANNEALED_ROWS = 5000
-MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
-MAX_TRIES = 4  # sources that it may replace
 REFIT_ROUNDS = 50  # of sources, error rates and sets in turn, at most
 ERROR_RATE_ROUNDS = 20  # of EM for the error rates alone
 ERROR_RATE_TOL = 1e-4  # change of the fraction of noisy bits at which they end
-# thresholds of co-occurrence, from which the newcomer is made
-ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-SAMPLE = 1000  # rows that show at which temperature the sources separate
 # steps over single emissions in a round of EM; their time does not depend on the number of rows,
 # and is most of a round where these are few: with 3 steps the fit takes .6 of the time there
 EMISSION_STEPS = 10
@@ -66,15 +53,6 @@ class Statistics(NamedTuple):
     doubt: float = 0.0  # mean over rows of the probability of all sets but the best
 
 
-class Start(NamedTuple):
-    """Result of one start of the annealing."""
-
-    model: Model
-    statistics: Statistics  # of the best set of each row
-    log_likelihood: float
-    n_iter: int
-
-
 class Settings(NamedTuple):
     """How one start goes; see the parameters of the estimator."""
 
@@ -89,66 +67,8 @@ class Settings(NamedTuple):
     pruned: bool
 
 
-def one_start(
-    data: Data | BitBlocks,
-    sets: Array,
-    settings: Settings,
-    *,
-    seed: int,
-    progress: WatchedProgress | None = None,
-) -> Start:
-    """Anneal from one random start, then round and refit the sources.
-
-    `progress` hears of each temperature and of each round of a refit; once it asks to stop, what
-    remains of the rounds is skipped.
-    """
-    rng = np.random.RandomState(seed)
-    # products of blocks are too small to share: two threads gain little on an idle machine, and
-    # cost a factor of ten where the cores have other work
-    with one_blas_thread():
-        # 1. annealing; of a sample where a refit to all rows follows, and the first levels on a
-        # smaller one
-        annealed = _sample(data, ANNEALED_ROWS, rng) if settings.refit else data
-        model = start(annealed, sets, settings.n_clusters, noise=settings.noise, rng=rng)
-        first = 0
-        if annealed.shape[0] > 2 * SAMPLE:
-            model, first = _coincident(_sample(annealed, SAMPLE, rng), model, settings)
-        model, n_iter = anneal(annealed, model, settings, first=first, progress=progress)
-
-        if not settings.refit:
-            statistics = expectation(data, model, 0)
-            return Start(model, statistics, -statistics.free_energy, n_iter)
-
-        # 2. Boolean sources by hard maximisation, bad ones replaced
-        model, statistics = boolean_refit(data, model, noise=settings.noise, progress=progress)
-        model, statistics = replace_sources(data, model, statistics, settings, rng, progress)
-
-        # 3. sets that were pruned may come back
-        for _ in range(5 if settings.pruned else 0):
-            if _stopped(progress):
-                break
-            grown = model._replace(sets=active_sets(model.sets, statistics, settings))
-            grown, more = boolean_refit(data, grown, noise=settings.noise, progress=progress)
-            if more.free_energy >= statistics.free_energy:
-                break
-            model = grown
-            statistics = more
-
-    return Start(model, statistics, -statistics.free_energy, n_iter)
-
-
-def _sample(
-    data: Data | BitBlocks, n_rows: int, rng: np.random.RandomState
-) -> Data | BitBlocks:
-    """Draw that many rows without replacement, in their order; all if there are no more."""
-    n = data.shape[0]
-    if n <= n_rows:
-        return data
-    rows = rng.choice(n, n_rows, replace=False)
-    return data.take(np.sort(rows))
-
-
-def _stopped(progress: WatchedProgress | None) -> bool:
+def stopped(progress: WatchedProgress | None) -> bool:
+    """Whether a callback has asked to stop."""
     return progress is not None and progress.stopped
 
 
@@ -176,15 +96,19 @@ def likelihood_blocks(
         yield rows, X, seen, q
 
 
-def expectation(data: Data | BitBlocks, model: Model, temperature: float) -> Statistics:
+def expectation(
+    data: Data | BitBlocks, model: Model, temperature: float, dtype: type = np.float32
+) -> Statistics:
     """Soft assignment at a temperature, reduced to counts; 0 means the best set only."""
-    ones, seen_by_set, free_energy, certain = data.sum(_expected_counts, model, temperature)
+    ones, seen_by_set, free_energy, certain = data.sum(
+        _expected_counts, model, temperature, dtype
+    )
     doubt = 1 - certain / data.shape[0]
     return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
 
 
 def _expected_counts(
-    data: Data, model: Model, temperature: float
+    data: Data, model: Model, temperature: float, dtype: type
 ) -> tuple[Array, Array, float, float]:
     """Ones and observed bits of each set, the free energy, and how certain the sets are."""
     shape = (data.X.shape[1], len(model.sets))
@@ -194,7 +118,7 @@ def _expected_counts(
     seen_by_set: Array = np.zeros(1)
 
     # likelihoods of blocks of rows under all sets, the largest one taken out
-    for _, X, seen, q in likelihood_blocks(data, model, np.float32):
+    for _, X, seen, q in likelihood_blocks(data, model, dtype):
         peak = q.max(axis=1, keepdims=True)
         free_energy -= float(peak.sum(dtype=np.float64))
 
@@ -302,9 +226,13 @@ def start(
     jitter = 0.02 * rng.uniform(-1, 1, size=(n_clusters, D))
 
     beta = 1 - (0.5 * mean + 0.25 * rows + jitter)
+    return first_model(sets, beta, noise=noise)
+
+
+def first_model(sets: Array, beta: Array, *, noise: str | None) -> Model:
+    """Model with these probabilities of a 0, and little noise."""
     beta = np.clip(beta, BETA_RANGE, 1 - BETA_RANGE)
-    eps, r = {None: (0.0, 0.5), "flip": (0.1, 0.5), "mixture": (0.1, 0.5)}[noise]
-    return Model(sets, beta, eps, r)
+    return Model(sets, beta, 0.0 if noise is None else FIRST_NOISE, 0.5)
 
 
 def anneal(
@@ -369,7 +297,7 @@ def _level(
         last = statistics.free_energy
 
 
-def _coincident(
+def coincident(
     sample: Data | BitBlocks, model: Model, settings: Settings
 ) -> tuple[Model, int]:
     """Follow the sources, which coincide at high temperatures, to where they separate.
@@ -437,114 +365,6 @@ def boolean_refit(
     return model, statistics
 
 
-def replace_sources(
-    data: Data | BitBlocks,
-    model: Model,
-    statistics: Statistics,
-    settings: Settings,
-    rng: np.random.RandomState,
-    progress: WatchedProgress | None = None,
-) -> tuple[Model, Statistics]:
-    """Exchange sources that are hardly missed, one by one, for what the residual bits ask for.
-
-    A local optimum with many sources often has one that is idle or repeats another, and lacks a
-    true one. Sources are tried in ascending order of the likelihood that is lost without them;
-    the newcomer is the set of associated features that gains most on the bits that the others
-    leave over. The exchange stays if the likelihood rises after a refit.
-    """
-    n, p = data.shape
-    if n > MAX_ROWS:
-        rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False)))
-    else:
-        rows = data if isinstance(data, Data) else data.take(np.arange(n))
-    words = pack_bits(rows.X)
-    hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
-    tried = set()  # sources as they were, and the one that was to leave
-
-    for _ in range(2 * len(model.beta)):
-        if _stopped(progress):
-            break
-
-        # log-likelihood of a covered 1, and minus that of a covered 0, over the uncovered one
-        U = model.beta < 0.5
-        (q1, q0) = rates_of(model)
-        if q1 <= q0:
-            break
-        bonus = np.log(q1 / q0)
-        penalty = np.log((1 - q0) / (1 - q1))
-
-        # the sources that are missed least
-        losses, best_without = _without_each(rows, model)
-        for k in np.argsort(losses, kind="stable")[:MAX_TRIES]:
-            key = U.tobytes(), int(k)
-            if key in tried or not np.isfinite(losses[k]):
-                continue
-            tried.add(key)
-
-            # what would the bits that are not covered gain from a new one?
-            covered = unions(model.sets, pack_rows(U))[best_without[k]] | hidden
-            newcomer, gain = _best_candidate(words, covered, p, bonus, penalty)
-            if gain <= losses[k]:
-                continue
-
-            # accept where the likelihood rises after a refit
-            V = U.copy()
-            V[k] = newcomer
-            new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
-            new, counts = boolean_refit(data, new, noise=settings.noise, progress=progress)
-            if counts.free_energy < statistics.free_energy - 1e-6 * abs(
-                statistics.free_energy
-            ):
-                model = new
-                statistics = counts
-                break
-        else:
-            break
-
-    return model, statistics
-
-
-def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
-    """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
-    K = len(model.beta)
-    losses = np.zeros(K)
-    best = np.zeros((K, rows.X.shape[0]), dtype=np.intp)
-
-    # the best set of each row, and the best without source k for its users
-    for block, _, _, log_p in likelihood_blocks(rows, model):
-        first = log_p.argmax(axis=1)
-        best[:, block] = first
-        for k in range(K):
-            without = np.flatnonzero(~model.sets[:, k])
-            if len(without) == 0:  # one source, and each row must have it
-                losses[k] = np.inf
-                continue
-
-            users = np.flatnonzero(model.sets[first, k])  # other rows do not miss the source
-            # their second choice
-            others = log_p[np.ix_(users, without)]
-            second = without[others.argmax(axis=1)]
-            best[k, block.start + users] = second
-            losses[k] += (log_p[users, first[users]] - log_p[users, second]).sum()
-
-    return losses, best
-
-
-def _best_candidate(
-    words: Array, covered: Array, p: int, bonus: float, penalty: float
-) -> tuple[Array, float]:
-    """Set of associated features that gains most on the bits not covered, and the gain."""
-    counts = cooccurrence(unpack_rows(words & ~covered, p))
-    best = np.zeros((1, words.shape[1]), dtype=np.uint64)
-    largest = 0.0
-    for candidates in associated_features(counts, ASSOCIATIONS):
-        gains = total_gains(words, covered, candidates, bonus, penalty)
-        if len(gains) > 0 and gains.max() > largest:
-            largest = float(gains.max())
-            best = candidates[gains.argmax()][None]
-    return unpack_rows(best, p)[0], largest
-
-
 def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None) -> Model:
     """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
 
@@ -556,7 +376,9 @@ def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None)
     U = model.beta < 0.5
 
     for _ in range(ERROR_RATE_ROUNDS):
-        counts = union_counts(model.sets, U, expectation(data, model, 1.0))
+        # in double precision: a small count is the difference of two large ones
+        statistics = expectation(data, model, 1.0, np.float64)
+        counts = union_counts(model.sets, U, statistics)
         if counts.sum(axis=1).min() < 1:
             break  # less than one bit: nothing to count, and rates would drift to each other
 

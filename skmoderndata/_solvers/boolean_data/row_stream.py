@@ -1,0 +1,80 @@
+"""A uniform sample of the rows of a stream, in packed bits."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skmoderndata._solvers.boolean_data.bit_blocks import Data
+from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unpack_rows
+from skmoderndata._typing import Array
+
+# Number of rows that are kept of a stream
+STREAM_ROWS = 1000
+
+
+class RowStream(NamedTuple):
+    """Rows kept of those seen so far: each is among them with the same probability."""
+
+    ones: Array  # packed
+    observed: Array | None  # packed; None: all bits
+    n_seen: int  # rows
+    n_searched: int  # rows seen when sources were last searched for
+    seed: int
+
+    @classmethod
+    def of(cls, sample: Data, n_seen: int, rng: np.random.RandomState) -> "RowStream":
+        """Keep rows of a random sample of the first `n_seen` rows."""
+        seed = int(rng.randint(2**31 - 1))
+        stream = cls(*_packed(sample), n_seen, n_seen, seed)
+        return stream.thin(STREAM_ROWS, rng)
+
+    def thin(self, n_rows: int, rng: np.random.RandomState) -> "RowStream":
+        """Keep a random choice of the rows, in their order."""
+        n = len(self.ones)
+        if n <= n_rows:
+            return self
+        rows = np.sort(rng.choice(n, n_rows, replace=False))
+        observed = None if self.observed is None else self.observed[rows]
+        return self._replace(ones=self.ones[rows], observed=observed)
+
+    def rng(self) -> np.random.RandomState:
+        """Random numbers that differ from call to call, and not from run to run."""
+        return np.random.RandomState([self.seed, self.n_seen % 2**32])
+
+    def add(self, data: Data) -> "RowStream":
+        """Take in new rows, as many as a uniform sample of all rows would have."""
+        n_new = data.shape[0]
+        n_seen = self.n_seen + n_new
+        rng = self._replace(n_seen=n_seen).rng()
+        ones, observed = _packed(data)
+        new = RowStream(ones, observed, n_new, 0, 0)
+
+        # the number of new ones in a sample without replacement is hypergeometric
+        n_rows = min(STREAM_ROWS, n_seen)
+        n_chosen = rng.hypergeometric(n_new, self.n_seen, n_rows)
+        n_chosen = max(n_chosen, n_rows - len(self.ones))
+        new = new.thin(n_chosen, rng)
+        old = self.thin(n_rows - n_chosen, rng)
+
+        ones = np.vstack([old.ones, new.ones])
+        if old.observed is None and new.observed is None:
+            return self._replace(ones=ones, n_seen=n_seen)
+        p = data.shape[1]
+        masks = [_mask(stream, p) for stream in (old, new)]
+        return self._replace(ones=ones, observed=np.vstack(masks), n_seen=n_seen)
+
+    def rows(self, p: int) -> Data:
+        """Return the kept rows of p bits."""
+        observed = None if self.observed is None else unpack_rows(self.observed, p)
+        return Data(unpack_rows(self.ones, p), observed)
+
+
+def _packed(data: Data) -> tuple[Array, Array | None]:
+    observed = None if data.observed is None else pack_rows(data.observed)
+    return pack_bits(data.X), observed
+
+
+def _mask(stream: RowStream, p: int) -> Array:
+    if stream.observed is not None:
+        return stream.observed
+    return pack_rows(np.ones((len(stream.ones), p), dtype=bool))

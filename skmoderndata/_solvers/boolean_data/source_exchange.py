@@ -1,0 +1,260 @@
+"""Exchange of Boolean sources, the local search of multi-assignment clustering over all sets."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks, Data
+from skmoderndata._solvers.boolean_data.boolean import (
+    associated_features,
+    boolean_product,
+    cooccurrence,
+    distinct_rows,
+    pack_bits,
+    pack_rows,
+    popcount,
+    unpack_rows,
+)
+from skmoderndata._solvers.boolean_data.multi_assignment import (
+    CERTAIN,
+    Model,
+    Settings,
+    Statistics,
+    boolean_model,
+    boolean_refit,
+    rates_of,
+    stopped,
+)
+from skmoderndata._solvers.boolean_data.weighted_basis import (
+    distinct_sets,
+    weighted_associations,
+)
+from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._typing import Array
+
+# Number of rows whose gains choose the candidates, and whose co-occurrences make them
+MAX_ROWS = 500
+MAX_ASSOCIATED_ROWS = 2000
+# Number of sets of other sources, for each row, to which a candidate is added
+SETS_PER_ROW = 16
+# Number of sources whose differences from all others, and intersections, are candidates
+MAX_PAIRED = 50
+# Number of candidates that are tried in the place of each source
+MAX_CANDIDATES = 50
+# Fraction of the gain of a source that a candidate in its place must have without a refit
+LEAST_WORTH = 0.5
+# Number of exchanges that are tried with a refit before the search ends
+MAX_TRIES = 5
+# Fraction of the log-likelihood by which an exchange must raise it
+LEAST_RISE = 1e-6
+# Fractions of co-occurrence from which features are associated
+ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def exchange_sources(
+    data: Data,
+    model: Model,
+    statistics: Statistics,
+    settings: Settings,
+    rng: np.random.RandomState,
+    progress: WatchedProgress | None = None,
+) -> tuple[Model, Statistics]:
+    """Put candidates in the place of single sources as long as the likelihood rises.
+
+    A local optimum often has a source that is the union of two true ones, and another that is
+    idle or repeats a third. Rows choose among all sets again when a candidate takes the place of a
+    source, so a union falls apart; residual bits alone do not show it, because the union covers
+    them.
+    """
+    rows = PackedRows(draw_rows(data, MAX_ROWS, rng))
+    table = associations(draw_rows(data, MAX_ASSOCIATED_ROWS, rng), ASSOCIATIONS)
+
+    for _ in range(2 * len(model.beta)):
+        q1, q0 = rates_of(model)
+        no_wrong_bit = statistics.free_energy <= 2 * CERTAIN * np.prod(data.shape)
+        if q1 <= q0 or no_wrong_bit:
+            break
+
+        # 1. candidates: associated features, differences and intersections of sources
+        U = model.beta < 0.5
+        candidates = distinct_rows(np.vstack([table, *_parts(pack_rows(U))]))[0]
+        candidates = candidates[candidates.any(axis=1)]
+
+        # 2. the exchanges of largest likelihood, without a refit
+        moves = best_moves(rows, model, candidates)
+
+        # 3. accept the first one that raises the likelihood after a refit
+        for k, candidate in moves:
+            if stopped(progress):
+                return model, statistics
+            V = U.copy()
+            V[k] = unpack_rows(candidate[None], U.shape[1])[0]
+            new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
+            new, counts = boolean_refit(data, new, noise=settings.noise, progress=progress)
+            rise = statistics.free_energy - counts.free_energy
+            if rise > LEAST_RISE * abs(statistics.free_energy):
+                model = new
+                statistics = counts
+                break
+        else:
+            break
+    return model, statistics
+
+
+def draw_rows(data: Data | BitBlocks, n_rows: int, rng: np.random.RandomState) -> Data:
+    """Draw that many rows without replacement, in their order; all if there are no more."""
+    n = data.shape[0]
+    if n > n_rows:
+        return data.take(np.sort(rng.choice(n, n_rows, replace=False)))
+    return data if isinstance(data, Data) else data.take(np.arange(n))
+
+
+def associations(data: Data, thresholds: tuple[float, ...]) -> Array:
+    """List sets of features associated with one feature, packed; unobserved bits do not count."""
+    if data.observed is None:
+        sets = associated_features(cooccurrence(data.X), thresholds)
+    else:
+        fractions = weighted_associations(data.X, data.observed.astype(float))
+        sets = (pack_rows(distinct_sets(fractions, tau)) for tau in thresholds)
+    return distinct_rows(np.vstack(list(sets)))[0]
+
+
+def _parts(sources: Array) -> Iterator[Array]:
+    """Differences and intersections of pairs of packed sources."""
+    for source in sources[:MAX_PAIRED]:
+        yield sources & ~source
+        yield sources & source
+
+
+class PackedRows:
+    """Rows whose observed ones and zeros are packed, and which choose among sets of sources."""
+
+    def __init__(self, data: Data) -> None:
+        X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray().astype(bool)
+        zeros = ~X if data.observed is None else data.observed & ~X
+        self.ones = pack_bits(X)
+        self.zeros = pack_bits(zeros)
+        self._bits = X.astype(np.float32)
+        self._zeros = zeros.astype(np.float32)
+
+    def scores(self, unions: Array, bonus: float, penalty: float) -> Array:
+        """Gain of each row from each union, over no source at all, (rows, sets)."""
+        gain = np.float32(bonus) * self._bits - np.float32(penalty) * self._zeros
+        scores: Array = gain @ unions.T.astype(np.float32)
+        return scores
+
+    def totals(
+        self,
+        scores: Array,
+        unions: Array,
+        base: Array,
+        candidates: Array,
+        bonus: float,
+        penalty: float,
+    ) -> Array:
+        """Sum over rows of the best score with each candidate added to the sets of the row.
+
+        `scores` of the sets of other sources, whose packed `unions` are given, are of all sets;
+        the best `SETS_PER_ROW` of each row are looked at. `base` is the best score without the
+        candidate.
+        """
+        n_sets = scores.shape[1]
+        chosen = np.broadcast_to(np.arange(n_sets), scores.shape)
+        if n_sets > SETS_PER_ROW:
+            chosen = np.argpartition(-scores, SETS_PER_ROW, axis=1)[:, :SETS_PER_ROW]
+        return total_scores(
+            self.ones,
+            self.zeros,
+            unions[chosen],
+            np.take_along_axis(scores, chosen, axis=1).astype(float),
+            base.astype(float),
+            np.ascontiguousarray(candidates.T),
+            float(bonus),
+            float(penalty),
+        )
+
+
+def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[int, Array]]:
+    """Choose sources and packed candidates for their place, in descending order of likelihood."""
+    U = model.beta < 0.5
+    q1, q0 = rates_of(model)
+    rates = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
+
+    # candidates that raise the likelihood most as one more source
+    union = boolean_product(model.sets, U)
+    scores = rows.scores(union, *rates)
+    best = scores.max(axis=1)
+    gains = rows.totals(scores, pack_rows(union), best, candidates, *rates)
+    order = np.argsort(-gains, kind="stable")[:MAX_CANDIDATES]
+    candidates = candidates[order]
+
+    # each of them in the place of each source, itself aside
+    totals = np.full((len(U), len(candidates)), -np.inf)
+    for k, source in enumerate(pack_rows(U)):
+        has_k = model.sets[:, k]
+        if not has_k.any():
+            continue
+
+        others = model.sets[has_k].copy()
+        others[:, k] = False
+        union = boolean_product(others, U)
+        partial = rows.scores(union, *rates)
+        base = scores[:, ~has_k].max(axis=1, initial=-np.inf)
+        totals[k] = rows.totals(partial, pack_rows(union), base, candidates, *rates)
+        worthless = totals[k] < base.sum() + LEAST_WORTH * (best - base).sum()
+        totals[k, worthless | (candidates == source).all(axis=1)] = -np.inf
+
+    largest = np.argsort(-totals, axis=None, kind="stable")[:MAX_TRIES]
+    sources, index = np.unravel_index(largest, totals.shape)
+    moves = zip(sources, index, strict=True)
+    return [(int(k), candidates[c]) for k, c in moves if np.isfinite(totals[k, c])]
+
+
+@jit
+def total_scores(
+    ones: Array,
+    zeros: Array,
+    unions: Array,
+    scores: Array,
+    base: Array,
+    candidates: Array,
+    bonus: float,
+    penalty: float,
+) -> Array:
+    """Sum over packed rows of the larger of `base` and the best score with a candidate.
+
+    A candidate is added to each of the sets of a row, of which `unions` (rows, sets, words) and
+    `scores` are given; only bits outside the union change the score. `candidates` are given word
+    by word, (words, candidates): inner loops run over candidates, and count twice at once, ones in
+    the upper half of an integer and zeros in the lower half.
+    """
+    n_words, width = candidates.shape
+    totals = np.zeros(width)
+    best = np.empty(width)
+    counts = np.empty(width, dtype=np.int64)
+    for i in range(len(ones)):
+        best[:] = base[i]
+        for s in range(unions.shape[1]):
+            # no candidate covers more than all ones outside the union
+            n_uncovered = np.int64(0)
+            for w in range(n_words):
+                n_uncovered += popcount(ones[i, w] & ~unions[i, s, w])
+            if scores[i, s] + bonus * n_uncovered <= base[i]:
+                continue
+
+            # free ones and zeros in each candidate
+            counts[:] = 0
+            for w in range(n_words):
+                one = ones[i, w] & ~unions[i, s, w]
+                zero = zeros[i, w] & ~unions[i, s, w]
+                for c in range(width):
+                    counts[c] += popcount(candidates[w, c] & zero)
+                    counts[c] += popcount(candidates[w, c] & one) << 32
+
+            for c in range(width):
+                covered = bonus * (counts[c] >> 32) - penalty * (counts[c] & 0xFFFFFFFF)
+                best[c] = max(best[c], scores[i, s] + covered)
+        for c in range(width):
+            totals[c] += best[c]
+    return totals
