@@ -497,7 +497,9 @@ def test_more_accurate_than_single_assignment_on_overlapping_sources(monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.paper
-@pytest.mark.filterwarnings("ignore:The two likeliest of 3 starts")  # 70 % of noise is too much
+@pytest.mark.filterwarnings(
+    "ignore:The two likeliest of 3 starts"
+)  # 70 % of noise is too much
 @pytest.mark.parametrize(
     ("noise", "bound"), [(0.1, 0.0), (0.3, 0.0), (0.5, 0.001), (0.6, 0.005), (0.7, 0.03)]
 )
