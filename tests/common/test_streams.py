@@ -261,7 +261,6 @@ STREAMS = {
 }
 # what is still to be mended
 PENDING = {
-    "MultiAssignmentClustering": "the first batch decides about the sources",
     "SparseGaussianProcessRegressor": "the inducing inputs are those of the first batch",
 }
 # features of sequences have no state
@@ -297,7 +296,7 @@ CASES = [
     pytest.param(
         name,
         first,
-        marks=[pytest.mark.xfail(reason=PENDING[name], strict=False)]
+        marks=[pytest.mark.xfail(reason=PENDING[name], strict=True)]
         if name in PENDING
         else [],
     )
