@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -34,7 +35,15 @@ from skmoderndata.decomposition._online_base import (
     OnlineComponents,
     shortfall,
 )
-from skmoderndata.decomposition._slow_base import check_ids, follows_before, mean_slowness
+from skmoderndata.decomposition._slow_base import (
+    check_ids,
+    exact_mean,
+    follows_before,
+    mean_slowness,
+)
+
+# Number of rows at the beginning of a stream whose mean is subtracted before the expansion.
+ROWS_OF_ORIGIN = 200
 
 _EXACT_TOL = 1e-10
 _STREAM_TOL = 1e-3
@@ -116,6 +125,11 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Weights of the expanded features, slowest output first; the entry of largest magnitude in
         each row is positive. Outputs beyond the number of directions in which the rows vary have
         zero weights.
+
+    origin_ : ndarray of shape (n_features,)
+        Row subtracted before the expansion, so that the result does not depend on the origin of
+        the data: the mean of all rows after `fit` with `refine`, otherwise of the first 200. None
+        with `degree=1`.
 
     mean_ : ndarray of shape (D,)
         Mean of the expanded features: exact after `fit`, amnesic after `partial_fit`.
@@ -308,7 +322,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
         schedule = self._schedule()
         step = self._step()
-        expansion = PolynomialExpansion(X.shape[1], self.degree)
+        expansion = self._monomials(X if self.refine else X[:ROWS_OF_ORIGIN])
+        self._beginning = None
         k, K = self._sizes(expansion.n_outputs, limit=len(X))
         rng = check_random_state(self.random_state)
         source = self._source(X, expansion)
@@ -401,27 +416,37 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         step = self._step()
 
         # the first call starts the state, later ones work on copies of it
+        last_id = None if ids is None else ids[-1]
         if first:
-            expansion = PolynomialExpansion(X.shape[1], self.degree)
-            k, K = self._sizes(expansion.n_outputs)
+            k, K = self._sizes(PolynomialExpansion(X.shape[1], self.degree).n_outputs)
             rng = check_random_state(self.random_state)
-            principal = PrincipalState.empty(K, expansion.n_outputs)
-            minor = MinorState.start(orthonormal_rows(rng.standard_normal((k, K))))
-            last = np.zeros(expansion.n_outputs)
-            self._expansion = expansion
+            directions = orthonormal_rows(rng.standard_normal((k, K)))
+            beginning = _Beginning(X[:0], follows[:0], directions, K)
             self._whitened_tol = _STREAM_TOL
         else:
-            principal, minor, last, last_id = self._state
+            principal, minor, last, id_before = self._state
             principal = principal.copy()
             minor = minor.copy()
             last = last.copy()
             expansion = self._expansion
+            beginning = self._beginning
             self._check_unchanged(minor)
 
-            same_kind = (ids is None) == (last_id is None)
+            same_kind = (ids is None) == (id_before is None)
             follows[0] = (
-                not new_sequence and same_kind and (ids is None or bool(ids[0] == last_id))
+                not new_sequence and same_kind and (ids is None or bool(ids[0] == id_before))
             )
+
+        # as long as the origin is not settled, start anew with all rows
+        if beginning is not None:
+            beginning = beginning.followed_by(X, follows)
+            X, follows = beginning.X, beginning.follows
+            expansion = self._monomials(X[:ROWS_OF_ORIGIN])
+            principal = PrincipalState.empty(beginning.n_whitened, expansion.n_outputs)
+            minor = MinorState.start(beginning.directions.copy())
+            last = np.zeros(expansion.n_outputs)
+            if self.degree == 1 or len(X) >= ROWS_OF_ORIGIN:
+                beginning = None
 
         source = self._source(X, expansion)
         tol = self._stream_tol()
@@ -429,7 +454,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             source, follows, True, last, principal, minor, schedule, step, rank_tol=tol
         )
 
-        self._state = principal, minor, last, None if ids is None else ids[-1]
+        self._state = principal, minor, last, last_id
+        self._beginning = beginning
         vars(self).pop("eigen_residuals_", None)
         self._publish(*slow_components(principal, minor, rank_tol=tol))
         return self
@@ -603,6 +629,11 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
     def _stream_tol(self):
         return self._whitened_tol if self.rank_tol is None else float(self.rank_tol)
 
+    def _monomials(self, X):
+        """Return the expansion, about the mean of the rows of X unless it is linear."""
+        expansion = PolynomialExpansion(X.shape[1], self.degree)
+        return expansion if self.degree == 1 else expansion.about(exact_mean(X))
+
     def _source(self, X, expansion):
         """Return the expanded rows."""
         if not expansion.in_range(X):
@@ -622,8 +653,24 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
     def _publish(self, B, delta):
         principal, minor = self._state[:2]
         self.components_ = fix_signs(B)
+        self.origin_ = self._expansion.origin
         self.mean_ = principal.mean.copy()
         self.delta_values_ = delta
         self.whitening_variance_ = np.sort(principal.lam)[::-1]
         self.n_samples_seen_ = int(principal.n_seen[0])
         self.n_steps_ = int(minor.n_seen[0])
+
+
+class _Beginning(NamedTuple):
+    """First rows of a stream, as long as their mean is not settled, and its first directions."""
+
+    X: np.ndarray
+    follows: np.ndarray
+    directions: np.ndarray
+    n_whitened: int
+
+    def followed_by(self, X, follows):
+        """Return the beginning with more rows."""
+        return self._replace(
+            X=np.concatenate([self.X, X]), follows=np.concatenate([self.follows, follows])
+        )

@@ -53,6 +53,12 @@ def follows_before(ids, n):
     return follows
 
 
+def exact_mean(X):
+    """Mean of the rows in float64, relative to the first: exact for constant columns."""
+    first = X[0].astype(np.float64)
+    return first + (X - first).mean(axis=0)
+
+
 def mean_slowness(Y, step, valid=slice(None), lag=1):
     """Mean squared step of each output over its mean square, averaged over outputs."""
     power = (Y[valid] ** 2).mean(axis=0)
@@ -268,7 +274,7 @@ def check_states_add_up(model, other, follows):
     rows = np.concatenate([a.sample(), b.sample()])
     if len(rows):
         F = a.expansion(rows)
-        G = b.expansion(rows)
+        G = _same_origin(a.expansion, b.expansion)(rows)
         if F.shape != G.shape or not np.allclose(F, G, rtol=1e-12, atol=0):
             _refuse_merge(who, "expansion_", model.expansion_, other.expansion_)
 
@@ -282,6 +288,13 @@ def check_states_add_up(model, other, follows):
             f"times must increase, but the first row to merge has {then:g} after {before:g}: "
             "merge the earlier rows first, or set follows=False for another sequence."
         )
+
+
+def _same_origin(mine, theirs):
+    """Return `theirs` about the origin of `mine`: the moments can be moved."""
+    if isinstance(mine, PolynomialExpansion) and isinstance(theirs, PolynomialExpansion):
+        return theirs.about(mine.origin)
+    return theirs
 
 
 def _refuse_merge(who, name, mine, theirs):

@@ -1,5 +1,6 @@
 """Slow feature analysis."""
 
+import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -41,14 +42,18 @@ from skmoderndata.decomposition._slow_base import (
     check_pre_pca,
     check_rows,
     check_states_add_up,
+    exact_mean,
     is_frozen,
     mean_slowness,
     moments_of_block,
     whiten_input,
     whiten_moments,
 )
+from skmoderndata.exceptions import DoubtfulResultWarning
 
-ROWS_SEEN = 1000  # of a table in blocks, to see what an expansion makes of a row
+# Maximum number of rows of a table in blocks that are read before the first pass, to see what an
+# expansion makes of a row, and where the rows lie.
+ROWS_SEEN = 1000
 
 
 class SlowFeatureAnalysis(
@@ -104,7 +109,9 @@ class SlowFeatureAnalysis(
 
     rank_tol : float or None, default=None
         Directions whose variance is below `rank_tol` times the largest are omitted, after scaling
-        features to unit variance. None means ``max(1e-10, n_expanded * eps)``.
+        features to unit variance. None means ``10 * n_expanded * eps``, the rounding errors of
+        the covariance. Directions below the rounding errors of `X` are always omitted; with None
+        a warning says so.
 
     solver : {"auto", "eigh", "cholesky"}, default="auto"
         "eigh" whitens with an eigendecomposition and is safe for linearly dependent features;
@@ -141,13 +148,17 @@ class SlowFeatureAnalysis(
         Numerical rank of the covariance of the expanded features.
 
     expansion_names_ : ndarray of shape (n_expanded,)
-        Names of the expanded features.
+        Names of the expanded features; monomials are those of the columns minus `input_mean_`.
 
     expansion_ : estimator or callable
         The fitted expansion. None when monomials are used.
 
-    input_mean_, input_components_ : ndarray of shape (n_features,) and (n_inputs, n_features)
-        Projection of the input before the expansion. None when `pre_pca` is None.
+    input_mean_ : ndarray of shape (n_features,)
+        Mean of the rows, subtracted before the expansion, so that the result does not depend on
+        the origin of the data. None with `degree=1` and with `expansion`, unless `pre_pca` is set.
+
+    input_components_ : ndarray of shape (n_inputs, n_features)
+        Projection of the rows minus `input_mean_`. None when `pre_pca` is None.
 
     n_samples_seen_ : int
         Number of rows used.
@@ -266,6 +277,7 @@ class SlowFeatureAnalysis(
         "eta_values_",
         "eigenvalues_",
         "rank_",
+        "input_mean_",
     )
 
     def __init__(
@@ -354,7 +366,7 @@ class SlowFeatureAnalysis(
 
         # the input whitened, which takes a pass of its own
         n_inputs = blocks.shape[1]
-        self.input_mean_ = self.input_components_ = None
+        self.input_components_ = None
         if self.pre_pca is not None:
             check_pre_pca(self, n_inputs)
             (moments,) = add_up(SlowMoments(PolynomialExpansion(n_inputs, 1)), None, None)
@@ -367,6 +379,8 @@ class SlowFeatureAnalysis(
         self.expansion_ = self.expansion
         if self.expansion is None:
             self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
+            if self.degree > 1 and self.pre_pca is None:
+                self._expansion = self._expansion.about(_origin_of_blocks(blocks, sample_mask))
         else:
             rows = blocks.sample(np.arange(min(blocks.shape[0], ROWS_SEEN)))[0]
             rows = rows[~np.isnan(rows).any(axis=1)]
@@ -458,6 +472,8 @@ class SlowFeatureAnalysis(
 
         # moments of a copy: an error leaves the old ones
         moments = self._moments.copy()
+        if moments.n_samples == 0 and self.expansion is None:
+            moments.expansion = self._centred(moments.expansion, X[rows.valid])
         self._update(moments, X, rows)
         self._forget_solution()
         return self
@@ -584,9 +600,10 @@ class SlowFeatureAnalysis(
         w = w[int(self.include_bias) :]
         form = quadratic_form(w, c, self._expansion.n_inputs)
 
-        if self.input_components_ is None:
+        if self.input_mean_ is None:
             return form
-        return form.of_projection(self.input_mean_, self.input_components_)
+        P = self.input_components_
+        return form.of_projection(self.input_mean_, np.eye(form.f.size) if P is None else P)
 
     @property
     def expansion_names_(self):
@@ -646,7 +663,7 @@ class SlowFeatureAnalysis(
             raise ValueError(_NO_ROW.format(type(self).__name__))
 
         n_inputs = X.shape[1]
-        self.input_mean_ = self.input_components_ = None
+        self.input_components_ = None
         if self.pre_pca is not None:
             self.input_mean_, self.input_components_ = whiten_input(self, X, valid)
             n_inputs = len(self.input_components_)
@@ -654,8 +671,9 @@ class SlowFeatureAnalysis(
         # polynomials, or any expansion, fitted to the rows if it can be
         if self.expansion is None:
             self.expansion_ = None
-            self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
             used = X if valid.all() else X[valid]
+            self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
+            self._expansion = self._centred(self._expansion, used)
             if self.pre_pca is None and not self._expansion.in_range(used):
                 raise ValueError(RANGE.format(type(self).__name__))
         else:
@@ -667,6 +685,15 @@ class SlowFeatureAnalysis(
 
         self._moments = SlowMoments(self._expansion, self.lag)
         self._input_eps = 0.0
+
+    def _centred(self, monomials, X):
+        """Return the monomials about the mean of the rows of X.
+
+        Linear features and principal components need no origin.
+        """
+        if self.degree == 1 or self.input_components_ is not None or len(X) == 0:
+            return monomials
+        return monomials.about(exact_mean(X))
 
     def _chunk_rows(self):
         return self.batch_size or default_chunk_rows(self._expansion.n_outputs)
@@ -725,15 +752,26 @@ class SlowFeatureAnalysis(
             )
 
         # variance at the level of rounding: of the input itself, and of our sums
+        moments = moments.about_their_mean()
+        expansion = moments.expansion
+        covariance = moments.covariance()
+        variance = np.abs(covariance.diagonal())
         rounding = max(32 * np.finfo(np.float64).eps, 2 * self._input_eps)
+        errors = rounding * np.hypot(moments.mean, variance**0.5)
+        origin = getattr(expansion, "origin", None)
+        if origin is not None:
+            size = variance[expansion.linear] ** 0.5
+            of_inputs = rounding * np.hypot(origin, size)
+            errors = np.maximum(errors, expansion.errors(size, of_inputs))
+
         try:
             solution = slow_directions(
-                moments.covariance(),
+                covariance,
                 moments.step_moment(),
                 n_components=self.n_components,
                 rank_tol=self.rank_tol,
                 solver=self.solver,
-                floor=(rounding * moments.mean) ** 2,
+                floor=errors**2,
                 overwrite=True,
             )
         except np.linalg.LinAlgError:
@@ -748,13 +786,22 @@ class SlowFeatureAnalysis(
             reason = f"the rank {solution.rank} of the expanded data"
             warn_fewer(self, asked=self.n_components, found=solution.rank, reason=reason)
 
+        if solution.n_omitted and self.rank_tol is None:
+            warnings.warn(
+                f"{who} omitted {solution.n_omitted} direction(s) of the expanded data: rounding "
+                "errors of X are as large, because its columns are far from zero or float32. "
+                "Subtract offsets where X is made and pass float64; rank_tol=0 omits silently.",
+                DoubtfulResultWarning,
+                stacklevel=3,
+            )
+
         # nearly collinear features: measure the outputs, and correct them
         mean = moments.mean
         components = solution.components
         delta = solution.delta_values
         rounding = np.finfo(np.float64).eps * solution.amplification
         if measure is not None and rounding > 3e-9 * min(0.1, delta[0]):
-            measured = measure(LinearOutputs(self._expansion, mean, components))
+            measured = measure(LinearOutputs(expansion, mean, components))
             rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
             components = fix_signs(rotation @ components)
 
@@ -763,6 +810,9 @@ class SlowFeatureAnalysis(
         if moments.last_time is not None:
             period = moments.step_weight / (moments.n_sequences * self.lag)
 
+        self._expansion = expansion
+        if self.input_components_ is None:
+            self.input_mean_ = origin
         self.components_ = components
         self.mean_ = mean
         self.delta_values_ = delta
@@ -791,6 +841,16 @@ class SlowFeatureAnalysis(
         if result is not out:
             out[index] = result
         return out
+
+
+def _origin_of_blocks(blocks, sample_mask):
+    """Mean of the first usable rows; zeros without any, as the moments are moved in the end."""
+    first = np.arange(min(blocks.cuts[1], ROWS_SEEN))
+    rows = blocks.sample(first)[0]
+    usable = ~np.isnan(rows).any(axis=1)
+    if sample_mask is not None:
+        usable &= np.asarray(sample_mask[: len(first)], dtype=bool)
+    return exact_mean(rows[usable]) if usable.any() else np.zeros(rows.shape[1])
 
 
 _NO_ROW = "{} found no usable row: every row contains NaN or is masked."

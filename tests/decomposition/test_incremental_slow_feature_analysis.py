@@ -282,10 +282,24 @@ def test_order_of_sequences_hardly_matters_to_fit(seed):
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+def test_polynomial_features_do_not_depend_on_the_origin(seed, offset):
+    X, slow = make_slow_signal(1000)
+    model = ISFA(1, degree=2, random_state=seed).fit(X + offset)
+    assert correlation(model.transform(X + offset)[:, 0], slow) > 0.9999
+    stream = ISFA(1, degree=2, random_state=seed)
+    for _ in range(15):
+        stream.partial_fit(X + offset, new_sequence=True)
+    assert correlation(stream.transform(X + offset)[:, 0], slow) > 0.999
+
+
+@pytest.mark.invariance
 def test_expansion_is_that_of_polynomial_features(seed):
     X, _ = sources(seed, n=300, p=3, persistence=(0.99, 0.5, 0.1))
-    expanded = PolynomialFeatures(3, include_bias=False).fit_transform(X)
     inside = ISFA(2, degree=3, random_state=seed).partial_fit(X)
+    assert_allclose(inside.origin_, X[:200].mean(axis=0), rtol=1e-12)
+    centred = X - inside.origin_
+    expanded = PolynomialFeatures(3, include_bias=False).fit_transform(centred)
     outside = ISFA(2, random_state=seed).partial_fit(expanded)
     assert_allclose(inside.transform(X), outside.transform(expanded), rtol=1e-5, atol=1e-5)
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skmoderndata import _blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
+from skmoderndata.datasets import make_slow_signal
 from skmoderndata.decomposition import SlowFeatureAnalysis
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
@@ -190,3 +191,18 @@ def test_times_must_increase_across_blocks_too(wrong):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SlowFeatureAnalysis().fit(in_dask(X, (150, 250)), times=times, sequence_ids=ids)
+
+
+@pytest.mark.invariance
+def test_polynomials_in_blocks_do_not_depend_on_the_origin():
+    X, _ = make_slow_signal(600)
+    X += 1e5
+    X[:30] = -999999.0  # rows that the mask leaves out
+    mask = np.arange(600) >= 30
+    here = SlowFeatureAnalysis(degree=2).fit(X, sample_mask=mask)
+    for sample_mask in (mask, da.from_array(mask, chunks=100)):
+        lazy = SlowFeatureAnalysis(degree=2).fit(
+            in_dask(X, (200, 400)), sample_mask=sample_mask
+        )
+        assert_allclose(lazy.delta_values_, here.delta_values_, rtol=1e-5)
+        assert_allclose(lazy.input_mean_, here.input_mean_, rtol=1e-12)

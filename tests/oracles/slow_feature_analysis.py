@@ -36,7 +36,7 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
     return mean, C / len(used), A / weight, n_steps
 
 
-def slow_outputs(X, *, degree=1, ids=None, tol=1e-5):
+def slow_outputs(X, *, degree=1, ids=None, tol=2e-7):
     """Slow outputs and their delta values [Wiskott and Sejnowski 2002, the algorithm].
 
     Expand, normalise, sphere, and take the smallest principal components of the steps. Singular

@@ -33,6 +33,24 @@ def test_expansion_is_that_of_polynomial_features(degree, include_bias, p):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("include_bias", [False, True])
+def test_moments_about_another_origin_are_those_of_the_moved_monomials(degree, include_bias):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    here = PolynomialExpansion(3, degree, include_bias, rng.normal(size=3))
+    there = here.about(rng.normal(size=3))
+    T, t = here.translation(there.origin)
+    assert_allclose(here(X) @ T.T + t, there(X), atol=1e-12)
+
+    moved = SlowMoments(here).update(X).about(there.origin)
+    direct = SlowMoments(there).update(X)
+    assert_allclose(moved.mean, direct.mean, atol=1e-12)
+    assert_allclose(moved.covariance(), direct.covariance(), atol=1e-10)
+    assert_allclose(moved.step_moment(), direct.step_moment(), atol=1e-10)
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("lag", [1, 2, 5])
 @pytest.mark.parametrize("with_times", [False, True])
 @pytest.mark.parametrize("p", [3, 20])  # few and many features

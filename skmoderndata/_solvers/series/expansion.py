@@ -1,8 +1,10 @@
 """Expansions of blocks of rows, written into a buffer the caller owns."""
 
-from typing import Protocol
+from itertools import combinations_with_replacement
+from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._typing import Array
 
@@ -22,17 +24,27 @@ class PolynomialExpansion:
     """All monomials of degree 1 to `degree` of `n_inputs` variables.
 
     Their order is that of `sklearn.preprocessing.PolynomialFeatures`: by degree, then
-    lexicographic, as a, b, a^2, a b, b^2; `include_bias` puts a column of ones first.
+    lexicographic, as a, b, a^2, a b, b^2; `include_bias` puts a column of ones first. `origin`
+    is subtracted from the variables first: monomials of values far from zero are nearly collinear.
 
     >>> expansion = PolynomialExpansion(2, degree=2)
     >>> expansion(np.array([[2.0, 3.0]]))
     array([[2., 3., 4., 6., 9.]])
+    >>> expansion.about(np.array([1.0, 1.0]))(np.array([[2.0, 3.0]]))
+    array([[1., 2., 1., 2., 4.]])
     """
 
-    def __init__(self, n_inputs: int, degree: int, include_bias: bool = False) -> None:
+    def __init__(
+        self,
+        n_inputs: int,
+        degree: int,
+        include_bias: bool = False,
+        origin: Array | None = None,
+    ) -> None:
         self.n_inputs = n_inputs
         self.degree = degree
         self.include_bias = include_bias
+        self.origin = origin
         # (variable, rows of its factor in `out`, rows of the product): the monomials of degree
         # d + 1 that begin with variable i are x_i times the monomials of degree d from i on
         self._products: list[tuple[int, slice, slice]] = []
@@ -58,31 +70,93 @@ class PolynomialExpansion:
 
         Features come first so that every product runs over contiguous memory.
         """
-        start = int(self.include_bias)
-        out[:start] = 1
-        out[start : start + self.n_inputs] = columns
+        out[: int(self.include_bias)] = 1
+        variables = out[self.linear]
+        variables[:] = columns
+        if self.origin is not None:
+            variables -= self.origin[:, None]
         for i, factor, product in self._products:
-            np.multiply(out[factor], columns[i], out=out[product])
+            np.multiply(out[factor], variables[i], out=out[product])
 
     def __call__(self, X: Array) -> Array:
         """Expand the rows of `X` (n, n_inputs) to (n, n_outputs), in Fortran order.
 
-        Linear features are the rows themselves.
+        Linear features are the rows themselves, without an origin.
         """
-        if self.n_outputs == self.n_inputs:
+        if self.n_outputs == self.n_inputs and self.origin is None:
             return X
         out = np.empty((self.n_outputs, X.shape[0]), dtype=X.dtype)
         self.into(np.ascontiguousarray(X.T), out)
         return out.T
 
+    @property
+    def linear(self) -> slice:
+        """Positions of the variables among the monomials."""
+        start = int(self.include_bias)
+        return slice(start, start + self.n_inputs)
+
+    def about(self, origin: Array | None) -> "PolynomialExpansion":
+        """Return the monomials about another origin."""
+        return PolynomialExpansion(self.n_inputs, self.degree, self.include_bias, origin)
+
+    def translation(self, origin: Array) -> tuple[Any, Array]:
+        """Return T (sparse) and t: monomials about `origin` are T times these, plus t.
+
+        A product of ``z_i + s_i``, with s the old origin minus the new one, is the sum over all
+        subsets of its factors of the product of their z_i and of the s_i of the other factors.
+        """
+        shift = np.zeros(self.n_inputs) if self.origin is None else self.origin
+        shift = shift - origin
+        first = int(self.include_bias)
+        monomials = [
+            monomial
+            for d in range(1, self.degree + 1)
+            for monomial in combinations_with_replacement(range(self.n_inputs), d)
+        ]
+        position = {monomial: first + j for j, monomial in enumerate(monomials)}
+
+        t = np.zeros(self.n_outputs)
+        rows, columns, values = [0] * first, [0] * first, [1.0] * first
+        for monomial, row in position.items():
+            d = len(monomial)
+            for subset in range(2**d):
+                kept = tuple(monomial[j] for j in range(d) if subset >> j & 1)
+                dropped = [monomial[j] for j in range(d) if not subset >> j & 1]
+                value = float(np.prod(shift[dropped]))
+                if not kept:
+                    t[row] += value
+                    continue
+                rows.append(row)
+                columns.append(position[kept])
+                values.append(value)
+
+        size = (self.n_outputs, self.n_outputs)
+        return sparse.coo_array((values, (rows, columns)), shape=size).tocsr(), t
+
+    def errors(self, size: Array, error: Array) -> Array:
+        """Size of the errors of monomials of variables of this size, with these errors."""
+        plain = self.about(None)
+        magnitudes = np.column_stack([size + error, size])
+        expanded = np.empty((self.n_outputs, 2))
+        plain.into(magnitudes, expanded)
+        return expanded[:, 0] - expanded[:, 1]
+
     def in_range(self, X: Array) -> bool:
         """Whether the largest monomials of the columns of `X` have squares within float64."""
         if self.degree == 1:  # as the squares of all data that are not refused
             return True
-        peak = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+        high = X.max(axis=0, initial=-np.inf).astype(np.float64)
+        low = X.min(axis=0, initial=np.inf).astype(np.float64)
+        if self.origin is not None:
+            high -= self.origin
+            low -= self.origin
+        peak = np.maximum(np.maximum(high, -low), 0.0)
+        if self.origin is not None:  # a constant column leaves rounding errors
+            peak[peak <= 32 * np.finfo(X.dtype).eps * np.abs(self.origin)] = 0.0
+
         with np.errstate(over="ignore", under="ignore"):
-            size = peak.astype(np.float64) ** self.degree
-        return bool(((size == 0) | ((size > 1e-145) & (size < 1e145))).all())
+            largest = peak**self.degree
+        return bool(((largest == 0) | ((largest > 1e-145) & (largest < 1e145))).all())
 
 
 class LinearOutputs:

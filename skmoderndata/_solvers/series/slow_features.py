@@ -9,10 +9,14 @@ from scipy.linalg.blas import dsyrk
 
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata._solvers.series.expansion import Expansion
+from skmoderndata._solvers.series.expansion import Expansion, PolynomialExpansion
 from skmoderndata._typing import Array
 
 BLOCK_ENTRIES = 2**17  # features of the rows or steps whose squares are added at once, about
+
+# Size of the rounding errors in the eigenvalues of a covariance of D features, in units of D eps
+# times the largest one.
+SUM_ERRORS = 10
 
 
 class SlowMoments:
@@ -60,6 +64,43 @@ class SlowMoments:
         twin = object.__new__(SlowMoments)
         vars(twin).update(vars(self), mean=self.mean.copy(), _sums=self._sums.copy(order="F"))
         return twin
+
+    def about(self, origin: Array) -> "SlowMoments":
+        """Return the moments of the monomials about another origin.
+
+        These are ``T f + t`` for the monomials f, so that the covariance becomes ``T C T'``.
+        """
+        expansion = self.expansion
+        assert isinstance(expansion, PolynomialExpansion)
+        T, t = expansion.translation(origin)
+        twin = object.__new__(SlowMoments)
+        vars(twin).update(
+            vars(self), expansion=expansion.about(origin), mean=T @ self.mean + t
+        )
+
+        squares = _symmetric(self._sums[:, :-1], 1.0, lower=True)
+        steps = _symmetric(self._sums[:, 1:], 1.0, lower=False)
+        twin._sums = np.zeros_like(self._sums, order="F")
+        twin._sums[:, :-1] += np.tril(T @ (T @ squares).T)
+        twin._sums[:, 1:] += np.triu(T @ (T @ steps).T)
+        return twin
+
+    def about_their_mean(self) -> "SlowMoments":
+        """Return the moments of the monomials about the mean of all rows.
+
+        Monomials without an origin, and other expansions, stay as they are.
+        """
+        expansion = self.expansion
+        if not isinstance(expansion, PolynomialExpansion) or expansion.origin is None:
+            return self
+        shift = self.mean[expansion.linear]
+        spread = (
+            np.abs(self._sums.diagonal()[expansion.linear] / max(self.n_samples, 1)) ** 0.5
+        )
+        rounding = np.finfo(np.float64).eps * (np.abs(expansion.origin) + spread)
+        if (np.abs(shift) <= 8 * rounding).all():
+            return self
+        return self.about(expansion.origin + shift)
 
     def update(
         self,
@@ -137,6 +178,7 @@ class SlowMoments:
         """
         if other.n_sequences == 0:
             return self
+        other = self._align_origins(other)
         if self.n_sequences == 0:
             self._first_id = other._first_id
             self._starts_new = other._starts_new
@@ -207,6 +249,17 @@ class SlowMoments:
         """Time of the row seen last, if rows had times."""
         times = self._tail.times
         return None if times is None or len(times) == 0 else float(times[-1])
+
+    def _align_origins(self, other: "SlowMoments") -> "SlowMoments":
+        """Return `other` about the origin used here, which is its own one before the first row."""
+        mine = getattr(self.expansion, "origin", None)
+        theirs = getattr(other.expansion, "origin", None)
+        if theirs is None or np.array_equal(mine, theirs):
+            return other
+        if self.n_samples == 0:
+            self.expansion = other.expansion
+            return other
+        return other.about(mine)
 
     def _number_runs(self, n: int, sequence_ids: Array | None, new_sequence: bool) -> Array:
         """Give each sequence a number; the number used last continues the last sequence."""
@@ -308,6 +361,7 @@ class SlowDirections(NamedTuple):
     rank: int  # dimensions in which the rows vary
     amplification: float  # largest |w|^2 for features of unit variance: of rounding errors
     solver: str  # "eigh" or "cholesky": the route taken
+    n_omitted: int = 0  # directions above the errors of C that were left out
 
 
 def slow_directions(
@@ -323,16 +377,19 @@ def slow_directions(
     """Minimise `w A w'` subject to `w C w' = 1`, one direction after the other.
 
     Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002], C being the covariance and A
-    the second moment of the steps (D, D). Features whose variance is not above `floor` count as
-    constant. C is scaled to unit diagonal, then whitened in the directions where its eigenvalue
-    exceeds `rank_tol` (``max(1e-10, D eps)`` by default) times the largest ("eigh"), or factorised
-    ("cholesky"), which needs full rank and raises LinAlgError without; "auto" takes that if few
-    directions are wanted and C is well conditioned. At most `rank` directions are returned. With
-    `overwrite` C and A, in Fortran order, are work space.
+    the second moment of the steps (D, D). `floor` are the squared rounding errors of the features:
+    a feature counts as constant if its variance is not above its floor, and a direction only if
+    its variance is above that of the rounding errors in this direction. C is scaled to unit
+    diagonal, then whitened in the directions where its eigenvalue also exceeds `rank_tol`
+    (``10 D eps`` by default, the errors of its eigenvalues) times the largest ("eigh"), or factorised ("cholesky"),
+    which needs full rank and raises LinAlgError without; "auto" takes that if few directions are
+    wanted and C is well conditioned. At most `rank` directions are returned, and `n_omitted` counts
+    those above the errors of C that were left out. With `overwrite` C and A, in Fortran order, are
+    work space.
     """
     D = C.shape[0]
     if rank_tol is None:
-        rank_tol = max(1e-10, D * float(np.finfo(np.float64).eps))
+        rank_tol = SUM_ERRORS * D * float(np.finfo(np.float64).eps)
 
     # features that vary, scaled to variance one
     variance = np.diag(C).copy()
@@ -347,6 +404,7 @@ def slow_directions(
         C = np.array(C, order="F")
         A = np.array(A, order="F")
 
+    errors = np.broadcast_to(floor, D)[varies] / variance[varies]
     scale = np.sqrt(variance[varies])
     for matrix in (C, A):
         matrix /= scale
@@ -356,15 +414,16 @@ def slow_directions(
 
     # few components: a Cholesky factor; else, or where C is singular, its eigenvectors
     solved = None
+    n_omitted = 0
     if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
-        solved = _by_cholesky(C, A, rank_tol)
+        solved = _by_cholesky(C, A, max(rank_tol, float(errors.max())))
         if solved is None and solver == "cholesky":
             raise np.linalg.LinAlgError("the covariance is singular up to rank_tol")
     if solved is not None:
         (eigenvalues, W) = solved
         route = "cholesky"
     else:
-        (eigenvalues, W) = _by_eigh(C, A, rank_tol)
+        (eigenvalues, W, n_omitted) = _by_eigh(C, A, rank_tol, errors)
         route = "eigh"
 
     rows = W.T[:k].copy()
@@ -381,7 +440,13 @@ def slow_directions(
     np.maximum(eigenvalues, 0.0, out=eigenvalues)
     rows = fix_signs(rows)
     return SlowDirections(
-        rows, eigenvalues[: len(rows)].copy(), eigenvalues, rank, amplification, route
+        rows,
+        eigenvalues[: len(rows)].copy(),
+        eigenvalues,
+        rank,
+        amplification,
+        route,
+        n_omitted,
     )
 
 
@@ -399,13 +464,20 @@ def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
     return rotation, delta / power
 
 
-def _by_eigh(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array]:
-    """Eigenvalues and, in columns, eigenvectors after whitening; C becomes work space."""
+def _by_eigh(C: Array, A: Array, rank_tol: float, errors: Array) -> tuple[Array, Array, int]:
+    """Eigenvalues and, in columns, eigenvectors after whitening; C becomes work space.
+
+    The last value counts the directions above the errors of C that were left out, because of
+    rounding errors of the features (variances `errors`) or of `rank_tol`.
+    """
     variances, V = linalg.eigh(C, overwrite_a=True, check_finite=False)
-    varies = variances > rank_tol * variances[-1]
+    varies = variances > np.maximum(rank_tol * variances[-1], V.T**2 @ errors)
+    rounding = SUM_ERRORS * len(C) * float(np.finfo(np.float64).eps)
+    n_omitted = int(np.count_nonzero(~varies & (variances > rounding * variances[-1])))
+
     W = V[:, varies] / np.sqrt(variances[varies])
     eigenvalues, E = linalg.eigh(W.T @ (A @ W), overwrite_a=True, check_finite=False)
-    return eigenvalues, W @ E
+    return eigenvalues, W @ E, n_omitted
 
 
 def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | None:
