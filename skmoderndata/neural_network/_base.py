@@ -5,7 +5,13 @@ from numbers import Integral
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, is_classifier
+from sklearn.base import (
+    ClassifierMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, LazySolution
-from skmoderndata._blocks_input import fit_by_merge
+from skmoderndata._blocks_input import block_of, blocks_of, fit_by_merge
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -32,7 +38,14 @@ from skmoderndata._compat import (
 )
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.networks.forward_selection import forward_selection
-from skmoderndata._solvers.networks.hidden_layers import ACTIVATIONS, draw_weights
+from skmoderndata._solvers.networks.hidden_layers import (
+    ACTIVATIONS,
+    column_moments,
+    draw_weights,
+    join_moments,
+    standard_deviations,
+    standardised_layer,
+)
 from skmoderndata._solvers.networks.ridge_path import (
     add,
     cross_validated_squares,
@@ -54,6 +67,15 @@ WEIGHTS_ARE_NO_COPIES = {
     "choose another penalty; with a number as `alpha` weights are copies"
     for kind in ("dense", "sparse")
 }
+
+# Number of rows at the beginning of a stream whose means and deviations standardise all rows.
+ROWS_OF_SCALING = 200
+
+# Number of standard deviations of an input that are scaled to 1: nearly all inputs then lie in the
+# range of the neurons' intercepts. On seven tables of scikit-learn 3 was best or within .012 of
+# accuracy or r^2 of the best of 1 to 4.
+DEVIATIONS = 3.0
+
 WIDEST = 12  # decades of the default penalties
 
 
@@ -69,6 +91,7 @@ class RidgeNetwork(LazySolution, Base):
     """
 
     _SPARSE = "csr"
+    _SCALING = ""  # what else makes first layers equal
     _SOLUTION = (
         "_coef",
         "output_coef_",
@@ -105,7 +128,7 @@ class RidgeNetwork(LazySolution, Base):
                     f"{type(self).__name__}.fit to a Dask array cannot balance classes: give "
                     "class_weight as a dictionary."
                 )
-            return fit_by_merge(self, X, y=y, sample_weight=sample_weight)
+            return self._fit_blocks(X, y, sample_weight)
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         self._open(X, Y, w, check_random_state(self.random_state))
 
@@ -118,6 +141,9 @@ class RidgeNetwork(LazySolution, Base):
             self._solve()
         return self
 
+    def _fit_blocks(self, X, y, sample_weight):
+        return fit_by_merge(self, X, y=y, sample_weight=sample_weight)
+
     def _partial_fit(self, X, y, sample_weight, classes):
         self._check_additive("partial_fit")
         first = "_total" not in vars(self)
@@ -125,6 +151,7 @@ class RidgeNetwork(LazySolution, Base):
         X, Y, w = self._start(X, y, sample_weight, classes=classes, reset=first)
         if first:
             self._open(X, Y, w, check_random_state(self.random_state))
+        X, Y, w, total = self._settle(X, Y, w, total)
 
         self._total = total
         self._accumulate(X, Y, w)
@@ -168,7 +195,7 @@ class RidgeNetwork(LazySolution, Base):
             raise ValueError(
                 f"{type(self).__name__} cannot merge: the first layers differ"
                 + (f" in {', '.join(differ)}" if differ else "")
-                + ". Fit both with the same parameters, random_state an integer."
+                + f". Fit both with the same parameters, random_state an integer{self._SCALING}."
             )
 
         self._check_targets_of(other)
@@ -262,6 +289,10 @@ class RidgeNetwork(LazySolution, Base):
         H = self._layer(X)
         xp = namespace(H)
         return xp.astype(H, xp.float64, copy=False)
+
+    def _settle(self, X, Y, w, total):
+        """Return the samples to add to `total`: more if the first layer had to change."""
+        return X, Y, w, total
 
     def _statistics(self, H, Y, w):
         return statistics(H, Y, w, intercept=self.fit_intercept)
@@ -630,6 +661,7 @@ RANDOM_LAYER = {
     "activation": [StrOptions(set(ACTIVATIONS)), callable],
     "weights": [StrOptions({"uniform", "normal", "orthogonal"})],
     "input_scale": [POSITIVE],
+    "standardize": ["boolean", tuple],
     "alpha": [StrOptions({"loo"}), NON_NEGATIVE],
     "alphas": ["array-like", None],
     "fit_intercept": ["boolean"],
@@ -644,6 +676,7 @@ class RandomNetwork(RidgeNetwork):
     """A first layer of random weights; `_direct_link` says whether the inputs join its outputs."""
 
     _SAME = ("activation", "fit_intercept")
+    _SCALING = ", and standardize=False or one pair of means and deviations"
     _direct_link = False
 
     def __sklearn_tags__(self):
@@ -657,12 +690,85 @@ class RandomNetwork(RidgeNetwork):
         if L == 0 and not self._direct_link:
             raise ValueError(f"{type(self).__name__} needs n_hidden of at least 1, and got 0.")
 
+        self._beginning = None
         W, b = draw_weights(rng, p, L, law=self.weights, scale=self.input_scale)
+        self._place(X, w, W, b)
+        if self.standardize is True:
+            self._beginning = X[:0, :], Y[:0, :], w[:0], W, b
+        if self.prune is not None:
+            self._prune(X, Y, w)
+
+    def _place(self, X, w, W, b):
+        """Set the layer with the weights W and b for standardised inputs."""
+        mean, std = self._scaling(X, w)
+        self.input_mean_ = self.input_std_ = None
+        if mean is not None:
+            W, b = standardised_layer(W, b, as_numpy(mean), DEVIATIONS * as_numpy(std))
+            self.input_mean_, self.input_std_ = (
+                move_array(as_numpy(values), X) for values in (mean, std)
+            )
+
         dtype = None if sparse.issparse(X) else X.dtype
         self.hidden_weights_ = move_array(W, X, dtype)
         self.hidden_intercepts_ = move_array(b, X, dtype)
-        if self.prune is not None:
-            self._prune(X, Y, w)
+
+    def _scaling(self, X, w):
+        """Means and standard deviations of the columns; None without standardising."""
+        if self.standardize is False:
+            return None, None
+        if isinstance(self.standardize, tuple):
+            return self._given_scaling(X.shape[1])
+        moments = column_moments(X, w)
+        xp = namespace(w)
+        return moments[1], standard_deviations(moments, float(xp.finfo(X.dtype).eps))
+
+    def _given_scaling(self, p):
+        pair = [np.asarray(values, dtype=np.float64) for values in self.standardize]
+        if [values.shape for values in pair] != [(p,), (p,)] or not (pair[1] > 0).all():
+            raise ValueError(
+                f"{type(self).__name__}: standardize must be True, False, or a pair of arrays, "
+                f"the mean and the positive standard deviation of each of the {p} features."
+            )
+        return pair
+
+    def _settle(self, X, Y, w, total):
+        """As long as few rows have been seen, begin anew with all of them, standardised anew."""
+        if self._beginning is None:
+            return X, Y, w, total
+        *seen, W, b = self._beginning
+        xp = namespace(w)
+        w_before = seen[2]
+        if w_before.shape[0]:
+            X = (
+                sparse.vstack([seen[0], X]).tocsr()
+                if sparse.issparse(X)
+                else xp.concat([seen[0], X], axis=0)
+            )
+            Y, w = (
+                xp.concat([old, new], axis=0)
+                for old, new in zip(seen[1:], (Y, w), strict=True)
+            )
+
+        few = xp.nonzero(w > 0)[0][:ROWS_OF_SCALING]
+        self._place(X[few, :] if sparse.issparse(X) else xp.take(X, few, axis=0), w[few], W, b)
+        settled = few.shape[0] >= ROWS_OF_SCALING
+        self._beginning = None if settled else (X, Y, w, W, b)
+        return X, Y, w, None
+
+    def _fit_blocks(self, X, y, sample_weight):
+        """Standardise by the moments of all rows, which take a pass of their own."""
+        if self.standardize is not True:
+            return fit_by_merge(self, X, y=y, sample_weight=sample_weight)
+        aligned = () if sample_weight is None else (sample_weight,)
+        blocks = blocks_of(self, X, *aligned, dtype="numeric", accept_sparse=self._SPARSE)
+        (moments,) = blocks.sum(_moments_of_block)
+        eps = np.finfo(np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64).eps
+        pair = moments.mean, standard_deviations(moments.values, float(eps))
+
+        model = clone(self).set_params(standardize=pair)
+        fit_by_merge(model, X, y=y, sample_weight=sample_weight)
+        vars(self).update({**vars(model), **self.get_params(deep=False)})
+        return self
 
     def _prune(self, X, Y, w):
         """Keep the neurons that forward selection chooses."""
@@ -698,6 +804,8 @@ class RandomNetwork(RidgeNetwork):
 
         xp = namespace(H)
         inputs = dense(X)
+        if self.input_mean_ is not None:
+            inputs = (inputs - self.input_mean_) / (DEVIATIONS * self.input_std_)
         return xp.concat([inputs, xp.astype(H, inputs.dtype, copy=False)], axis=1)
 
     def _n_outputs(self):
@@ -706,3 +814,24 @@ class RandomNetwork(RidgeNetwork):
 
     def _parameters_of_layer(self):
         return as_numpy(self.hidden_weights_), as_numpy(self.hidden_intercepts_)
+
+
+class _Moments:
+    """Moments of the columns of some rows, and with `+` those of others."""
+
+    def __init__(self, values):
+        self.values = values
+
+    @property
+    def mean(self):
+        return self.values[1]
+
+    def __add__(self, other):
+        return _Moments(join_moments(self.values, other.values))
+
+
+def _moments_of_block(block):
+    X = block_of(block.arrays[0])
+    n = X.shape[0]
+    w = np.asarray(block.arrays[1], dtype=np.float64) if block.arrays[1:] else np.ones(n)
+    return (_Moments(column_moments(X, w)),)

@@ -8,6 +8,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import erf
+from sklearn.base import is_regressor
 from sklearn.datasets import load_digits, make_friedman1
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeCV
@@ -17,7 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata.kernels import ArcSine
-from skmoderndata.neural_network import ELMClassifier, ELMRegressor
+from skmoderndata.neural_network import (
+    ELMClassifier,
+    ELMRegressor,
+    RVFLClassifier,
+    RVFLRegressor,
+)
 from tests.oracles.networks import forward_selection, leave_one_out
 
 
@@ -125,7 +131,12 @@ def test_orthogonal_identity_neurons_are_linear_ridge(seed):
     X, y = data(seed)
     for n_hidden in (10, 20):  # the inputs appear once, or twice
         model = ELMRegressor(
-            n_hidden, activation="identity", weights="orthogonal", alpha=1.0, random_state=seed
+            n_hidden,
+            activation="identity",
+            weights="orthogonal",
+            alpha=1.0,
+            random_state=seed,
+            standardize=False,
         ).fit(X, y)
         twin = Ridge(alpha=10 / n_hidden).fit(X, y)
         assert_allclose(model.predict(X), twin.predict(X), rtol=1e-10)
@@ -146,7 +157,7 @@ def test_many_error_functions_are_the_arc_sine_kernel(seed):
         # large inputs leave the intercepts of the neurons no say
         model = ELMRegressor(
             300, activation=erf, weights="normal", input_scale=2e-9, alpha=150.0,
-            fit_intercept=False, random_state=draw,
+            standardize=False, fit_intercept=False, random_state=draw,
         ).fit(1e9 * X[train], y[train])  # fmt: skip
         predictions.append(model.predict(1e9 * X[new]))
         H = erf(1e9 * X @ model.hidden_weights_ + model.hidden_intercepts_)
@@ -206,11 +217,12 @@ def test_gradient_vanishes(seed):
 @pytest.mark.recovery
 def test_leave_one_out_foretells_new_samples(seed):
     X, y = data(seed, n=400)
-    model = ELMRegressor(300, random_state=seed).fit(X, y)
+    model = ELMRegressor(300, standardize=False, random_state=seed).fit(X, y)
     new, new_y = data(seed + 100, n=2000)
     assert abs(model.score(new, new_y) - model.loo_score_) < 0.05
     digits, labels = load_digits(return_X_y=True)
-    machine = ELMClassifier(400, random_state=seed).fit(digits[:900] / 16, labels[:900])
+    machine = ELMClassifier(400, standardize=False, random_state=seed)
+    machine.fit(digits[:900] / 16, labels[:900])
     assert machine.score(digits[900:] / 16, labels[900:]) > 0.94
 
 
@@ -220,18 +232,16 @@ def test_leave_one_out_foretells_new_samples(seed):
 def test_streaming_and_merging_in_any_order(cls, alpha, seed):
     X, y = data(seed) if cls is ELMRegressor else classes(seed)
     known = {} if cls is ELMRegressor else {"classes": np.unique(y)}
-    whole = cls(40, alpha=alpha, random_state=7)
+    common = {"alpha": alpha, "standardize": False, "random_state": 7}
+    whole = cls(40, **common)
     whole = whole.fit(X, y) if alpha == 0.1 else whole.partial_fit(X, y, **known)
 
-    stream = cls(40, alpha=alpha, random_state=7)
+    stream = cls(40, **common)
     for a, b in ((0, 3), (3, 40), (40, 60)):
         stream.partial_fit(X[a:b], y[a:b], **known)
         stream.predict(X[:2])
 
-    parts = [
-        cls(40, alpha=alpha, random_state=7).partial_fit(X[a::3], y[a::3], **known)
-        for a in range(3)
-    ]
+    parts = [cls(40, **common).partial_fit(X[a::3], y[a::3], **known) for a in range(3)]
     parts = [pickle.loads(pickle.dumps(part)) for part in parts]
     merged = parts[2].merge(parts[0]).merge(parts[1])
 
@@ -324,7 +334,9 @@ def test_arrays_of_another_library(cls, name, library, seed):
 @pytest.mark.parametrize("weights", ["uniform", "normal", "orthogonal"])
 def test_laws_of_the_first_layer(activation, weights, seed):
     X = np.random.default_rng(seed).normal(size=(200, 12))
-    model = ELMRegressor(240, activation=activation, weights=weights, random_state=seed)
+    model = ELMRegressor(
+        240, activation=activation, weights=weights, standardize=False, random_state=seed
+    )
     model.fit(X, X[:, 0] ** 2)
     norms = np.linalg.norm(model.hidden_weights_, axis=0)
     assert_allclose(np.sqrt(np.mean(norms**2)), 1, rtol=0.05)  # 240 neurons of 12 weights
@@ -370,13 +382,15 @@ def test_constant_targets_one_sample_and_more_neurons_than_samples():
 def test_a_stream_predicts_as_well_as_one_fit(n_hidden, seed):
     X, y = data(seed, n=400)
     new, new_y = data(seed + 100, n=2000)
-    whole = ELMRegressor(n_hidden, random_state=seed).fit(X, y)
-    stream = ELMRegressor(n_hidden, random_state=seed)
+    whole = ELMRegressor(n_hidden, standardize=False, random_state=seed).fit(X, y)
+    stream = ELMRegressor(n_hidden, standardize=False, random_state=seed)
     for rows in np.array_split(np.arange(400), 40):
         stream.partial_fit(X[rows], y[rows])
     assert abs(stream.score(new, new_y) - whole.score(new, new_y)) < 0.02
     # the last rows, after a fit to the others
-    further = ELMRegressor(n_hidden, random_state=seed).fit(X[:300], y[:300])
+    further = ELMRegressor(n_hidden, standardize=False, random_state=seed).fit(
+        X[:300], y[:300]
+    )
     assert_allclose(further.partial_fit(X[300:], y[300:]).alpha_, stream.alpha_, rtol=1e-9)
 
 
@@ -465,3 +479,54 @@ def test_pruning_has_no_partial_fit():
         ELMRegressor(prune="loo").partial_fit([[1.0]], [1.0])
     assert not hasattr(ELMClassifier(prune="loo"), "partial_fit")
     assert hasattr(ELMClassifier(), "partial_fit")
+
+
+# ---- origin and units -------------------------------------------------------------------------
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("cls", [ELMRegressor, ELMClassifier, RVFLRegressor, RVFLClassifier])
+@pytest.mark.parametrize("unit, offset", [(1e-6, 0), (1e6, 0), (1, 100), (1, 1e4), (1, 1e6)])
+def test_origin_and_units_of_the_inputs_change_nothing(cls, unit, offset, seed):
+    X, y = data(seed) if is_regressor(cls()) else classes(seed)
+    scale = np.geomspace(1, 100, X.shape[1])
+    want = cls(40, random_state=seed).fit(X, y).predict(X)
+    moved = X * scale * unit + offset
+    model = cls(40, random_state=seed).fit(moved, y)
+    if is_regressor(model):
+        assert_allclose(model.predict(moved), want, rtol=1e-4, atol=1e-4)
+    else:
+        assert_array_equal(model.predict(moved), want)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("cls", [ELMRegressor, RVFLRegressor])
+def test_a_stream_is_standardised_by_its_first_200_rows(cls, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(500, 4)) + [1e4, 0, -30, 2]
+    y = np.sin(X[:, 1]) + X[:, 3]
+    pair = X[:200].mean(axis=0), X[:200].std(axis=0)
+    want = cls(30, alpha=0.1, standardize=pair, random_state=0).fit(X, y)
+    for cuts in ([], [1, 2, 150], [100, 250], list(range(1, 230, 3))):
+        stream = cls(30, alpha=0.1, random_state=0)
+        for rows in np.split(np.arange(500), cuts):
+            stream.partial_fit(X[rows], y[rows])
+        assert_allclose(stream.input_std_, pair[1], rtol=1e-8)
+        assert_allclose(stream.predict(X), want.predict(X), rtol=1e-6)
+        assert stream.n_samples_seen_ == 500
+
+    # estimators with one pair can be merged, others say how
+    parts = [
+        cls(30, alpha=0.1, standardize=pair, random_state=0).fit(X[a::2], y[a::2])
+        for a in range(2)
+    ]
+    assert_allclose(parts[0].merge(parts[1]).predict(X), want.predict(X), rtol=1e-6)
+    with pytest.raises(ValueError, match="standardize=False or one pair"):
+        stream.merge(cls(30, alpha=0.1, random_state=0).fit(X[:100], y[:100]))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("pair", [([0.0], [1.0]), ([0.0, 0.0], [1.0, 0.0])], ids=str)
+def test_standardize_refuses_a_pair_that_does_not_fit(pair):
+    with pytest.raises(ValueError, match="standardize must be True, False, or a pair"):
+        ELMRegressor(5, standardize=pair).fit(np.eye(2), [0.0, 1.0])

@@ -78,8 +78,11 @@ def test_network_is_that_of_the_table(network, lengths, no_whole_table):
 def test_penalty_is_chosen_from_the_sums_as_after_partial_fit():
     y = np.sin(X[:, 0])
     lazy = ELMRegressor(n_hidden=20, random_state=0).fit(in_dask(X, (120, 180)), y)
-    parts = ELMRegressor(n_hidden=20, random_state=0).partial_fit(X, y)
-    assert lazy.alpha_ == parts.alpha_
+    pair = lazy.input_mean_, lazy.input_std_
+    assert_allclose(pair, (X.mean(axis=0), X.std(axis=0)), rtol=1e-12)
+    parts = ELMRegressor(n_hidden=20, standardize=pair, random_state=0).partial_fit(X, y)
+    assert_allclose(lazy.alpha_, parts.alpha_, rtol=1e-12)
+    assert lazy.standardize is True
     assert_allclose(lazy.predict(X), parts.predict(X), rtol=1e-8, atol=1e-8)
 
 

@@ -33,14 +33,17 @@ def outputs(model, X):
 def test_without_neurons_it_is_ridge_regression(seed):
     X, y = data(seed)
     twin = Ridge(alpha=2.0).fit(X, y)
-    model = RVFLRegressor(0, alpha=2.0).fit(X, y)
+    model = RVFLRegressor(0, standardize=False, alpha=2.0).fit(X, y)
     assert_allclose(model.output_coef_, twin.coef_, rtol=1e-9)
     assert_allclose(model.intercept_, twin.intercept_, rtol=1e-9)
     alphas = np.logspace(-3, 3, 7)
-    assert RVFLRegressor(0, alphas=alphas).fit(X, y).alpha_ == RidgeCV(alphas).fit(X, y).alpha_
+    assert (
+        RVFLRegressor(0, standardize=False, alphas=alphas).fit(X, y).alpha_
+        == RidgeCV(alphas).fit(X, y).alpha_
+    )
     labels = y > np.median(y)
     assert_allclose(
-        RVFLClassifier(0, alpha=2.0).fit(X, labels).decision_function(X),
+        RVFLClassifier(0, standardize=False, alpha=2.0).fit(X, labels).decision_function(X),
         RidgeClassifier(alpha=2.0).fit(X, labels).decision_function(X),
         rtol=1e-9,
     )
@@ -51,7 +54,9 @@ def test_without_neurons_it_is_ridge_regression(seed):
 def test_ridge_and_leave_one_out_on_both_kinds_of_outputs(n_hidden, seed):
     X, y = data(seed)
     alphas = [0.01, 0.5, 20.0]
-    model = RVFLRegressor(n_hidden, alphas=alphas, random_state=seed).fit(X, y)
+    model = RVFLRegressor(n_hidden, standardize=False, alphas=alphas, random_state=seed).fit(
+        X, y
+    )
     A = outputs(model, X)
     errors = [np.sum((y - leave_one_out(A, y, alpha)) ** 2) for alpha in alphas]
     assert_allclose(model.loo_path_, 1 - errors / np.sum((y - y.mean()) ** 2), rtol=1e-9)
@@ -63,7 +68,7 @@ def test_ridge_and_leave_one_out_on_both_kinds_of_outputs(n_hidden, seed):
 @pytest.mark.certificate
 def test_gradient_vanishes(seed):
     X, y = data(seed)
-    model = RVFLRegressor(40, random_state=seed).fit(X, y)
+    model = RVFLRegressor(40, standardize=False, random_state=seed).fit(X, y)
     A = outputs(model, X)
     residual = y - A @ model.output_coef_ - model.intercept_
     assert_allclose(
@@ -120,19 +125,25 @@ def test_direct_links_help_on_most_data_sets():
 def test_streaming_merging_sparse_and_blocks(seed):
     X, y = data(seed)
     X[np.abs(X) < 0.5] = 0
-    whole = RVFLRegressor(30, alpha=0.1, random_state=7).fit(X, y)
+    whole = RVFLRegressor(30, alpha=0.1, standardize=False, random_state=7).fit(X, y)
     parts = [
-        RVFLRegressor(30, alpha=0.1, random_state=7).partial_fit(X[a::3], y[a::3])
+        RVFLRegressor(30, alpha=0.1, standardize=False, random_state=7).partial_fit(
+            X[a::3], y[a::3]
+        )
         for a in range(3)
     ]
     merged = parts[1].merge(parts[2]).merge(parts[0])
-    blocks = RVFLRegressor(30, alpha=0.1, random_state=7, batch_size=7, n_jobs=2).fit(X, y)
-    thin = RVFLRegressor(30, alpha=0.1, random_state=7).fit(sparse.csr_array(X), y)
+    blocks = RVFLRegressor(
+        30, alpha=0.1, standardize=False, random_state=7, batch_size=7, n_jobs=2
+    ).fit(X, y)
+    thin = RVFLRegressor(30, alpha=0.1, standardize=False, random_state=7).fit(
+        sparse.csr_array(X), y
+    )
     for model in (merged, blocks, thin):
         assert_allclose(model.predict(X), whole.predict(X), rtol=1e-8)
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
-    want = RVFLClassifier(30, alpha=0.1, random_state=7).fit(X, labels)
-    model = RVFLClassifier(30, alpha=0.1, random_state=7)
+    want = RVFLClassifier(30, alpha=0.1, standardize=False, random_state=7).fit(X, labels)
+    model = RVFLClassifier(30, alpha=0.1, standardize=False, random_state=7)
     model.partial_fit(X[:20], labels[:20], classes=[0, 1, 2]).partial_fit(X[20:], labels[20:])
     assert_array_equal(model.predict(X), want.predict(X))
 

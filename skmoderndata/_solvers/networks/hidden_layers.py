@@ -3,10 +3,14 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._compat import namespace
 
 Array = Any
+
+# Maximum spread of a constant column, in rounding errors of its mean.
+CONSTANT_BELOW = 8
 
 
 def draw_weights(
@@ -32,6 +36,49 @@ def draw_weights(
 
     intercepts = scale * rng.uniform(-1.0, 1.0, size=L)
     return scale * W, intercepts
+
+
+def column_moments(X: Array, w: Array) -> tuple[Array, Array, Array]:
+    """Weight, weighted sums and weighted squares of the columns, about the first row.
+
+    Returns
+    -------
+    weight, mean, squares : arrays of shape (), (p,) and (p,)
+        Total weight, mean, and sum of ``w (x - mean)^2``. Sparse rows are not made dense.
+    """
+    xp = namespace(w)
+    weight = xp.sum(w)
+    if sparse.issparse(X):
+        mean = (w @ X) / weight
+        squares = w @ X.multiply(X) - weight * mean**2
+        return weight, mean, np.maximum(squares, 0.0)
+    X = xp.astype(X, xp.float64, copy=False)
+    first = X[0, :]
+    shift = (w @ (X - first)) / weight
+    squares = w @ (X - first - shift) ** 2
+    return weight, first + shift, squares
+
+
+def join_moments(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+    """Moments of the rows of both."""
+    weight = a[0] + b[0]
+    step = b[1] - a[1]
+    squares = a[2] + b[2] + step**2 * (a[0] * b[0] / weight)
+    return weight, a[1] + step * (b[0] / weight), squares
+
+
+def standard_deviations(moments: tuple[Array, ...], eps: float) -> Array:
+    """Return the standard deviations of the columns; 1 where they are rounding errors."""
+    weight, mean, squares = moments
+    xp = namespace(mean)
+    std = xp.sqrt(squares / weight)
+    return xp.where(std > CONSTANT_BELOW * eps * xp.abs(mean), std, xp.ones_like(std))
+
+
+def standardised_layer(W: Array, b: Array, mean: Array, std: Array) -> tuple[Array, Array]:
+    """Weights and intercepts for rows X that give ``((X - mean) / std) W + b``."""
+    W = W / std[:, None]
+    return W, b - mean @ W
 
 
 def _sigmoid(z: Array) -> Array:

@@ -379,13 +379,14 @@ def slow_directions(
     Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002], C being the covariance and A
     the second moment of the steps (D, D). `floor` are the squared rounding errors of the features:
     a feature counts as constant if its variance is not above its floor, and a direction only if
-    its variance is above that of the rounding errors in this direction. C is scaled to unit
-    diagonal, then whitened in the directions where its eigenvalue also exceeds `rank_tol`
-    (``10 D eps`` by default, the errors of its eigenvalues) times the largest ("eigh"), or factorised ("cholesky"),
-    which needs full rank and raises LinAlgError without; "auto" takes that if few directions are
-    wanted and C is well conditioned. At most `rank` directions are returned, and `n_omitted` counts
-    those above the errors of C that were left out. With `overwrite` C and A, in Fortran order, are
-    work space.
+    its variance is above that of the rounding errors in this direction.
+
+    C is scaled to unit diagonal, then whitened in the directions where its eigenvalue also exceeds
+    `rank_tol` times the largest (by default ``10 D eps``, the errors of the eigenvalues), "eigh";
+    or factorised, "cholesky", which raises LinAlgError if C does not have full rank. "auto" uses
+    "cholesky" if few directions are requested and C is well conditioned. At most `rank` directions
+    are returned; `n_omitted` counts those above the errors of C that were left out. With
+    `overwrite` C and A, in Fortran order, are work space.
     """
     D = C.shape[0]
     if rank_tol is None:
