@@ -28,6 +28,7 @@ from skmoderndata._solvers.alignment.barycenters import (
     average_step,
     plus_plus,
     series_k_means,
+    smoothing,
     soft_average,
     soft_costs_to,
     warping_costs_to,
@@ -50,8 +51,10 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         Initial prototypes: drawn from the training series, or given series.
     metric : {"dtw", "soft_dtw", "euclidean"}, default="dtw"
         Distance used in assignment and averaging; "euclidean" requires series of equal lengths.
-    gamma : float, default=1.0
-        Smoothing parameter of "soft_dtw", above 0.
+    gamma : "scale" or float, default="scale"
+        Smoothing parameter of "soft_dtw", above 0, in squared units of the series. "scale" is the
+        variance of all values of the training series (summed over channels), which is 1 for
+        standardised series.
     radius : int, float or None, default=None
         Radius of the band in assignment and averaging, as in `metrics.dtw`.
     slanted : bool, default=True
@@ -82,6 +85,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         The objective in each pass of the best start.
     n_iter_ : int
         Number of passes of the best start.
+    gamma_ : float
+        Smoothing parameter that was used. Only with `metric="soft_dtw"`.
     n_channels_ : int
         Number of channels of the series.
 
@@ -141,7 +146,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
                 "which have no mean",
             )
         ],
-        "gamma": [POSITIVE],
+        "gamma": [StrOptions({"scale"}), POSITIVE],
         "radius": [
             Interval(Integral, 0, None, closed="left"),
             Interval(Real, 0, 1, closed="left"),
@@ -162,7 +167,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         *,
         init="k-means++",
         metric="dtw",
-        gamma=1.0,
+        gamma="scale",
         radius=None,
         slanted=True,
         n_init=1,
@@ -209,6 +214,9 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             )
 
         band = self._band(series.lengths)
+        vars(self).pop("gamma_", None)
+        if self.metric == "soft_dtw":
+            self.gamma_ = smoothing(self.gamma, series.values)
         rng = check_random_state(self.random_state)
         if isinstance(self.init, str):
             costs_to = self._costs_to(series.arrays, band, self.n_jobs)
@@ -337,14 +345,14 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
 
     def _costs_to(self, arrays, band, n_jobs):
         if self.metric == "soft_dtw":
-            return soft_costs_to(arrays, float(self.gamma), band)
+            return soft_costs_to(arrays, self.gamma_, band)
         return warping_costs_to(arrays, band, n_jobs)
 
     def _average(self, members, center, band):
         weights = np.ones(len(members[1]) - 1)
         settings = {"max_iter": self.averaging_iter}
         if self.metric == "soft_dtw":
-            settings["gamma"] = float(self.gamma)
+            settings["gamma"] = self.gamma_
             return soft_average(
                 members, weights, center, band=band, tol=1e-9, **settings
             ).center

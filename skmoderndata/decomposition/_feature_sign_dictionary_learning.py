@@ -2,6 +2,7 @@
 
 from functools import partial
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -51,6 +52,10 @@ from skmoderndata._validation import FLOATS, dense, known_entries, validate_data
 from skmoderndata.decomposition._base import FromCodes, given_atoms
 from skmoderndata.decomposition._blocks_base import NO_WEIGHT, open_rows
 
+# Fraction of the median norm of the signals that is the default penalty: codes of signals with
+# noise of a tenth of their size are sparse and not empty.
+PENALTY_FRACTION = 0.1
+
 
 class FeatureSignDictionaryLearning(
     FromCodes,
@@ -80,8 +85,10 @@ class FeatureSignDictionaryLearning(
     ----------
     n_components : int, default=None
         Number of atoms; None means twice the number of features.
-    alpha : float, default=1.0
-        Weight of the penalty. A signal of norm below `alpha` has a zero code.
+    alpha : "scale" or float, default="scale"
+        Weight of the penalty, in units of the signals. A signal of norm below `alpha` has a zero
+        code. "scale" is a tenth of the median norm of the signals (in `partial_fit`, of the mean
+        of the medians of all batches).
     algorithm : {"feature_sign", "homotopy", "coordinate_descent"}, default="feature_sign"
         Algorithm that codes the signals in `fit`. "feature_sign" and "coordinate_descent" start
         from the codes of the previous pass; all three compute the same codes.
@@ -117,6 +124,8 @@ class FeatureSignDictionaryLearning(
     components_ : ndarray of shape (n_components, n_features)
         The atoms, of unit norm; the entry of largest magnitude is positive, unless `positive_code`
         determines the sign.
+    alpha_ : float
+        Weight of the penalty that was used.
     objective_ : float
         The objective after the last pass; after `partial_fit`, that of the last batch.
     objective_history_ : ndarray of shape (n_iter_,)
@@ -241,7 +250,7 @@ class FeatureSignDictionaryLearning(
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
-        "alpha": [POSITIVE],
+        "alpha": [StrOptions({"scale"}), POSITIVE],
         "algorithm": [StrOptions(set(METHODS))],
         "momentum": ["boolean"],
         "positive_code": ["boolean"],
@@ -262,7 +271,7 @@ class FeatureSignDictionaryLearning(
     def __init__(
         self,
         n_components=None,
-        alpha=1.0,
+        alpha="scale",
         *,
         algorithm="feature_sign",
         momentum=True,
@@ -317,7 +326,7 @@ class FeatureSignDictionaryLearning(
         warm = self.warm_start and hasattr(self, "components_")
         rng = check_random_state(self.random_state)
         read = self._signals_in_blocks if in_blocks(X) else self._signals_in_memory
-        signals, dtype, some_signals = read(X, sample_weight)
+        signals, dtype, some_signals, alpha, size = read(X, sample_weight)
         if warm:
             start = self._last(self.n_features_in_)
         else:
@@ -327,7 +336,7 @@ class FeatureSignDictionaryLearning(
             result = learn_l1_dictionary(
                 signals,
                 start,
-                alpha=float(self.alpha),
+                alpha=alpha,
                 momentum=self.momentum,
                 positive=self.positive_dict,
                 positive_code=self.positive_code,
@@ -336,6 +345,8 @@ class FeatureSignDictionaryLearning(
                 progress=progress,
             )
 
+        self.alpha_ = alpha
+        self._size = size
         k = len(result.atoms)
         # signs are free unless codes or atoms are bound to be positive
         tied = self.positive_code or self.positive_dict
@@ -408,8 +419,14 @@ class FeatureSignDictionaryLearning(
         else:
             D = self.components_.astype(np.float64)
 
+        # the penalty, from the norms of all batches
+        typical = _Size.of(data, w)
+        if not first:
+            typical = typical.joined(self._size, self.forget)
+        alpha = self._penalty(typical)
+
         # sums of the codes, to which the older ones add with less weight
-        codes = self._code(data, None, D, self.alpha)
+        codes = self._code(data, None, D, alpha)
         S, T, _ = code_statistics(codes, data, w, len(D))
         if getattr(self, "_statistics", None) is not None:
             S_before, T_before = self._statistics
@@ -417,7 +434,7 @@ class FeatureSignDictionaryLearning(
             T += self.forget * T_before
 
         # atoms from the sums: they may have any norm up to one
-        value = coded_objective(codes, self.alpha, w)
+        value = coded_objective(codes, alpha, w)
         improve = update_positive_atoms if self.positive_dict else update_atoms
         size = max(value, 1e-300)
         update = improve(S, T, D, size=size)
@@ -434,9 +451,11 @@ class FeatureSignDictionaryLearning(
         coded = np.diag(S) > 0
         signs = (self.positive_dict, self.positive_code)
         worst = partial(worst_signals, data, scaled, w, D)
-        replaced = replace_unused(D, coded, worst, self.alpha, *signs)
+        replaced = replace_unused(D, coded, worst, alpha, *signs)
         used = np.bincount(codes.indices, minlength=len(D))
 
+        self.alpha_ = alpha
+        self._size = typical
         self.components_ = D.astype(X.dtype, copy=False)
         self.usage_ = used if first else self.usage_ + used
         self.objective_ = float(value)
@@ -499,7 +518,7 @@ class FeatureSignDictionaryLearning(
     def _transform(self, X):
         alpha = self.transform_alpha
         if alpha is None:
-            alpha = self.alpha
+            alpha = self.alpha_ if self.alpha == "scale" else self.alpha
         data, observed = self._observed(X)
         atoms = self.components_.astype(np.float64)
         return self._code(data, observed, atoms, alpha)
@@ -519,6 +538,12 @@ class FeatureSignDictionaryLearning(
         coder = self._coder(alpha, n_jobs=self.n_jobs)
         return coder(data, observed, atoms)
 
+    def _penalty(self, size):
+        """Weight of the penalty, given or a fraction of the typical norm of the signals."""
+        if self.alpha != "scale":
+            return float(self.alpha)
+        return PENALTY_FRACTION * size.norm if size.norm > 0 else 1.0
+
     def _coder(self, alpha, *, n_jobs=None):
         """Return what codes signals, with `n_jobs` threads where that is not None."""
         return partial(
@@ -534,8 +559,10 @@ class FeatureSignDictionaryLearning(
         X = self._validate(X, reset=True)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         signals = Signals(*self._observed(X), w)
-        coder = self._coder(self.alpha, n_jobs=self.n_jobs)
-        return CodedSignals.of(signals, coder), X.dtype, lambda rng: signals.X[w > 0]
+        size = _Size.of(signals.X, w)
+        alpha = self._penalty(size)
+        coded = CodedSignals.of(signals, self._coder(alpha, n_jobs=self.n_jobs))
+        return coded, X.dtype, lambda rng: signals.X[w > 0], alpha, size
 
     def _signals_in_blocks(self, X, sample_weight):
         """Signals of a table that is not in memory, checked in a first pass."""
@@ -557,8 +584,12 @@ class FeatureSignDictionaryLearning(
             signals = read(sampled_rows(blocks, rng))
             return signals.X[signals.weights > 0]
 
-        signals = CodedSignals(blocks, read, self._coder(self.alpha), n_gaps == 0)
-        return signals, reader.dtype, some_signals
+        # the penalty, from the norms of a sample of rows
+        sample = read(sampled_rows(blocks, np.random.RandomState(0)))
+        size = _Size.of(sample.X, sample.weights)
+        alpha = self._penalty(size)
+        signals = CodedSignals(blocks, read, self._coder(alpha), n_gaps == 0)
+        return signals, reader.dtype, some_signals, alpha, size
 
     def __getattr__(self, name):
         if name == "dual_gap_" and "n_features_in_" in vars(self):
@@ -616,6 +647,32 @@ class FeatureSignDictionaryLearning(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _Size(NamedTuple):
+    """Typical norm of some signals, and their weight."""
+
+    norm: float
+    weight: float
+
+    @classmethod
+    def of(cls, X, w):
+        """Weighted median of the norms, which a few huge cells do not change."""
+        squares = (
+            X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+        )
+        order = np.argsort(squares, kind="stable")
+        reached = np.cumsum(w[order])
+        if len(reached) == 0 or reached[-1] == 0:
+            return cls(0.0, 0.0)
+        middle = order[np.searchsorted(reached, 0.5 * reached[-1])]
+        return cls(float(np.sqrt(squares[middle])), float(reached[-1]))
+
+    def joined(self, before, forget):
+        """Mean with earlier batches, whose weight is multiplied by `forget`."""
+        weight = self.weight + forget * before.weight
+        norm = self.weight * self.norm + forget * before.weight * before.norm
+        return _Size(norm / weight if weight > 0 else 0.0, weight)
 
 
 def _code_signals(data, observed, atoms, start=None, *, alpha, method, positive, n_jobs):

@@ -6,7 +6,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._samples.series import is_integer, pack_series, warping_band
-from skmoderndata._solvers.alignment.barycenters import average, soft_average, soft_costs_to
+from skmoderndata._solvers.alignment.barycenters import (
+    average,
+    smoothing,
+    soft_average,
+    soft_costs_to,
+)
 from skmoderndata._solvers.alignment.corridors import Band
 from skmoderndata._solvers.alignment.warping import alignment_costs
 from skmoderndata._validation import relative_weights
@@ -93,7 +98,7 @@ def dtw_barycenter(
 
 
 def soft_dtw_barycenter(
-    X, weights=None, *, gamma=1.0, length=None, init="auto", max_iter=100, tol=1e-6
+    X, weights=None, *, gamma="scale", length=None, init="auto", max_iter=100, tol=1e-6
 ):
     r"""Average of series that minimises the sum of soft warping costs.
 
@@ -107,8 +112,9 @@ def soft_dtw_barycenter(
         Series of any lengths.
     weights : array-like of shape (n_series,), default=None
         Non-negative weights of the series; None gives all series weight 1.
-    gamma : float, default=1.0
-        Smoothing parameter, above 0.
+    gamma : "scale" or float, default="scale"
+        Smoothing parameter, above 0, in squared units of the series. "scale" is the variance of
+        all values (summed over channels), which is 1 for standardised series.
     length : int, default=None
         Number of points of the average, to which the start is interpolated; None uses the length
         of the start.
@@ -142,13 +148,14 @@ def soft_dtw_barycenter(
     array([0., 0., 3., 0.])
     """
     name = "soft_dtw_barycenter"
-    if not np.isfinite(gamma) or gamma <= 0:
-        raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
+    if gamma != "scale" and (isinstance(gamma, str) or not np.isfinite(gamma) or gamma <= 0):
+        raise ValueError(f'{name}: gamma={gamma!r}; it must be "scale" or above 0.')
     series, w, starts = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
-    costs_to = soft_costs_to(series.arrays, float(gamma), Band())
+    gamma = smoothing(gamma, series.values[np.repeat(w > 0, series.lengths)])
+    costs_to = soft_costs_to(series.arrays, gamma, Band())
     start = starts[int((costs_to(starts) @ w).argmin())]
     result = soft_average(
-        series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
+        series.arrays, w, start, gamma=gamma, band=Band(), max_iter=max_iter, tol=tol
     )
     _warn_unless_converged(name, result, max_iter)
     return result.center

@@ -387,7 +387,10 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     gamma : float, default=1.0
-        Smoothing parameter, above 0; in the limit 0 the value is ``dtw(x, z, root=False)``.
+        Smoothing parameter, above 0, in squared units of the series; in the limit 0 the value is
+        ``dtw(x, z, root=False)``. The default suits standardised series. It is a number because
+        values of several pairs can be compared only with one `gamma`, for example the variance of
+        all series.
     gradient : bool, default=False
         Whether to also return the gradient with respect to x.
     debias : bool, default=False

@@ -1,5 +1,7 @@
 """Evidence that FeatureSignDictionaryLearning solves the problem it states."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn
@@ -621,3 +623,31 @@ def test_partial_fit_leaves_no_codes_of_earlier_atoms():
     model = FeatureSignDictionaryLearning(10, alpha=0.2, max_iter=2, tol=0, store_codes=True)
     assert hasattr(model.fit(X), "codes_")
     assert not hasattr(model.partial_fit(X), "codes_")
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("unit", [1e-6, 1e-4, 1e4, 1e6])
+@pytest.mark.parametrize("fit", ["fit", "partial_fit"])
+def test_default_penalty_has_the_units_of_the_signals(unit, fit, seed):
+    rng = np.random.default_rng(seed)
+    X = np.abs(rng.normal(size=(150, 3)) @ rng.normal(size=(3, 10)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        want = getattr(FeatureSignDictionaryLearning(5, random_state=0), fit)(X)
+        model = getattr(FeatureSignDictionaryLearning(5, random_state=0), fit)(X * unit)
+    assert_allclose(model.alpha_, 0.1 * np.median(np.linalg.norm(X, axis=1)) * unit, rtol=0.05)
+    codes = want.transform(X)
+    assert 0.05 < np.mean(codes != 0) < 0.95
+    scale = np.abs(codes).max()
+    assert_allclose(model.transform(X * unit) / unit, codes, rtol=0, atol=1e-3 * scale)
+
+
+@pytest.mark.invariance
+def test_default_penalty_of_a_stream_is_the_mean_over_batches(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 6))
+    X[0] *= 1e9
+    stream = FeatureSignDictionaryLearning(4, random_state=0)
+    for rows in np.split(np.arange(300), [10, 100]):
+        stream.partial_fit(X[rows])
+    assert_allclose(stream.alpha_, 0.1 * np.median(np.linalg.norm(X, axis=1)), rtol=0.1)

@@ -486,7 +486,9 @@ def test_pruning_has_no_partial_fit():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("cls", [ELMRegressor, ELMClassifier, RVFLRegressor, RVFLClassifier])
-@pytest.mark.parametrize("unit, offset", [(1e-6, 0), (1e6, 0), (1, 100), (1, 1e4), (1, 1e6)])
+@pytest.mark.parametrize(
+    ("unit", "offset"), [(1e-6, 0), (1e6, 0), (1, 100), (1, 1e4), (1, 1e6)]
+)
 def test_origin_and_units_of_the_inputs_change_nothing(cls, unit, offset, seed):
     X, y = data(seed) if is_regressor(cls()) else classes(seed)
     scale = np.geomspace(1, 100, X.shape[1])
@@ -503,7 +505,7 @@ def test_origin_and_units_of_the_inputs_change_nothing(cls, unit, offset, seed):
 @pytest.mark.parametrize("cls", [ELMRegressor, RVFLRegressor])
 def test_a_stream_is_standardised_by_its_first_200_rows(cls, seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(500, 4)) + [1e4, 0, -30, 2]
+    X = rng.normal(size=(500, 4)) + np.array([1e4, 0, -30, 2])
     y = np.sin(X[:, 1]) + X[:, 3]
     pair = X[:200].mean(axis=0), X[:200].std(axis=0)
     want = cls(30, alpha=0.1, standardize=pair, random_state=0).fit(X, y)

@@ -364,6 +364,17 @@ def warping_costs_to(
     return costs_to
 
 
+def smoothing(gamma: float | str, values: Array) -> float:
+    """Return gamma of the soft minimum; "scale" is the variance of all values, (points, channels).
+
+    One value serves all pairs of a set, so that soft costs can be compared and added.
+    """
+    if gamma != "scale":
+        return float(gamma)
+    variance = float(values.var(axis=0).sum())
+    return variance if variance > 0 else 1.0
+
+
 def soft_costs_to(X: Packed, gamma: float, band: Band) -> Callable[[list[Array]], Array]:
     """Return a function from centers to the soft costs of all series."""
     weights = np.ones(len(X[1]) - 1)
