@@ -1,8 +1,10 @@
 """Base of the Boolean factorisations: memberships from Boolean components."""
 
+import warnings
 from functools import partial
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
@@ -36,6 +38,18 @@ NO_LABELS = dict.fromkeys(
     "scores of one label for each row, such as `adjusted_rand_score` in `GridSearchCV`, fail; "
     "`score` works",
 )
+
+
+def warn_fewer_clusters(estimator, found):
+    """Warn if there are fewer clusters than requested, as scikit-learn's `KMeans` does."""
+    if found < estimator.n_clusters:
+        warnings.warn(
+            f"{type(estimator).__name__}: the number of distinct clusters found ({found}) is "
+            f"smaller than n_clusters={estimator.n_clusters}, possibly because X has duplicate "
+            "samples. Lower n_clusters.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):

@@ -27,7 +27,7 @@ from skmoderndata._solvers.boolean_data.boolean_k_means import (
 )
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._validation import check_array
-from skmoderndata.cluster._base import BooleanFactors
+from skmoderndata.cluster._base import BooleanFactors, warn_fewer_clusters
 
 
 class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFactors):
@@ -206,6 +206,8 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
                 f"max_iter={self.max_iter} passes",
                 remedy="increase max_iter",
             )
+
+        warn_fewer_clusters(self, len(np.unique(best.centers, axis=0)))
 
         self.components_ = unpack_rows(best.centers, self.n_features_in_)
         self.cluster_centers_ = self.components_

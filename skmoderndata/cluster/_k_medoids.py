@@ -22,6 +22,7 @@ from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.series import pack_series
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._validation import relative_weights, validate_data
+from skmoderndata.cluster._base import warn_fewer_clusters
 
 CDIST_NAMES = {"manhattan": "cityblock"}
 TABLE_METRICS = ("chebyshev", "cosine", "euclidean", "manhattan", "sqeuclidean")
@@ -70,7 +71,8 @@ class KMedoids(
     Attributes
     ----------
     medoid_indices_ : ndarray of int of shape (n_clusters,)
-        Numbers of the medoids among the training samples.
+        Numbers of the medoids among the training samples. Fewer, with a warning, if there are
+        fewer distinct samples.
     cluster_centers_ : ndarray of shape (n_clusters, n_features), or list of series
         The medoids. Not for `metric="precomputed"`.
     labels_ : ndarray of int of shape (n_samples,)
@@ -232,10 +234,12 @@ class KMedoids(
             require="sharedmem",  # all starts use one matrix of distances
         )
         best = min(results, key=lambda result: result.objective)
+        medoids = _distinct(D, best.medoids)
+        warn_fewer_clusters(self, len(medoids))
 
-        self._keep(X, weighted[best.medoids])
+        self._keep(X, weighted[medoids])
         self.inertia_ = best.objective * unit
-        self.swap_gain_ = best_swap_gain(D, w, best.medoids)
+        self.swap_gain_ = best_swap_gain(D, w, medoids)
         self.n_iter_ = best.n_iter
 
         if not best.converged and not stopped:
@@ -481,6 +485,15 @@ def k_medoids(D, w, medoids, *, max_iter, progress=None):
         it.residual = 0.0 if since_exchange >= n else 1.0
 
     return MedoidsResult(medoids, objective, it.n_iter, it.converged)
+
+
+def _distinct(D, medoids):
+    """Omit medoids at distance 0 from an earlier one: they are no members of their own cluster."""
+    kept = []
+    for medoid in medoids:
+        if not kept or D[medoid, kept].min() > 0:
+            kept.append(medoid)
+    return np.array(kept)
 
 
 class _Nearest(NamedTuple):

@@ -33,6 +33,7 @@ from skmoderndata._solvers.alignment.barycenters import (
     soft_costs_to,
     warping_costs_to,
 )
+from skmoderndata.cluster._base import warn_fewer_clusters
 
 
 class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
@@ -102,7 +103,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)``, of any lengths.
     Averages are computed by barycentre averaging [1]_, or by L-BFGS for the smooth cost [2]_. The
     objective never increases and converges to a local minimum, without a certificate. A cluster
-    without series restarts at the series farthest from its prototype.
+    without series restarts at the series farthest from its prototype. If there are fewer distinct
+    series than clusters, some clusters stay empty, with a warning.
 
     References
     ----------
@@ -248,6 +250,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
                 "prototype, as their lengths differ by more; set slanted=True, or a larger radius."
             )
 
+        warn_fewer_clusters(self, len(np.unique(best.labels)))
         self.cluster_centers_ = best.centers
         self.labels_ = best.labels
         self.inertia_ = best.objective

@@ -137,12 +137,12 @@ def test_ties_and_empty_clusters():
     assert model.inertia_ == 0
     assert source_mismatch(np.eye(3), model.cluster_centers_) == 0
     for name in ("k-means++", "random"):
-        many = BooleanKMeans(5, init=name, random_state=0).fit(X)
+        with pytest.warns(ConvergenceWarning, match=r"clusters found \(3\) is smaller than"):
+            many = BooleanKMeans(5, init=name, random_state=0).fit(X)
         assert many.inertia_ == 0
         assert len(np.unique(many.predict(X))) == 3
-    more = BooleanKMeans(7, init="random", random_state=0).fit(
-        X[:2]
-    )  # more clusters than rows
+    with pytest.warns(ConvergenceWarning, match="n_clusters=7"):  # more clusters than rows
+        more = BooleanKMeans(7, init="random", random_state=0).fit(X[:2])
     assert more.assignments_.shape == (2, 7)
     assert more.inertia_ == 0
 
@@ -150,13 +150,14 @@ def test_ties_and_empty_clusters():
 @pytest.mark.edge
 def test_constant_empty_and_narrow_data():
     for X in (np.zeros((6, 4)), np.ones((6, 4)), np.eye(6)[:, :1], np.eye(1)):
-        model = BooleanKMeans(2, random_state=0).fit(X)
+        model = BooleanKMeans(len(np.unique(X, axis=0)), random_state=0).fit(X)
         assert_array_equal(model.inverse_transform(model.transform(X)), X)
-    assert BooleanKMeans(2, random_state=0).fit(np.ones((1, 3))).labels_ == [0]
+    with pytest.warns(ConvergenceWarning, match=r"clusters found \(1\) is smaller than"):
+        assert BooleanKMeans(2, random_state=0).fit(np.ones((1, 3))).labels_ == [0]
 
 
 BOOLEAN = [
-    BooleanKMeans(random_state=0),
+    BooleanKMeans(1, random_state=0),
     DiscreteBasis(2),
     FormalConceptFactorization(2),
     MultiAssignmentClustering(2, n_init=1, random_state=0),

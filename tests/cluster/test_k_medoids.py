@@ -183,7 +183,9 @@ def test_pipeline_tuned_by_grid_search():
 
 @pytest.mark.edge
 def test_equal_samples_and_as_many_clusters_as_samples():
-    same = KMedoids(2).fit(np.ones((5, 2)))
+    with pytest.warns(ConvergenceWarning, match=r"clusters found \(1\) is smaller than"):
+        same = KMedoids(2).fit(np.ones((5, 2)))
+    assert same.transform(np.ones((3, 2))).shape == (3, 1)
     assert same.inertia_ == same.swap_gain_ == 0
     assert_array_equal(same.labels_, 0)
     every = KMedoids(4).fit(np.eye(4))

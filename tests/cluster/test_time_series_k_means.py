@@ -231,8 +231,23 @@ def test_no_cluster_stays_empty():
         model = TimeSeriesKMeans(3, random_state=seed).fit(X)
         assert model.inertia_ == 0
         assert sorted(np.bincount(model.labels_)) == [1, 1, 3]
-    model = TimeSeriesKMeans(4, random_state=0).fit(X)  # three distinct series
+    with pytest.warns(ConvergenceWarning, match=r"clusters found \(3\) is smaller than"):
+        model = TimeSeriesKMeans(4, random_state=0).fit(X)  # three distinct series
     assert model.inertia_ == 0
+    assert_array_equal(model.labels_, model.predict(X))
+    assert len(set(model.labels_)) == 3
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_default_smoothing_has_the_units_of_the_series(unit, seed):
+    X = [x * unit + 3 * unit for x in bumps(seed)[0][:20]]
+    want = TimeSeriesKMeans(3, metric="soft_dtw", max_iter=5, tol=1e-2, random_state=0)
+    model = clone(want).fit(X)
+    want.fit([x / unit for x in X])
+    assert_allclose(model.gamma_, np.var(np.concatenate(X)), rtol=1e-9)
+    assert_array_equal(model.labels_, want.labels_)
+    assert_allclose(model.inertia_, want.inertia_ * unit**2, rtol=1e-4)
 
 
 @pytest.mark.certificate

@@ -188,24 +188,29 @@ def soft_average(
     max_iter: int,
     tol: float,
 ) -> Barycenter:
-    """Minimise ``sum_p w_p softdtw(c, x_p)`` by L-BFGS (Cuturi and Blondel 2017, section 3)."""
+    """Minimise ``sum_p w_p softdtw(c, x_p)`` by L-BFGS (Cuturi and Blondel 2017, section 3).
 
-    def function(flat: Array) -> tuple[float, Array]:
-        c = flat.reshape(center.shape)
+    Steps and tolerances of L-BFGS are absolute, so the variable is the change of the center in
+    units of ``sqrt(gamma)``, and the objective is divided by gamma.
+    """
+    unit = np.sqrt(gamma)
+
+    def function(change: Array) -> tuple[float, Array]:
+        c = center + unit * change.reshape(center.shape)
         gradient = np.zeros_like(center)
         costs = soft_costs(c, *X, weights, gamma, band, gradient)
-        return float(weights @ costs), gradient.ravel()
+        return float(weights @ costs) / gamma, gradient.ravel() / unit
 
-    start, _ = function(center.ravel())
+    start, _ = function(np.zeros(center.size))
     result = minimize(
-        function, center.ravel(), jac=True, method="L-BFGS-B",
+        function, np.zeros(center.size), jac=True, method="L-BFGS-B",
         options={"maxiter": max_iter, "ftol": tol},
     )  # fmt: skip
     if not result.fun <= start:
-        return Barycenter(center.copy(), start, 0, True)
-    return Barycenter(
-        result.x.reshape(center.shape), float(result.fun), int(result.nit), result.status == 0
-    )
+        return Barycenter(center.copy(), gamma * start, 0, True)
+    average = center + unit * result.x.reshape(center.shape)
+    objective = gamma * float(result.fun)
+    return Barycenter(average, objective, int(result.nit), result.status == 0)
 
 
 class Clusters(NamedTuple):
@@ -284,7 +289,8 @@ def series_k_means(
 
     `costs_to(centers)` returns the costs of all series, of shape (k, n), `update(part, center)` an
     average of no higher cost. A cluster without series starts anew at the series farthest from
-    its center, so the objective never rises. Ends when no label changes or the objective falls by
+    its center, if that lowers its cost: the objective never rises, and equal series have equal
+    labels. Ends when no label changes or the objective falls by
     no more than the fraction `tol`.
     """
     it = Iterations(max_iter, tol, progress)
@@ -298,8 +304,7 @@ def series_k_means(
     for _ in it:
         # 1. nearest centers
         previous = labels
-        labels = costs.argmin(axis=0)
-        labels = _fill_empty(X, costs, labels, centers)
+        labels = _fill_empty(X, costs, centers, costs_to)
         own = costs[labels, np.arange(len(labels))]
         objective = float(own.sum())
 
@@ -334,20 +339,30 @@ def series_k_means(
     )
 
 
-def _fill_empty(X: Packed, costs: Array, labels: Array, centers: list[Array]) -> Array:
-    """Give each cluster without series the series farthest from its center, as its center."""
-    labels = labels.copy()
+def _fill_empty(
+    X: Packed, costs: Array, centers: list[Array], costs_to: Callable[[list[Array]], Array]
+) -> Array:
+    """Return nearest centers; a cluster without series gets the farthest series as its center.
+
+    Its cost to itself must be below its cost so far, or the cluster stays empty: so it is with
+    copies of other centers. `costs` and `centers` are changed.
+    """
+    labels = costs.argmin(axis=0)
     for c in range(len(centers)):
         if (labels == c).any():
             continue
-        own = costs[labels, np.arange(len(labels))].copy()
-        own[np.bincount(labels, minlength=len(centers))[labels] < 2] = -np.inf
-        far = int(own.argmax())
-        if own[far] == -np.inf:
+        own = costs[labels, np.arange(len(labels))]
+        single = np.bincount(labels, minlength=len(centers))[labels] < 2
+        far = int(np.where(single, -np.inf, own).argmax())
+        if single[far]:
             continue
-        centers[c] = _take(X, np.array([far]))[0].copy()
-        labels[far] = c
-        costs[c, far] = min(0.0, float(costs[c, far]))
+
+        center = _take(X, np.array([far]))[0].copy()
+        to_center = costs_to([center])[0]
+        if to_center[far] < own[far]:
+            centers[c] = center
+            costs[c] = to_center
+            labels = costs.argmin(axis=0)
     return labels
 
 
