@@ -323,7 +323,6 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         schedule = self._schedule()
         step = self._step()
         expansion = self._monomials(X if self.refine else X[:ROWS_OF_ORIGIN])
-        self._beginning = None
         k, K = self._sizes(expansion.n_outputs, limit=len(X))
         rng = check_random_state(self.random_state)
         source = self._source(X, expansion)
@@ -356,6 +355,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         minor.n_seen[0] = n_steps
         last = next(RowSource(X[-1:], expansion).blocks())[0].copy()
         self._state = principal, minor, last, None if ids is None else ids[-1]
+        self._beginning = None
         self._publish(B, delta)
 
         self.subspace_change_ = passes[-1].residual
@@ -370,14 +370,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 remedy="increase max_iter or tol, or change n_components or n_whitened",
             )
 
-        missing = int(np.isinf(delta).sum())
-        if missing:
-            warnings.warn(
-                f"n_components={k} exceeds the number {k - missing} of directions in which the "
-                f"rows vary: the other features of {type(self).__name__} are zero. Lower "
-                "n_components.",
-                stacklevel=2,
-            )
+        self._warn_missing(k, int(np.isinf(delta).sum()))
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -440,7 +433,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         # as long as the origin is not settled, start anew with all rows
         if beginning is not None:
             beginning = beginning.followed_by(X, follows)
-            X, follows = beginning.X, beginning.follows
+            X = beginning.X
+            follows = beginning.follows
             expansion = self._monomials(X[:ROWS_OF_ORIGIN])
             principal = PrincipalState.empty(beginning.n_whitened, expansion.n_outputs)
             minor = MinorState.start(beginning.directions.copy())
@@ -595,6 +589,15 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         return principal, minor, *slow_components(principal, minor, rank_tol=tol), [passes]
 
     # ---- input and output ----------------------------------------------------------------
+
+    def _warn_missing(self, k, n_missing):
+        if n_missing:
+            warnings.warn(
+                f"n_components={k} exceeds the number {k - n_missing} of directions in which the "
+                f"rows vary: the other features of {type(self).__name__} are zero. Lower "
+                "n_components.",
+                stacklevel=3,
+            )
 
     def _sizes(self, n_expanded, limit=None):
         """Check and return n_components and the number of whitened directions."""

@@ -754,15 +754,9 @@ class SlowFeatureAnalysis(
         # variance at the level of rounding: of the input itself, and of our sums
         moments = moments.about_their_mean()
         expansion = moments.expansion
-        covariance = moments.covariance()
-        variance = np.abs(covariance.diagonal())
-        rounding = max(32 * np.finfo(np.float64).eps, 2 * self._input_eps)
-        errors = rounding * np.hypot(moments.mean, variance**0.5)
         origin = getattr(expansion, "origin", None)
-        if origin is not None:
-            size = variance[expansion.linear] ** 0.5
-            of_inputs = rounding * np.hypot(origin, size)
-            errors = np.maximum(errors, expansion.errors(size, of_inputs))
+        covariance = moments.covariance()
+        errors = self._rounding_errors(moments, np.abs(covariance.diagonal()))
 
         try:
             solution = slow_directions(
@@ -786,14 +780,7 @@ class SlowFeatureAnalysis(
             reason = f"the rank {solution.rank} of the expanded data"
             warn_fewer(self, asked=self.n_components, found=solution.rank, reason=reason)
 
-        if solution.n_omitted and self.rank_tol is None:
-            warnings.warn(
-                f"{who} omitted {solution.n_omitted} direction(s) of the expanded data: rounding "
-                "errors of X are as large, because its columns are far from zero or float32. "
-                "Subtract offsets where X is made and pass float64; rank_tol=0 omits silently.",
-                DoubtfulResultWarning,
-                stacklevel=3,
-            )
+        self._warn_omitted(solution.n_omitted)
 
         # nearly collinear features: measure the outputs, and correct them
         mean = moments.mean
@@ -819,6 +806,30 @@ class SlowFeatureAnalysis(
         self.eigenvalues_ = np.concatenate([delta, solution.eigenvalues[len(delta) :]])
         self.eta_values_ = period / (2 * np.pi) * np.sqrt(delta)
         self.rank_ = solution.rank
+
+    def _rounding_errors(self, moments, variance):
+        """Return the rounding errors of the expanded features, from those of the input."""
+        rounding = max(32 * np.finfo(np.float64).eps, 2 * self._input_eps)
+        errors = rounding * np.hypot(moments.mean, variance**0.5)
+        expansion = moments.expansion
+        origin = getattr(expansion, "origin", None)
+        if origin is None:
+            return errors
+
+        # monomials of columns far from zero: errors of the columns, before the mean is subtracted
+        size = variance[expansion.linear] ** 0.5
+        return np.maximum(errors, expansion.errors(size, rounding * np.hypot(origin, size)))
+
+    def _warn_omitted(self, n_omitted):
+        if n_omitted and self.rank_tol is None:
+            warnings.warn(
+                f"{type(self).__name__} omitted {n_omitted} direction(s) of the expanded data: "
+                "rounding errors of X are as large, because its columns are far from zero or "
+                "float32. Subtract offsets where X is made and pass float64; rank_tol=0 omits "
+                "silently.",
+                DoubtfulResultWarning,
+                stacklevel=4,
+            )
 
     def _project(self, X):
         components = self.components_

@@ -735,6 +735,7 @@ class RandomNetwork(RidgeNetwork):
         """As long as few rows have been seen, begin anew with all of them, standardised anew."""
         if self._beginning is None:
             return X, Y, w, total
+        # 1. all samples so far
         *seen, W, b = self._beginning
         xp = namespace(w)
         w_before = seen[2]
@@ -749,6 +750,7 @@ class RandomNetwork(RidgeNetwork):
                 for old, new in zip(seen[1:], (Y, w), strict=True)
             )
 
+        # 2. the layer from the first ones of positive weight
         few = xp.nonzero(w > 0)[0][:ROWS_OF_SCALING]
         self._place(X[few, :] if sparse.issparse(X) else xp.take(X, few, axis=0), w[few], W, b)
         settled = few.shape[0] >= ROWS_OF_SCALING

@@ -115,21 +115,22 @@ class PolynomialExpansion:
         ]
         position = {monomial: first + j for j, monomial in enumerate(monomials)}
 
+        # entries of T as (row, column, value); the constant monomial stays as it is
+        entries = [(0, 0, 1.0)] * first
         t = np.zeros(self.n_outputs)
-        rows, columns, values = [0] * first, [0] * first, [1.0] * first
         for monomial, row in position.items():
             d = len(monomial)
             for subset in range(2**d):
-                kept = tuple(monomial[j] for j in range(d) if subset >> j & 1)
+                factors = tuple(monomial[j] for j in range(d) if subset >> j & 1)
                 dropped = [monomial[j] for j in range(d) if not subset >> j & 1]
                 value = float(np.prod(shift[dropped]))
-                if not kept:
+                if factors:
+                    entries.append((row, position[factors], value))
+                else:
                     t[row] += value
-                    continue
-                rows.append(row)
-                columns.append(position[kept])
-                values.append(value)
 
+        # duplicates add up: x y has the subset x once for each y that is dropped
+        rows, columns, values = zip(*entries, strict=True)
         size = (self.n_outputs, self.n_outputs)
         return sparse.coo_array((values, (rows, columns)), shape=size).tocsr(), t
 
