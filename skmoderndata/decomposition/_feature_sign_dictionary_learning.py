@@ -585,8 +585,10 @@ class FeatureSignDictionaryLearning(
             return signals.X[signals.weights > 0]
 
         # the penalty, from the norms of a sample of rows
-        sample = read(sampled_rows(blocks, np.random.RandomState(0)))
-        size = _Size.of(sample.X, sample.weights)
+        size = _Size(0.0, 0.0)
+        if self.alpha == "scale":
+            sample = read(sampled_rows(blocks, np.random.RandomState(0)))
+            size = _Size.of(sample.X, sample.weights)
         alpha = self._penalty(size)
         signals = CodedSignals(blocks, read, self._coder(alpha), n_gaps == 0)
         return signals, reader.dtype, some_signals, alpha, size

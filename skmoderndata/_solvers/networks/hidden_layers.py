@@ -50,7 +50,7 @@ def column_moments(X: Array, w: Array) -> tuple[Array, Array, Array]:
     weight = xp.sum(w)
     if sparse.issparse(X):
         mean = (w @ X) / weight
-        squares = w @ X.multiply(X) - weight * mean**2
+        squares = w @ X.multiply(X) - weight * mean**2  # type: ignore[attr-defined]
         return weight, mean, np.maximum(squares, 0.0)
     X = xp.astype(X, xp.float64, copy=False)
     first = X[0, :]

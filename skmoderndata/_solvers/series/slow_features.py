@@ -252,8 +252,8 @@ class SlowMoments:
 
     def _align_origins(self, other: "SlowMoments") -> "SlowMoments":
         """Return `other` about the origin used here, which is its own one before the first row."""
-        mine = getattr(self.expansion, "origin", None)
-        theirs = getattr(other.expansion, "origin", None)
+        mine: Any = getattr(self.expansion, "origin", None)
+        theirs: Any = getattr(other.expansion, "origin", None)
         if theirs is None or np.array_equal(mine, theirs):
             return other
         if self.n_samples == 0:
