@@ -223,6 +223,7 @@ class FeatureSignDictionaryLearning(
                 "random_state": 0,
             },
             {
+                "alpha": 1.0,
                 "positive_code": True,
                 "positive_dict": True,
                 "init": "random",
@@ -660,9 +661,10 @@ class _Size(NamedTuple):
     @classmethod
     def of(cls, X, w):
         """Weighted median of the norms, which a few huge cells do not change."""
-        squares = (
-            X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-        )
+        if sparse.issparse(X):
+            squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        else:
+            squares = np.einsum("ij,ij->i", X, X)
         order = np.argsort(squares, kind="stable")
         reached = np.cumsum(w[order])
         if len(reached) == 0 or reached[-1] == 0:

@@ -738,13 +738,8 @@ class RandomNetwork(RidgeNetwork):
         # 1. all samples so far
         *seen, W, b = self._beginning
         xp = namespace(w)
-        w_before = seen[2]
-        if w_before.shape[0]:
-            X = (
-                sparse.vstack([seen[0], X]).tocsr()
-                if sparse.issparse(X)
-                else xp.concat([seen[0], X], axis=0)
-            )
+        if seen[2].shape[0]:
+            X = _stacked(seen[0], X)
             Y, w = (
                 xp.concat([old, new], axis=0)
                 for old, new in zip(seen[1:], (Y, w), strict=True)
@@ -816,6 +811,13 @@ class RandomNetwork(RidgeNetwork):
 
     def _parameters_of_layer(self):
         return as_numpy(self.hidden_weights_), as_numpy(self.hidden_intercepts_)
+
+
+def _stacked(A, B):
+    """Rows of both, sparse if one of them is."""
+    if sparse.issparse(A) or sparse.issparse(B):
+        return sparse.vstack([sparse.csr_array(A), sparse.csr_array(B)], format="csr")
+    return namespace(A).concat([A, B], axis=0)
 
 
 class _Moments:

@@ -306,7 +306,7 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         cost="n L^2 + L^3, L outputs of the first layer",
         fits_blocks=True,
         checks=(
-            {"n_hidden": 50, "random_state": 0},
+            {"n_hidden": 50, "input_scale": 3.0, "random_state": 0},
             {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,

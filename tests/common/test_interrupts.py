@@ -209,6 +209,8 @@ def test_interrupted_merge(estimator):
     if isinstance(estimator, SparseGaussianProcessRegressor):
         points = rows(estimator, 7, seed=4)
         estimator = clone(estimator).set_params(kernel=RBF(), inducing=points, optimizer=None)
+    if "standardize" in estimator.get_params():  # first layers of different rows differ
+        estimator = clone(estimator).set_params(standardize=False)
     other = begun(estimator, seed=1)
     interrupt(estimator, lambda model: model.merge(other))
 
