@@ -94,6 +94,6 @@ ENTRY = Entry(
     "Maps', which makes a figure of the paper again with r = 3.6 + 0.13 f, f a sum of "
     "three sines (5, 11, 13 periods); we set the others, with f scaled to [-1, 1].",
     remarks="The tutorial keeps all 285 expanded directions, so `rank_tol=1e-15` here; by default "
-    "directions below 1e-10 of the largest eigenvalue are dropped, and eta is 10.26.",
+    "directions below the rounding errors of the covariance are dropped.",
     values=values,
 )

@@ -54,8 +54,10 @@ def column_moments(X: Array, w: Array) -> tuple[Array, Array, Array]:
         return weight, mean, np.maximum(squares, 0.0)
     X = xp.astype(X, xp.float64, copy=False)
     first = X[0, :]
-    shift = (w @ (X - first)) / weight
-    squares = w @ (X - first - shift) ** 2
+    distance = X - first
+    shift = (w @ distance) / weight
+    distance = distance - shift
+    squares = w @ (distance * distance)
     return weight, first + shift, squares
 
 
