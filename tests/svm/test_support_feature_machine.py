@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
@@ -22,7 +23,9 @@ from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
     Separation,
 )
+from skmoderndata._solvers.margins.splicing import RIDGE, RidgeLogistic, best_subset, prune
 from skmoderndata._solvers.margins.zero_norm import (
+    log_objective,
     middle_bias,
     price,
     reweighted_l1,
@@ -216,13 +219,16 @@ def test_approximation_counts_a_full_feature_as_one(form, seed):
     posed, scaled, side, settings = problem(X, y, form)
     found = reweighted_l1(posed, ColumnGeneration(posed), start=np.ones(60))
     first = np.abs(oracle.linear_program(scaled, side, np.ones(60), **settings)[0]).max()
+    full = np.zeros(60)
+    full[0] = first
+    assert_allclose(
+        log_objective(posed._replace(slack_cost=None), full, 0.0, 1e-3 * first, 1e-3), 1.0
+    )
     counted = np.log1p(np.abs(found.w) / (1e-3 * first)) / np.log1p(1e3)
     slack = np.maximum(posed.margin - side * (scaled @ found.w + found.bias), 0).sum()
     cost = 0.0 if form["C"] is None else form["C"] * slack
     # the intercept is in the middle of the optimal ones, so that the slack is the least
     assert_allclose(found.approximation[-1], counted.sum() + cost, rtol=1e-6, atol=1e-6)
-    one = np.log1p(first / (1e-3 * first)) / np.log1p(1e3)
-    assert one == 1
 
 
 @pytest.mark.invariance
@@ -242,6 +248,79 @@ def test_integer_program_is_right():
     y = np.where(rng.random(12) < 0.5, 1.0, -1.0)
     by_sets = oracle.fewest_by_enumeration(X, y, most=4)
     assert oracle.fewest(X, y, margin=1.0, centers=False) == by_sets
+
+
+def logistic(X, y, cost=None, intercept=True):
+    """Standardised data as a `RidgeLogistic`."""
+    side = np.where(y == 1, 1.0, -1.0)
+    cost = np.ones(side.size) if cost is None else cost
+    Z = np.asfortranarray(X * side[:, None])
+    may = np.ones(X.shape[1], dtype=bool)
+    return RidgeLogistic(Z, side, cost, may, intercept=intercept)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("intercept", [True, False])
+def test_logistic_loss_of_a_set_equals_scikit_learn(intercept, seed):
+    X, y = overlapping(seed)
+    cost = np.random.default_rng(seed).uniform(0.2, 3.0, y.size)
+    share = cost / cost.sum()
+    mean = share @ X if intercept else np.zeros(12)
+    X = X / np.sqrt(share @ (X - mean) ** 2)
+    features = [4, 0, 7]
+    found = logistic(X, y, cost, intercept).fit(features)
+
+    model = LogisticRegression(C=1 / RIDGE, fit_intercept=intercept, tol=1e-10, max_iter=1000)
+    model.fit(X[:, features], y, sample_weight=cost)
+    assert_allclose(found.theta, np.append(model.intercept_, model.coef_), atol=1e-4)
+    losses = np.logaddexp(
+        0, -np.where(y == 1, 1, -1) * model.decision_function(X[:, features])
+    )
+    least = cost @ losses + 0.5 * RIDGE * (model.coef_**2).sum()
+    assert_allclose(found.loss, least, rtol=1e-7)
+
+
+@pytest.mark.oracle
+def test_splicing_finds_the_least_criterion_of_all_sets():
+    """All 2^6 sets of features, 12 tables."""
+    for X, y in twelve_tables():
+        problem = logistic(X, y)
+        sets = [[j for j in range(6) if mask >> j & 1] for mask in range(64)]
+        least = min(sets, key=lambda one: problem.criterion(problem.fit(one)))
+        found = best_subset(problem, max_iter=50)
+        assert sorted(found.features) == least
+        assert found.converged
+        assert_allclose(min(found.values), problem.criterion(problem.fit(least)), rtol=1e-8)
+
+
+@pytest.mark.oracle
+def test_splicing_replaces_a_feature_that_stands_for_two():
+    """A noisy sum of two columns is the best single column; the two columns are better."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 20))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    y[::10] = 1 - y[::10]
+    X[:, 2] = X[:, 0] + X[:, 1] + 0.8 * rng.normal(size=200)
+    problem = logistic(oracle.standard(X), y)
+    assert problem.promise(problem.fit([])).argmax() == 2
+    assert 2 in best_subset(problem, max_iter=0).features  # nothing is exchanged
+    spliced = best_subset(problem, max_iter=50).features
+    assert {0, 1} <= set(spliced)
+    assert 2 not in spliced
+
+
+@pytest.mark.certificate
+def test_pruning_ends_where_no_member_is_too_dear(seed):
+    X, y = overlapping(seed)
+    problem = logistic(oracle.standard(X), y)
+    retained = prune(problem, range(12), lambda features: False)
+    now = problem.fit(retained).loss
+    assert 0 < len(retained) < 12
+    for j in retained:
+        without = problem.fit([k for k in retained if k != j]).loss
+        assert without - now >= 0.5 * problem.price * (1 - 1e-6)
+    kept = prune(problem, range(12), lambda features: 0 not in features)
+    assert 0 in kept
 
 
 # ----------------------------------------------------------------------------------- certificate
@@ -267,12 +346,13 @@ def test_exchanges_lower_the_objective_to_the_least_on_the_features(form, alpha,
     machine = SupportFeatureMachine(**form, alpha=alpha).fit(X, y)
     programs = SupportFeatureMachine(**form, alpha=alpha, algorithm="reweighted").fit(X, y)
     assert machine.objective_ <= programs.objective_ * (1 + 1e-9)
-    exchanges = machine.objective_history_[0][programs.n_iter_ :]
+    before, exchanges = machine.objective_history_[0]
+    assert_array_equal(before, programs.objective_history_[0][0])
     assert (np.diff(exchanges) <= 1e-9 * exchanges[1:]).all()
     assert_allclose(machine.objective_, exchanges[-1], rtol=1e-6)
     assert machine.dual_gap_ < 1e-9
-    assert machine.n_features_history_[0][-1] == support(machine).size
-    assert machine.n_iter_ == machine.objective_history_[0].size
+    assert machine.n_features_history_[0][-1][-1] == support(machine).size
+    assert machine.n_iter_ == before.size + exchanges.size
 
     # the oracle on the selected columns
     _, scaled, side, settings = problem(X, y, form)
@@ -280,6 +360,29 @@ def test_exchanges_lower_the_objective_to_the_least_on_the_features(form, alpha,
     costs = np.full(columns.size, alpha)
     least = oracle.linear_program(scaled[:, columns], side, costs, **settings)[2]
     assert_allclose(machine.objective_, columns.size + least, rtol=1e-6)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("algorithm", ["exchange", "splicing"])
+def test_certificate_belongs_to_the_final_set(algorithm, seed):
+    """The least price of the features that are left, by the oracle on these columns."""
+    dropped = 0
+    for draw in range(4):
+        X, y = plane(10 * seed + draw, 100, 150, 4)
+        y[::15] = 1 - y[::15]
+        machine = SupportFeatureMachine(algorithm=algorithm).fit(X, y)
+        columns = support(machine)
+        assert machine.n_features_history_[0][-1][-1] == columns.size
+        assert_allclose(machine.objective_history_[0][-1][-1], machine.objective_, rtol=1e-6)
+        dropped += len(machine.objective_history_[0]) == 3
+
+        _, scaled, side, settings = problem(X, y, {**FORMS[1], "C": machine.C_[0]})
+        costs = np.ones(columns.size)
+        least = oracle.linear_program(scaled[:, columns], side, costs, **settings)[2]
+        counted = np.count_nonzero(machine.sfm_coef_)
+        assert_allclose(machine.objective_, counted + least, rtol=1e-6)
+        assert machine.dual_gap_ < 1e-9
+    assert algorithm == "splicing" or dropped > 0
 
 
 @pytest.mark.certificate
@@ -474,6 +577,39 @@ def test_default_finds_the_planted_features(shape, least, seed):
 
 
 @pytest.mark.recovery
+def test_criterion_drops_features_that_slack_alone_selects(seed):
+    """A number as C keeps all features that save enough slack."""
+    wrong = {"scale": 0, "number": 0}
+    for draw in range(6):
+        X, y = plane(100 * seed + draw, 200, 500, 4)
+        y[::20] = 1 - y[::20]
+        for name, C in (("scale", "scale"), ("number", 1 / (0.7 * np.log(200)))):
+            machine = SupportFeatureMachine(C).fit(X, y)
+            assert set(range(4)) <= set(support(machine))
+            wrong[name] += support(machine).size - 4
+    assert wrong["scale"] <= 2
+    assert wrong["number"] >= wrong["scale"] + 1
+
+
+@pytest.mark.recovery
+def test_large_tables_are_spliced(seed):
+    X, y = plane(seed, 400, 2500, 5)
+    y[::20] = 1 - y[::20]
+    machine = SupportFeatureMachine().fit(X, y)
+    assert machine.algorithm_ == "splicing"
+    assert_array_equal(support(machine), np.arange(5))
+    assert machine.n_features_history_[0][0].tolist() == list(range(machine.n_iter_ + 1))
+    assert machine.objective_history_[0][0].argmin() == 5
+
+    # neither with a price that is given, nor with few rows
+    assert SupportFeatureMachine(0.01).fit(X, y).algorithm_ == "exchange"
+    few = SupportFeatureMachine(n_features_to_select=1, max_iter=5).fit(
+        np.tile(X[:40], (1, 10)), y[:40]
+    )
+    assert few.algorithm_ == "exchange"
+
+
+@pytest.mark.recovery
 @pytest.mark.slow
 @pytest.mark.parametrize("n_features", [1000, 10_000])
 def test_relevant_features_in_nine_of_ten_draws(n_features, seed):
@@ -576,12 +712,39 @@ def test_labels_columns_rows_shift_and_scale(form, seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("algorithm", ["reweighted", "rescaled", "rescaled_l2"])
+@pytest.mark.parametrize("algorithm", ["exchange", "splicing"])
+def test_selection_by_the_criterion_is_invariant(algorithm, seed):
+    """Labels, columns, rows, shifts and scales, also without standardised columns."""
+    X, y = plane(seed, 120, 80, 4)
+    rng = np.random.default_rng(seed)
+    selected = SupportFeatureMachine(algorithm=algorithm).fit(X, y).get_support()
+    settings = {"algorithm": algorithm}
+    columns = rng.permutation(80)
+    rows = rng.permutation(120)
+    turned = SupportFeatureMachine(**settings).fit(X[:, columns][rows], 1 - y[rows])
+    assert_array_equal(turned.get_support(), selected[columns])
+    scale = 10.0 ** rng.integers(-6, 7, size=80)
+    moved = SupportFeatureMachine(**settings).fit(X * scale + 5 * scale, y)
+    assert_array_equal(moved.get_support(), selected)
+    weighted = SupportFeatureMachine(**settings).fit(X, y, sample_weight=np.full(120, 1e-9))
+    assert_array_equal(weighted.get_support(), selected)
+    single = SupportFeatureMachine(**settings).fit(X.astype(np.float32), y)
+    assert_array_equal(single.get_support(), selected)
+    if algorithm == "splicing":
+        raw = SupportFeatureMachine(**settings, standardize=False).fit(X * scale, y)
+        assert_array_equal(raw.get_support(), selected)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize(
+    "algorithm", ["splicing", "exchange", "reweighted", "rescaled", "rescaled_l2"]
+)
 def test_sparse_input_gives_the_same(algorithm, seed):
     X, y, _ = make_sparse_classes(60, 80, n_informative=3, random_state=seed)
     X[np.random.default_rng(seed).random(X.shape) < 0.5] = 0.0
     # the Euclidean machine may take its time with a feature that is nearly worth its price
-    settings = {"C": 3.0, "algorithm": algorithm, "max_iter": 2000}
+    C = "scale" if algorithm in ("splicing", "exchange") else 3.0
+    settings = {"C": C, "algorithm": algorithm, "max_iter": 2000}
     dense = SupportFeatureMachine(**settings).fit(X, y)
     for kind in (sparse.csr_array, sparse.csc_matrix):
         other = SupportFeatureMachine(**settings).fit(kind(X), y)
@@ -725,6 +888,9 @@ def test_one_class_or_none_left():
     [
         ({"penalize_intercept": True, "fit_intercept": False}, "fit_intercept=True"),
         ({"algorithm": "rescaled_l2", "formulation": "centers"}, "formulation='margin'"),
+        ({"algorithm": "splicing", "formulation": "centers"}, "formulation='margin'"),
+        ({"algorithm": "splicing", "C": 1.0}, "C='scale'"),
+        ({"algorithm": "splicing", "C": None}, "C='scale'"),
         ({"class_weight": {7: 1.0}}, r"labels \[7\]"),
         ({"class_weight": {0: -1.0}}, "must be positive"),
         ({"C": 0.0}, "C"),
@@ -824,6 +990,50 @@ def test_fewer_features_on_request():
     enough.fit(X, y)
     assert enough.n_iter_ == 1
     assert support(enough).size == np.count_nonzero(enough.sfm_coef_)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("algorithm", ["exchange", "splicing"])
+def test_rounds_and_classes_are_pruned_each(algorithm):
+    X, y = plane(0, 200, 30, 4)
+    X = np.hstack([X, X[:, :4] + 0.1 * np.random.default_rng(0).normal(size=(200, 4))])
+    machine = SupportFeatureMachine(algorithm=algorithm, n_rounds=2, random_state=0).fit(X, y)
+    assert machine.n_rounds_ == 2
+    relevant = [*range(4), *range(30, 34)]
+    assert set(relevant) <= set(support(machine))
+    assert (machine.ranking_[relevant] == 1).sum() == 4
+    assert support(machine).size <= 10
+
+    # a third class far from the others along a feature of its own
+    X[:50, 10] += 10
+    labels = np.where(np.arange(200) < 50, 2, y)
+    several = SupportFeatureMachine(algorithm=algorithm, n_jobs=2).fit(X, labels)
+    assert np.flatnonzero(several.sfm_coef_[2]).tolist() == [10]
+    assert len(several.objective_history_) == 3
+    assert several.score(X, labels) > 0.95
+
+
+@pytest.mark.edge
+def test_splicing_with_at_most_so_many_features():
+    X, y = plane(0, 200, 50, 5)
+    machine = SupportFeatureMachine(algorithm="splicing", n_features_to_select=3).fit(X, y)
+    assert support(machine).size == 3
+    assert machine.n_iter_ == 3
+    X[:, 6] = X[:, :5].sum(axis=1) + 0.5 * X[:, 6]
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        SupportFeatureMachine(algorithm="splicing", max_iter=1).fit(X, y)
+
+
+@pytest.mark.edge
+def test_splicing_without_candidates_selects_nothing():
+    for X in (np.ones((20, 3)), np.zeros((20, 1))):
+        y = np.arange(20) < 7
+        with pytest.warns(UserWarning, match="selects no feature"):
+            machine = SupportFeatureMachine(algorithm="splicing").fit(X, y)
+        assert support(machine).size == 0
+        assert not machine.predict(X).any()
+    two = SupportFeatureMachine(algorithm="splicing").fit([[0.0], [1.0]], ["no", "yes"])
+    assert two.predict([[0.1], [0.9]]).tolist() == ["no", "yes"]
 
 
 @pytest.mark.edge

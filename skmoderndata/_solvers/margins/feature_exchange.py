@@ -12,7 +12,7 @@ with `direction w = 1` where there is a direction; what is to be small is `|S| +
 has a row for each feature of S only, some ten, and changes by one row from set to set.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,25 +208,10 @@ class _Sets:
     def drop(self) -> None:
         """Leave out the feature that costs least, as long as it costs less than a feature."""
         ordered = self.by_weight()
-        # H grows as S shrinks: what it was without j is a bound on what it will be
-        bounds = dict.fromkeys(ordered, self.least)
-
-        current: set[int] = set()  # features whose bound is the value for the set as it is
-        while ordered:
-            # the feature whose bound is least; a bound that is no value is computed first
-            j = min(ordered, key=lambda j: bounds[j])
-            if bounds[j] >= self.least + 1.0 - self.gain:
-                break
-            if j not in current:
-                bounds[j] = max(bounds[j], self.program.value(k for k in ordered if k != j))
-                current.add(j)
-                continue
-
-            # it leaves, and all values are bounds again
-            ordered.remove(j)
-            current.clear()
-            self.least = bounds[j]
-            self.features = list(ordered)
+        price = 1.0 - self.gain
+        self.features, self.least = drop_cheapest(
+            ordered, self.least, self.program.value, price
+        )
 
     def add(self) -> None:
         """Take in the best of the features of steepest descent, if it is worth its price."""
@@ -277,6 +262,52 @@ class _Sets:
         first = np.argpartition(-promise, n - 1)[:n]
         first = first[np.argsort(-promise[first], kind="stable")]
         return [int(j) for j in first if promise[j] > 0]
+
+
+def drop_cheapest(
+    features: list[int], least: float, value: Callable[[Iterable[int]], float], price: float
+) -> tuple[list[int], float]:
+    """Leave out the feature whose loss costs least, as long as it costs less than its price.
+
+    `value` grows as features leave, so that what it was without a feature bounds what it will be
+    without it and others: few values are computed again after a feature has left.
+
+    Parameters
+    ----------
+    features : list of int
+        The set, in the order in which equally cheap features leave.
+    least : float
+        The value of this set.
+    value : callable
+        From a set to its value.
+    price : float
+        What a feature may save at most, and still leave.
+
+    Returns
+    -------
+    features : list of int
+    least : float
+        The value of the features that remain.
+    """
+    ordered = list(features)
+    bounds = dict.fromkeys(ordered, least)
+
+    current: set[int] = set()  # features whose bound is the value for the set as it is
+    while ordered:
+        # the feature whose bound is least; a bound that is no value is computed first
+        j = min(ordered, key=lambda j: bounds[j])
+        if bounds[j] >= least + price:
+            break
+        if j not in current:
+            bounds[j] = max(bounds[j], value(k for k in ordered if k != j))
+            current.add(j)
+            continue
+
+        # it leaves, and all values are bounds again
+        ordered.remove(j)
+        current.clear()
+        least = bounds[j]
+    return ordered, least
 
 
 def exchange(

@@ -1,5 +1,6 @@
 """Sets of few features that separate classes: many starts of the linear programs, in rounds."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     Separation,
     mean_difference,
 )
+from skmoderndata._solvers.margins.splicing import RidgeLogistic, best_subset, prune
 from skmoderndata._solvers.margins.zero_norm import (
     RescaledColumns,
     SparseSeparation,
@@ -22,6 +24,7 @@ from skmoderndata._solvers.margins.zero_norm import (
     middle_bias,
     price,
     reweighted_l1,
+    support_gap,
 )
 from skmoderndata._typing import Array
 
@@ -37,6 +40,10 @@ SOFT_LEVEL = 4.0
 # features of the linear programs that exchanges begin with, at most: so many times the features
 # found while slack becomes dearer, and so many more
 MOST_FACTOR = 2
+# Price of a feature up to which its worth is in doubt, so that the information criterion may drop
+# it. Without this limit the criterion drops features that save much slack: at 200 x 1000 with ten
+# relevant features and 5 % wrong labels the mean F1 falls from .94 to .83, with the limit to .92.
+DOUBTFUL_PRICE = 1.5
 MOST_EXTRA = 10
 
 
@@ -75,7 +82,9 @@ class Form(NamedTuple):
 class Search(NamedTuple):
     """How it is solved: see the parameters of the support feature machine.
 
-    `guide_C` is the cost of slack at which a feature has to be worth more than chance.
+    `guide_C` is the cost of slack at which a feature has to be worth more than chance. With
+    `prune` the information criterion decides at the end which features are worth their price, if
+    there is slack.
     """
 
     algorithm: str
@@ -87,6 +96,7 @@ class Search(NamedTuple):
     n_init: int
     n_jobs: int | None
     guide_C: float
+    prune: bool
 
 
 def feature_rounds(
@@ -173,15 +183,16 @@ def _rounds_of_task(
             form = form._replace(C=form.soft_C)  # the first round once more, with slack
             continue
 
-        # rounds end where nothing is chosen, or what is chosen says no more than chance
-        if results and not result.w.any():
-            break
+        # rounds end if the result is no better than with permuted labels, or has no feature
         if results and auto and not _worth(X, task, allowed, form, result, search, rng):
+            break
+        result = _pruned(problem, result, allowed, search)
+        if results and not result.features.size:
             break
 
         # chosen features are out of the next rounds
         results.append(result)
-        allowed &= result.w == 0
+        allowed[result.features] = False
         allowed[n_features:] = True  # the constant column stays
 
     return results, form.C is None
@@ -200,7 +211,8 @@ def _best_of_starts(
     not begun, and the first has one linear program.
     """
     # the plain costs, and random ones
-    seeds = rng.randint(2**31 - 1, size=search.n_init).tolist()
+    n_starts = 1 if search.algorithm == "splicing" else search.n_init
+    seeds = rng.randint(2**31 - 1, size=n_starts).tolist()
     starts = [np.where(may, max(1.0, problem.alpha), np.inf)]
     starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
     jobs = [(problem, costs, number > 0, search) for number, costs in enumerate(starts)]
@@ -297,6 +309,9 @@ def one_start(
     progress: WatchedProgress | None = None,
 ) -> SparseSeparation:
     """Lower the objective from the first costs, infinite where a weight must stay zero."""
+    if search.algorithm == "splicing":
+        return _spliced(problem, np.isfinite(costs), search, progress)
+
     make: Any = ColumnGeneration if search.solver == "highs" else CvxpyProgram
     settings = {
         name: getattr(search, name) for name in ("epsilon", "enough", "max_iter", "tol")
@@ -322,7 +337,8 @@ def one_start(
         w[largest] = result.w[largest]
         # without slack the largest weights alone may violate constraints
         hard = problem.slack_cost is None
-        result = result._replace(w=w, value=np.inf if hard else price(problem, w, result.bias))
+        value = np.inf if hard else price(problem, w, result.bias)
+        result = result._replace(features=largest, w=w, value=value)
 
     stopped = progress is not None and progress.stopped
     if search.algorithm != "exchange" or stopped:
@@ -368,14 +384,95 @@ def _improved(
     if best is None:
         return result
     return result._replace(
+        features=np.flatnonzero(best.vertex.w),
         w=best.vertex.w,
         bias=middle_bias(problem, best.vertex.w, best.vertex.bias),
         value=best.value,
-        values=np.append(result.values, best.values),
-        sizes=np.append(result.sizes, best.sizes),
+        values=(*result.values, best.values),
+        sizes=(*result.sizes, best.sizes),
         gap=best.gap,
         n_iter=result.n_iter + best.n_iter,
         converged=best.converged,
+    )
+
+
+def _spliced(
+    problem: Separation, may: Array, search: Search, progress: WatchedProgress | None
+) -> SparseSeparation:
+    """Take the set of least criterion, and the weights of least slack on it."""
+    logistic = _logistic(problem, may, search)
+    spliced = best_subset(
+        logistic, largest=search.enough, max_iter=search.max_iter, progress=progress
+    )
+    empty = SparseSeparation(
+        features=np.empty(0, dtype=np.intp),
+        w=np.zeros(may.size),
+        bias=0.0,
+        value=np.inf,
+        values=(spliced.values,),
+        approximation=np.empty(0),
+        sizes=(spliced.sizes,),
+        epsilon=search.epsilon,
+        gap=np.nan,
+        n_iter=spliced.n_iter,
+        converged=spliced.converged,
+    )
+    return _on_features(problem, empty, spliced.features)
+
+
+def _pruned(
+    problem: Separation, result: SparseSeparation, may: Array, search: Search
+) -> SparseSeparation:
+    """Drop the features that are not worth their price in the information criterion.
+
+    Those that save much slack stay all the same: the objective must not rise if each feature
+    costs `DOUBTFUL_PRICE`.
+    """
+    if not search.prune or problem.slack_cost is None or not result.features.size:
+        return result
+    features = result.features.tolist()
+    program = LeastSlack(problem)
+
+    def doubtful(features: Iterable[int]) -> float:
+        features = list(features)
+        return DOUBTFUL_PRICE * len(features) + program.value(features)
+
+    highest = doubtful(features)
+    retained = prune(
+        _logistic(problem, may, search), features, lambda less: doubtful(less) > highest
+    )
+    if len(retained) == result.features.size:
+        return result
+    return _on_features(problem, result, retained)
+
+
+def _logistic(problem: Separation, may: Array, search: Search) -> RidgeLogistic:
+    """Pose the logistic loss of the same rows, whose costs do not depend on C."""
+    assert problem.slack_cost is not None
+    cost = problem.slack_cost / search.guide_C
+    return RidgeLogistic(problem.Z, problem.y, cost, may, intercept=problem.intercept)
+
+
+def _on_features(
+    problem: Separation, result: SparseSeparation, features: list[int]
+) -> SparseSeparation:
+    """Replace the weights by those of least slack on other features, with their certificate.
+
+    The result stays as it is if no weights on these features meet the constraints.
+    """
+    program = LeastSlack(problem)
+    if not np.isfinite(program.solve(features)):
+        return result
+    vertex = program.weights()
+    value = price(problem, vertex.w, vertex.bias)
+    return result._replace(
+        features=np.sort(np.asarray(features, dtype=np.intp)),
+        w=vertex.w,
+        bias=middle_bias(problem, vertex.w, vertex.bias),
+        value=value,
+        values=(*result.values, np.array([value])),
+        sizes=(*result.sizes, np.array([len(features)])),
+        gap=support_gap(problem, vertex),
     )
 
 

@@ -23,14 +23,19 @@ MARGIN_TOL = 1e-2  # margin that may be missing then
 
 
 class SparseSeparation(NamedTuple):
-    """Last weights, what happened on the way, and the certificate of the last program."""
+    """Last weights, what happened on the way, and the certificate of the last program.
 
+    `values` and `sizes` have an array for each sequence of steps, as a sequence may begin with
+    other features than those with which the last one ended.
+    """
+
+    features: Array  # that are selected; the least slack may leave some without weight
     w: Array
     bias: float
     value: float  # |w|_0 + alpha |w|_1 + slack_cost s
-    values: Array  # the same after each step
-    approximation: Array  # F after each step
-    sizes: Array  # non-zero weights after each step
+    values: tuple[Array, ...]  # the same after each step
+    approximation: Array  # F after each linear program
+    sizes: tuple[Array, ...]  # features after each step
     epsilon: float
     gap: float
     n_iter: int
@@ -130,12 +135,13 @@ def reweighted_l1(
         bias = middle_bias(problem, w, bias)
 
     return SparseSeparation(
+        np.flatnonzero(w),
         w,
         bias,
         price(problem, w, bias),
-        np.asarray(values),
+        (np.asarray(values),),
         np.asarray(objective),
-        np.asarray(sizes),
+        (np.asarray(sizes),),
         e,
         gap,
         it.n_iter,

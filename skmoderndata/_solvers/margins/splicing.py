@@ -1,0 +1,274 @@
+r"""Best subsets of features for two classes: one size after another, by splicing.
+
+For a set S of features the least penalised logistic loss is, with :math:`m = Z w + y b`,
+
+.. math::
+    L(S) = \min_{w, b} \sum_i u_i \ln(1 + e^{-m_i}) + \frac{\lambda}{2} \sum_j v_j w_j^2
+    \quad\text{subject to}\quad w_j = 0 \text{ outside of } S,
+
+where `Z` has the rows :math:`y_i x_i`, :math:`u_i` are the costs of the samples, and :math:`v_j`
+is the variance of column j, so that units do not matter. The criterion
+
+.. math::
+    2 L(S) + |S| \ln p \ln \ln n
+
+decides how many features are worth their price (Zhu, Wen, Zhu, Zhang and Wang 2020).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
+from skmoderndata._solvers.margins.linear_programs import dense
+from skmoderndata._typing import Array
+
+# Cost of the squared weights of columns with unit variance. A set that separates the classes has
+# no least loss without it.
+RIDGE = 0.5
+# Maximum number of features that a splice exchanges.
+MOST_EXCHANGED = 3
+# Number of sizes without a lower criterion after which the search ends.
+N_WORSE_SIZES = 4
+# Minimum decrease of the loss by a splice, as a fraction of the price of a feature.
+LEAST_DECREASE = 1e-3
+# Maximum number of Newton steps.
+MAX_STEPS = 50
+# Tolerance of the Newton decrement, relative to the loss.
+NEWTON_TOL = 1e-9
+
+
+class Subset(NamedTuple):
+    """Features in the order in which they came, their weights after the intercept, and L(S)."""
+
+    features: list[int]
+    theta: Array
+    loss: float
+
+
+class Spliced(NamedTuple):
+    """The set of least criterion, and the criterion of the best set of each size."""
+
+    features: list[int]
+    values: Array
+    sizes: Array
+    n_iter: int
+    converged: bool
+
+
+class RidgeLogistic:
+    """L(S) for the rows ``y_i x_i`` in `Z`, and what it says about single features.
+
+    `candidates` are the columns that may be in a set; only their number counts here, in `price`.
+    """
+
+    def __init__(
+        self, Z: Any, y: Array, cost: Array, candidates: Array, *, intercept: bool
+    ) -> None:
+        self.Z = Z
+        self.y = y
+        self.cost = cost
+        self.candidates = candidates
+        self.intercept = intercept
+
+        # mean squares of the columns, about their means if there is an intercept; y_i^2 is 1
+        share = cost / cost.sum()
+        squares = Z.power(2) if hasattr(Z, "power") else np.square(Z)
+        scale = np.asarray(squares.T @ share)
+        if intercept:
+            scale = scale - np.asarray(Z.T @ (share * y)) ** 2
+        self.scale = np.maximum(scale, 0.0)
+
+        # price of a feature in the criterion
+        n = y.size
+        doubly = np.log(np.log(n)) if n > np.e else 0.0
+        self.price = float(np.log(max(candidates.sum(), 1)) * max(doubly, 0.0))
+
+    def criterion(self, subset: Subset) -> float:
+        """Return ``2 L(S) + |S| ln p ln ln n``."""
+        return 2.0 * subset.loss + len(subset.features) * self.price
+
+    def fit(self, features: Iterable[int], start: Array | None = None) -> Subset:
+        """Return L(S) with its weights, by Newton steps from the weights `start`."""
+        features = list(features)
+        A = np.column_stack([self.y, dense(self.Z[:, features])])
+        penalty = np.append(0.0, RIDGE * self.scale[features])
+        free = slice(None) if self.intercept else slice(1, None)
+        theta = np.zeros(A.shape[1]) if start is None else start
+
+        def value(theta: Array) -> float:
+            margins = A @ theta
+            losses = np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)
+            return float(self.cost @ losses + 0.5 * penalty @ theta**2)
+
+        loss = value(theta)
+        for _ in range(MAX_STEPS):
+            # 1. gradient and Hessian
+            q = expit(-(A @ theta))
+            gradient = penalty * theta - A.T @ (self.cost * q)
+            hessian = (A.T * (self.cost * q * (1.0 - q))) @ A + np.diag(penalty)
+            # the intercept of saturated samples has no curvature
+            hessian[0, 0] += 1e-9 * float(self.cost.sum())
+
+            # 2. direction, and the decrease that it promises
+            step = np.zeros(theta.size)
+            step[free] = np.linalg.solve(hessian[free, free], gradient[free])
+            decrement = float(gradient @ step)
+            if not decrement > NEWTON_TOL * max(1.0, loss):
+                break
+
+            # 3. halve the step until the loss falls
+            size = 1.0
+            new = value(theta - step)
+            while new > loss - 1e-4 * size * decrement and size > 1e-6:
+                size /= 2
+                new = value(theta - size * step)
+            if not new < loss:
+                break
+            theta = theta - size * step
+            loss = new
+
+        return Subset(features, theta, loss)
+
+    def promise(self, subset: Subset) -> Array:
+        """Return by how much each outsider is expected to lower L(S), up to a factor.
+
+        The square of the slope over the curvature; the mean curvature of all samples stands for
+        the curvature along the column.
+        """
+        q, curvature = self._derivatives(subset)
+        slope = np.asarray(self.Z.T @ (self.cost * q))
+        divide = self.scale * (curvature.sum() + RIDGE)
+        promise = np.zeros(slope.size)
+        outside = self.candidates & (self.scale > 0)
+        outside[subset.features] = False
+        promise[outside] = slope[outside] ** 2 / divide[outside]
+        return promise
+
+    def sacrifice(self, subset: Subset) -> Array:
+        """Return by how much L(S) is expected to rise without each member, up to a factor."""
+        curvature = self._derivatives(subset)[1]
+        columns = dense(self.Z[:, subset.features])
+        h = curvature @ columns**2
+        if self.intercept:
+            h = h - (curvature * self.y @ columns) ** 2 / max(float(curvature.sum()), 1e-300)
+        w = subset.theta[1:]
+        return np.asarray(w**2 * (h + RIDGE * self.scale[subset.features]))
+
+    def _derivatives(self, subset: Subset) -> tuple[Array, Array]:
+        """Slope and curvature of the loss at each sample, the slope without its cost."""
+        margins = dense(self.Z[:, subset.features]) @ subset.theta[1:]
+        q = expit(-(margins + self.y * subset.theta[0]))
+        return q, self.cost * q * (1.0 - q)
+
+
+def best_subset(
+    problem: RidgeLogistic,
+    *,
+    largest: int = 0,
+    max_iter: int,
+    progress: Progress | None = None,
+) -> Spliced:
+    """Find the set of least criterion among the best sets found for sizes 1, 2, ...
+
+    Parameters
+    ----------
+    problem : RidgeLogistic
+    largest : int
+        Largest size; 0 means ``n / ln n``.
+    max_iter : int
+        Largest number of splices for each size.
+    progress : Progress or None
+        Told about the sizes.
+    """
+    subset = best = problem.fit([])
+    values = [problem.criterion(subset)]
+    settled = True  # whether all splices ended by themselves
+
+    most = largest or largest_size(problem.y.size)
+    it = Iterations(min(most, int(problem.candidates.sum())), 0.0, progress)
+    for size in it:
+        # 1. add the column that promises most
+        promise = problem.promise(subset)
+        j = int(promise.argmax())
+        if not promise[j] > 0:
+            it.converged = True
+            continue
+        subset = problem.fit([*subset.features, j], np.append(subset.theta, 0.0))
+
+        # 2. splice as long as the loss falls
+        n_splices = 0
+        while n_splices < max_iter and (spliced := splice(problem, subset)) is not None:
+            subset = spliced
+            n_splices += 1
+        settled = settled and n_splices < max_iter
+
+        # 3. end a few sizes after the least criterion
+        values.append(problem.criterion(subset))
+        if values[-1] < problem.criterion(best):
+            best = subset
+        it.converged = size >= len(best.features) + N_WORSE_SIZES
+
+    sizes = np.arange(len(values))
+    return Spliced(best.features, np.array(values), sizes, it.n_iter, settled)
+
+
+def largest_size(n_samples: int) -> int:
+    """Return the largest size that is tried by default, ``n / ln n``."""
+    return int(max(1.0, n_samples / np.log(n_samples)))
+
+
+def splice(problem: RidgeLogistic, subset: Subset) -> Subset | None:
+    """Exchange the least valuable members for the outsiders that promise most, or return None.
+
+    The largest exchange that lowers the loss is taken.
+    """
+    # members of least sacrifice first, outsiders of most promise first
+    size = len(subset.features)
+    least = np.argsort(problem.sacrifice(subset), kind="stable")
+    promise = problem.promise(subset)
+    n_outside = int(np.count_nonzero(promise))
+    most = min(MOST_EXCHANGED, size, n_outside)
+    outside = np.argpartition(-promise, most - 1)[:most] if most else np.empty(0, dtype=int)
+    outside = outside[np.argsort(-promise[outside], kind="stable")]
+
+    for count in range(most, 0, -1):
+        stay = np.sort(least[count:])
+        features = [subset.features[i] for i in stay] + outside[:count].tolist()
+        start = np.concatenate([subset.theta[:1], subset.theta[1 + stay], np.zeros(count)])
+        exchanged = problem.fit(features, start)
+        if exchanged.loss < subset.loss - LEAST_DECREASE * problem.price:
+            return exchanged
+    return None
+
+
+def prune(
+    problem: RidgeLogistic, features: Iterable[int], rises: Callable[[list[int]], bool]
+) -> list[int]:
+    """Drop members one by one as long as the criterion falls, the least valuable first.
+
+    Parameters
+    ----------
+    problem : RidgeLogistic
+    features : iterable of int
+        The first set.
+    rises : callable
+        Whether something else that is to be small is too large for a set: such sets are not
+        taken.
+    """
+    subset = problem.fit(features)
+    weight = dict(zip(subset.features, subset.theta[1:], strict=True))
+
+    def loss(features: Iterable[int]) -> float:
+        features = list(features)
+        if rises(features):
+            return float("inf")
+        start = np.array([subset.theta[0], *(weight[j] for j in features)])
+        return problem.fit(features, start).loss
+
+    order = np.argsort(problem.sacrifice(subset), kind="stable")
+    ordered = [subset.features[i] for i in order]
+    return drop_cheapest(ordered, subset.loss, loss, price=0.5 * problem.price)[0]
