@@ -68,5 +68,5 @@ plt.show()
 # The linear programs on the way, and the certificate: the last one is solved exactly, so that no
 # small change of the weights would lower the objective.
 
-print("features after each linear program:", machine.n_features_history_[0].tolist())
+print("features after each linear program:", machine.n_features_history_[0][0].tolist())
 print(f"relative gap: {machine.dual_gap_:.1e}")
