@@ -99,8 +99,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         problem is that of the papers [1]_, [2]_: the fewest features.
     formulation : {"margin", "centers"}, default="margin"
         Normalisation of w: by the margin, or by the class centres.
-    algorithm : {"auto", "exchange", "splicing", "reweighted", "rescaled", "rescaled_l2"}, \
-            default="auto"
+    algorithm : str, default="auto"
+        One of:
+
         - "auto": "splicing" for tables with at least 1,000,000 entries and at most 20 columns for
           each row if ``C="scale"`` and ``formulation="margin"``, otherwise "exchange".
         - "exchange": after the programs of "reweighted" features are dropped, added and exchanged

@@ -210,6 +210,11 @@ CASE = Case(
     work=work,
     contenders={
         "SupportFeatureMachine": Contender(run=machine(), peer=False, note="defaults"),
+        "splicing": Contender(
+            run=machine(algorithm="splicing"),
+            peer=False,
+            note='`algorithm="splicing"`, the default for large tables only',
+        ),
         "hard margin": Contender(
             run=machine(C=None),
             peer=False,

@@ -83,9 +83,8 @@ class RidgeLogistic:
         self.scale = np.maximum(scale, 0.0)
 
         # price of a feature in the criterion
-        n = y.size
-        doubly = np.log(np.log(n)) if n > np.e else 0.0
-        self.price = float(np.log(max(candidates.sum(), 1)) * max(doubly, 0.0))
+        log_n = max(float(np.log(y.size)), 1.0)
+        self.price = float(np.log(max(candidates.sum(), 1)) * np.log(log_n))
 
     def criterion(self, subset: Subset) -> float:
         """Return ``2 L(S) + |S| ln p ln ln n``."""
