@@ -23,7 +23,12 @@ from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
     Separation,
 )
-from skmoderndata._solvers.margins.splicing import RIDGE, RidgeLogistic, best_subset, prune
+from skmoderndata._solvers.margins.splicing import (
+    RIDGE_PENALTY,
+    RidgeLogistic,
+    best_subset,
+    prune,
+)
 from skmoderndata._solvers.margins.zero_norm import (
     log_objective,
     middle_bias,
@@ -270,13 +275,15 @@ def test_logistic_loss_of_a_set_equals_scikit_learn(intercept, seed):
     features = [4, 0, 7]
     found = logistic(X, y, cost, intercept).fit(features)
 
-    model = LogisticRegression(C=1 / RIDGE, fit_intercept=intercept, tol=1e-10, max_iter=1000)
+    model = LogisticRegression(
+        C=1 / RIDGE_PENALTY, fit_intercept=intercept, tol=1e-10, max_iter=1000
+    )
     model.fit(X[:, features], y, sample_weight=cost)
     assert_allclose(found.theta, np.append(model.intercept_, model.coef_), atol=1e-4)
     losses = np.logaddexp(
         0, -np.where(y == 1, 1, -1) * model.decision_function(X[:, features])
     )
-    least = cost @ losses + 0.5 * RIDGE * (model.coef_**2).sum()
+    least = cost @ losses + 0.5 * RIDGE_PENALTY * (model.coef_**2).sum()
     assert_allclose(found.loss, least, rtol=1e-7)
 
 

@@ -24,6 +24,7 @@ from skmoderndata._solvers.margins.zero_norm import (
     middle_bias,
     price,
     reweighted_l1,
+    scores,
     support_gap,
 )
 from skmoderndata._typing import Array
@@ -426,9 +427,12 @@ def _pruned(
     """Drop the features that are not worth their price in the information criterion.
 
     Those that save much slack stay all the same: the objective must not rise if each feature
-    costs `DOUBTFUL_PRICE`.
+    costs `DOUBTFUL_PRICE`. All stay if every sample is on its side of the plane: the logistic
+    loss of classes that are apart says little about single features.
     """
     if not search.prune or problem.slack_cost is None or not result.features.size:
+        return result
+    if float(scores(problem, result.w, result.bias).min()) > 0:
         return result
     features = result.features.tolist()
     program = LeastSlack(problem)

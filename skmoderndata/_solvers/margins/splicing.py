@@ -28,7 +28,7 @@ from skmoderndata._typing import Array
 
 # Cost of the squared weights of columns with unit variance. A set that separates the classes has
 # no least loss without it.
-RIDGE = 0.5
+RIDGE_PENALTY = 0.5
 # Maximum number of features that a splice exchanges.
 MOST_EXCHANGED = 3
 # Number of sizes without a lower criterion after which the search ends.
@@ -94,7 +94,7 @@ class RidgeLogistic:
         """Return L(S) with its weights, by Newton steps from the weights `start`."""
         features = list(features)
         A = np.column_stack([self.y, dense(self.Z[:, features])])
-        penalty = np.append(0.0, RIDGE * self.scale[features])
+        penalty = np.append(0.0, RIDGE_PENALTY * self.scale[features])
         free = slice(None) if self.intercept else slice(1, None)
         theta = np.zeros(A.shape[1]) if start is None else start
 
@@ -140,7 +140,7 @@ class RidgeLogistic:
         """
         q, curvature = self._derivatives(subset)
         slope = np.asarray(self.Z.T @ (self.cost * q))
-        divide = self.scale * (curvature.sum() + RIDGE)
+        divide = self.scale * (curvature.sum() + RIDGE_PENALTY)
         promise = np.zeros(slope.size)
         outside = self.candidates & (self.scale > 0)
         outside[subset.features] = False
@@ -155,7 +155,7 @@ class RidgeLogistic:
         if self.intercept:
             h = h - (curvature * self.y @ columns) ** 2 / max(float(curvature.sum()), 1e-300)
         w = subset.theta[1:]
-        return np.asarray(w**2 * (h + RIDGE * self.scale[subset.features]))
+        return np.asarray(w**2 * (h + RIDGE_PENALTY * self.scale[subset.features]))
 
     def _derivatives(self, subset: Subset) -> tuple[Array, Array]:
         """Slope and curvature of the loss at each sample, the slope without its cost."""
@@ -187,8 +187,8 @@ def best_subset(
     values = [problem.criterion(subset)]
     settled = True  # whether all splices ended by themselves
 
-    most = largest or largest_size(problem.y.size)
-    it = Iterations(min(most, int(problem.candidates.sum())), 0.0, progress)
+    limit = largest or largest_size(problem.y.size)
+    it = Iterations(min(limit, int(problem.candidates.sum())), 0.0, progress)
     for size in it:
         # 1. add the column that promises most
         promise = problem.promise(subset)
@@ -230,11 +230,13 @@ def splice(problem: RidgeLogistic, subset: Subset) -> Subset | None:
     least = np.argsort(problem.sacrifice(subset), kind="stable")
     promise = problem.promise(subset)
     n_outside = int(np.count_nonzero(promise))
-    most = min(MOST_EXCHANGED, size, n_outside)
-    outside = np.argpartition(-promise, most - 1)[:most] if most else np.empty(0, dtype=int)
+    n_exchanged = min(MOST_EXCHANGED, size, n_outside)
+    if not n_exchanged:
+        return None
+    outside = np.argpartition(-promise, n_exchanged - 1)[:n_exchanged]
     outside = outside[np.argsort(-promise[outside], kind="stable")]
 
-    for count in range(most, 0, -1):
+    for count in range(n_exchanged, 0, -1):
         stay = np.sort(least[count:])
         features = [subset.features[i] for i in stay] + outside[:count].tolist()
         start = np.concatenate([subset.theta[:1], subset.theta[1 + stay], np.zeros(count)])
