@@ -142,8 +142,20 @@ def test_too_few_or_equal_scores_give_the_frequencies(n):
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     assert (P > 0).all()
     assert link.slope == 0.0
+    assert link.gradient < 1e-12
     if n == 0:
         assert_allclose(P, np.tile(frequencies, (3, 1)), rtol=1e-12)
+
+
+@pytest.mark.edge
+def test_link_of_a_machine_without_margin_is_at_its_maximum():
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    y = np.tile([0, 1, 1, 1], 10)
+    with pytest.warns(UserWarning, match="the margin is zero"):
+        model = NuSVOR(0.4, probability=True).fit(X, y)
+    assert model.margin_ == 0
+    assert model.link_gradient_ < 1e-9
+    assert_allclose(model.predict_proba(X), np.tile([0.25, 0.75], (40, 1)), rtol=1e-9)
 
 
 @pytest.mark.edge

@@ -14,6 +14,8 @@ GRADIENT_TOL = (
 MAX_NEWTON_STEPS = 200  # fewer than 20 were needed in trials
 MAX_HALVINGS = 60  # of a Newton step
 SUFFICIENT_DECREASE = 1e-4  # of the loss, in units of that which the slope promises
+# Rounding error of the loss, relative to it.
+LOSS_ROUNDING = 1e-15
 SAME_SCORE = 1e-12  # standard deviation, relative to the largest score, that counts as zero
 
 
@@ -56,6 +58,13 @@ def cumulative_link(
     smoothing : float
         Fraction of a label that is replaced by the frequencies, above 0.
     """
+    # without scores: one sample that has each rank as often as its frequency says
+    if not len(scores):
+        scores = np.zeros(1)
+        ranks = np.zeros(1, dtype=int)
+        weights = np.ones(1)
+        smoothing = 1.0
+
     # 1. scores of mean 0 and variance 1
     w = weights / max(float(weights.sum()), np.finfo(float).tiny)
     mean = float(w @ scores)
@@ -69,7 +78,7 @@ def cumulative_link(
     labels = np.zeros((len(s), len(frequencies)))
     labels[np.arange(len(s)), ranks] = 1.0
     labels = w[:, None] * ((1.0 - smoothing) * labels + smoothing * frequencies)
-    totals = labels.sum(axis=0) if len(s) else frequencies
+    totals = labels.sum(axis=0)
     below = np.cumsum(totals)[:-1]
     start = np.r_[np.log(below) - np.log(totals.sum() - below), 0.0]
 
@@ -101,16 +110,16 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
         for _ in range(MAX_HALVINGS):
             trial = theta + length * direction
             new = _loss(trial, s, labels, totals)
-            if new[0] <= loss + SUFFICIENT_DECREASE * length * promised:
+            rounding = LOSS_ROUNDING * abs(loss)
+            if new[0] <= loss + SUFFICIENT_DECREASE * length * promised + rounding:
                 break
             length *= 0.5
 
         # the last steps gain less than rounding in the loss, and still in the gradient
         steepest = float(np.abs(new[1]).max())
-        if not new[0] < loss:
+        if not new[0] < loss and steepest >= np.abs(gradient).max():
             it.ended = True
-            if steepest >= np.abs(gradient).max():
-                continue
+            continue
 
         theta = trial
         state = new

@@ -1,11 +1,10 @@
 """Ranking with thresholds: pairs of weights, and four weights of two thresholds, in exchange."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import linalg, optimize, sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap
@@ -29,7 +28,14 @@ from skmoderndata._solvers.margins.box_qp import (
     try_exchange,
     wall_off,
 )
+from skmoderndata._solvers.margins.ranking_certificate import (
+    Certified,
+    certificate,
+    margin_of,
+    ranking_value,
+)
 from skmoderndata._solvers.margins.ranking_faces import constraints, face_step, n_free
+from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._typing import Array
 
@@ -38,7 +44,12 @@ HANDED_OVER = 1e-2  # gap from which on the active set method takes less time th
 STEPS_PER_FACE = 0.004  # that take its time, in units of m^3 / n for m free weights
 FEW_FREE = 100  # weights for which a face is not worth while
 BOUNDED = 6  # times that all weights beyond their bounds are put there, at most
-FACES = 30  # steps of the active set method for each sample, at most
+# Maximum number of steps of the active set method for each sample.
+FACES = 1
+# Number of steps for each sample that take about the time of the interior point method.
+STEPS_OF_INTERIOR = 100
+# Duality gap at which the interior point method ends: rounding prevents much less.
+INTERIOR_TOL = 1e-9
 LOOKED_AT = 256  # samples whose rows give the direction of the start
 RIDGE_RELATIVE = 1e-12  # of the system of a face, in units of the kernel
 FEW_DIRECTIONS = 100  # rank of a kernel up to which a cone solver takes any number of samples
@@ -79,9 +90,13 @@ def nu_ranking(
     Two upper or two lower weights of a threshold are exchanged; and both sums of one threshold
     rise while those of another fall, by four weights. Where a level takes many such steps, all
     weights between their bounds go to their minimum at once. It ends at the relative gap `tol`, or
-    after `max_iter` steps unless that is -1.
+    after `max_iter` steps.
+
+    With `max_iter=-1` an interior point method takes over after 100 steps for each sample, for up
+    to 2000 samples: ranks that overlap nearly as much as nu allows need millions of exchanges.
     """
     n = len(bounds)
+    interior = max_iter < 0 and n <= CVXPY_LIMIT
     small = n <= min(POLISHED_RANKS, len(store.values))
     if small:
         store.bring(np.flatnonzero(store.slot < 0))
@@ -96,6 +111,8 @@ def nu_ranking(
 
     count = 0
     chunk = max(STEPS_BETWEEN_GAPS, 100 * n)
+    if interior:
+        chunk = max_iter = STEPS_OF_INTERIOR * n
     it = Iterations(MOST_LEVELS, max(tol, HANDED_OVER) if small else tol, progress)
 
     for _ in it:
@@ -107,25 +124,52 @@ def nu_ranking(
         count += done
 
         # 2. gap: the dual value is -|w|
-        *_, norm, gap = _certificate(upper, lower, segments, bounds)
-        it.residual = gap if norm > flat else np.inf
+        found = _certificate(upper, lower, segments, bounds)
+        it.residual = found.gap if found.norm > flat else np.inf
         if status == COUNTED:
             level /= factor  # not reached yet
         if it.residual > it.tol:
-            it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
+            it.ended = status == STALLED or found.norm <= flat or 0 <= max_iter <= count
             it.ended |= level < rounding
 
     # 3. few samples: to rounding, by faces
+    at_optimum = it.converged and not small
     if it.converged and small:
-        count += by_faces(store, upper, lower, segments, max_iter - count)
-
-    b, margin, value, norm, gap = _certificate(upper, lower, segments, bounds)
+        done, at_optimum = by_faces(store, upper, lower, segments, max_iter - count)
+        count += done
+    found = _certificate(upper, lower, segments, bounds)
     a = upper.w + lower.w
 
-    if norm <= flat:
-        gap = relative_gap(0.0, -norm, unit=float(np.sqrt(size)))
-        return Ranking(0.0 * a, 0.0 * b, 0.0, 0.0, gap, count, True)
-    return Ranking(a / norm, b, margin, value, gap, count, gap <= tol)
+    # 4. many exchanges or faces: from the interior
+    asked_to_stop = not (it.converged or it.ended) and count < max_iter
+    if interior and not (at_optimum or asked_to_stop or found.norm <= flat):
+        inner = interior_point(all_rows(store), segments, bounds, tol=INTERIOR_TOL, flat=flat)
+        count += inner.n_iter
+        if inner.certified.gap < found.gap or inner.certified.norm <= flat:
+            found = inner.certified
+            a = inner.upper + inner.lower
+
+    if found.norm <= flat:
+        gap = relative_gap(0.0, -found.norm, unit=float(np.sqrt(size)))
+        none = np.zeros(len(found.thresholds))
+        return Ranking(0.0 * a, none, 0.0, 0.0, gap, count, True)
+    return Ranking(
+        a / found.norm,
+        found.thresholds,
+        found.margin,
+        found.value,
+        found.gap,
+        count,
+        found.gap <= tol,
+    )
+
+
+def _certificate(
+    upper: BoxState, lower: BoxState, segments: Array, bounds: Array
+) -> Certified:
+    """Certificate of the weights as they are."""
+    margin = margin_of(upper, lower, segments)
+    return certificate(upper.w, lower.w, upper.g, margin, segments, bounds)
 
 
 def _by_way_of_faces(
@@ -272,14 +316,14 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
 
 def by_faces(
     store: Rows, upper: BoxState, lower: BoxState, segments: Array, budget: int
-) -> int:
+) -> tuple[int, bool]:
     """Go on to the optimum itself, in place: the active set method of convex quadratic programs.
 
     With the weights at their bounds fixed, the least `a'Ka` with the same sums solves a linear
     system; a step goes there, or to the first bound that it meets. At the minimum of such a face
     the best exchange of two or four weights leaves it [Nocedal and Wright 2006, Algorithm 16.3].
     Pairs alone converge slowly where a direction is flat. At most `budget` steps, unless it is
-    negative. Returns the number of steps.
+    negative. Returns the number of steps, and whether the optimum was reached.
     """
     n = len(upper.g)
     n_thresholds = len(segments) - 1
@@ -296,8 +340,9 @@ def by_faces(
 
     count = 0
     max_faces = FACES * n if budget < 0 else min(budget, FACES * n)
-    sums = E.T @ v
+    sums = np.r_[np.zeros(n_thresholds), 1.0]  # exactly: faces of many samples lose 1e-10
     at_minimum = False
+    at_optimum = False
 
     while count < max_faces:
         f = K @ np.bincount(sample, sign * v, minlength=n)
@@ -305,6 +350,7 @@ def by_faces(
         if at_minimum:
             d = _leaving(f[sample], sign, threshold, v, high)
             if d is None:
+                at_optimum = True
                 break
             slope = float((sign * d) @ f[sample])
             moved = np.flatnonzero(d)
@@ -350,7 +396,7 @@ def by_faces(
     for state, members in ((upper, sign > 0), (lower, sign < 0)):
         state.w[sample[members]] = sign[members] * v[members]
         mark_all(state, np.array([[0, n]]))
-    return count
+    return count, at_optimum
 
 
 def _towards_minimum(
@@ -383,13 +429,18 @@ def _minimum_of_face(
     system[:m, :m] = np.outer(sign[q], sign[q]) * K_free
     system[:m, m:] = E[q]
     system[m:, :m] = E[q].T
-    # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
-    system[np.diag_indices(m + k)] += np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
     v = v.copy()
     slope = sign[q] * f[sample[q]]
     right = np.r_[-slope, sums - E.T @ v]
-    v[q] += np.linalg.solve(system, right)[:m]
+
+    # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
+    ridge = np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
+    lu_factor: Any = linalg.lu_factor
+    factor = lu_factor(system + np.diag(ridge))
+    change = np.asarray(linalg.lu_solve(factor, right))
+    change += np.asarray(linalg.lu_solve(factor, right - system @ change))  # less the ridge
+    v[q] += change[:m]
     return v
 
 
@@ -431,88 +482,6 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     d[list(chosen[0])] += 1.0
     d[list(chosen[1])] -= 1.0
     return d
-
-
-def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
-    """Margin of the function as it is: the middle between what rising and falling sums tell."""
-    upper_up = upper.g + upper.up
-    upper_down = upper.g + upper.down
-    lower_up = upper.g + lower.up
-    lower_down = upper.g + lower.down
-    rising = BLOCKED
-    falling = -BLOCKED
-    for (first, last), (start, stop) in pairwise(segments):
-        up = float(upper_up[start:stop].min() - lower_down[first:last].max())
-        down = float(upper_down[start:stop].max() - lower_up[first:last].min())
-        rising = min(rising, up)
-        falling = max(falling, down)
-    both = 0.5 * (rising + falling) if rising < 0.1 * BLOCKED else falling
-    return max(0.5 * both, 0.0)
-
-
-def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> Array:
-    """Thresholds of least loss for given values and margin, each the middle of an interval.
-
-    The loss `sum_l c max(0, f + margin - b) + sum_u c max(0, b - f + margin)` has the slope
-    `sum_(v <= b) c - sum_l c` over the values v = f + margin of l and f - margin of u: its
-    minimum is a weighted quantile of them.
-    """
-    b = np.empty(len(segments) - 1)
-    for y in range(len(b)):
-        (first, last) = segments[y]
-        (start, stop) = segments[y + 1]
-        v = np.concatenate([f[first:last] + margin, f[start:stop] - margin])
-        c = np.concatenate([bounds[first:last], bounds[start:stop]])
-        order = np.argsort(v, kind="stable")
-        passed = np.cumsum(c[order])
-        half = float(bounds[first:last].sum())
-        k = int(np.searchsorted(passed, half * (1 - 1e-12)))
-        level = passed[k] <= half * (1 + 1e-12)
-        b[y] = 0.5 * (v[order[k]] + v[order[k + 1]]) if level else v[order[k]]
-    return b
-
-
-def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Array) -> float:
-    """Value of the primal objective."""
-    value = -margin
-    for y, (first, last) in enumerate(segments):
-        c = bounds[first:last]
-        here = f[first:last]
-        if y < len(b):
-            value += float(c @ np.maximum(0.0, here - b[y] + margin))
-        if y > 0:
-            value += float(c @ np.maximum(0.0, b[y - 1] + margin - here))
-    return value
-
-
-def _certificate(
-    upper: BoxState, lower: BoxState, segments: Array, bounds: Array
-) -> tuple[Array, float, float, float, float]:
-    """Thresholds, margin, value of the primal, norm and relative duality gap.
-
-    Minus the norm of the function is the value of the dual, the margin the unit of the gap. That
-    holds for weights with the right sums; for others the bound is lower, by what the margin and
-    the thresholds multiply in the Lagrangian.
-    """
-    norm = float(np.sqrt(max(float((upper.w + lower.w) @ upper.g), 0.0)))
-    if norm == 0.0:
-        return np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 0.0
-    margin = margin_of(upper, lower, segments) / norm
-    f = upper.g / norm
-    b = best_thresholds(f, margin, segments, bounds)
-    value = ranking_value(f, b, margin, segments, bounds)
-
-    # the dual value, less what the sums of the weights are off
-    total, differences = sums_of(upper, lower, segments)
-    bound = -norm - abs(total - 1.0) * margin - float(differences.sum()) * float(np.ptp(f))
-    return b, margin, value, norm, relative_gap(value, bound, unit=max(margin, norm))
-
-
-def sums_of(upper: BoxState, lower: BoxState, segments: Array) -> tuple[float, Array]:
-    """Sum of all weights, one at the optimum, and what each threshold lacks of equal sums."""
-    above = np.array([upper.w[first:last].sum() for first, last in segments[1:]])
-    below = np.array([lower.w[first:last].sum() for first, last in segments[:-1]])
-    return float(above.sum() - below.sum()), np.abs(above + below)
 
 
 @jit
