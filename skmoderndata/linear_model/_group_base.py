@@ -84,8 +84,8 @@ def _checked_weights(group_weights, sizes):
         raise ValueError(
             f"group_weights must be positive numbers, one for each of the {len(sizes)} groups "
             f"in ascending order of their labels; got shape {weights.shape}, "
-            f"smallest {weights.min(initial=np.inf):g}. For a group with little penalty use a "
-            "small weight."
+            f"smallest {weights.min(initial=np.inf):g}. To leave a group practically unpenalised "
+            "use a weight of 1e-6."
         )
     return weights
 

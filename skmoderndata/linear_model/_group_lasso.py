@@ -67,7 +67,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         zero.
     group_weights : array-like of shape (n_groups,), default=None
         Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
-        list). None uses the square roots of the sizes.
+        list). None uses the square roots of the sizes; a weight of 1e-6 leaves a group practically
+        unpenalised.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     positive : bool, default=False

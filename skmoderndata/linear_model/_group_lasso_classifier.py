@@ -51,7 +51,8 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         Fraction :math:`\tau` of the l1 norm, which sets coefficients to zero within groups, too.
     group_weights : array-like of shape (n_groups,), default=None
         Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
-        list). None uses the square roots of the sizes.
+        list). None uses the square roots of the sizes; a weight of 1e-6 leaves a group practically
+        unpenalised.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     positive : bool, default=False

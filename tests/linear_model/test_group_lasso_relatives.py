@@ -187,6 +187,50 @@ def test_gap_bounds_the_suboptimality(l1_ratio, max_iter, seed):
         assert max(norms) <= 0.02 * (1 + 1e-3)
 
 
+@pytest.mark.certificate
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("light", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("group", [0, 2], ids=["noise", "planted"])
+def test_certificate_holds_with_small_group_weights(light, group, kind, seed):
+    """Also in three other draws: the gap is not above tol long after the objective is right."""
+    X, y, _ = planted(seed)
+    y = labels_of(y)
+    labels = np.arange(32) // 4
+    weights = np.full(8, 2.0)
+    weights[group] = light
+    settings = {"alpha": 0.02, "groups": labels, "group_weights": weights}
+    model = GroupLassoClassifier(**settings).fit(kind(X), y)
+    assert model.dual_gap_ <= 1e-8
+    assert model.n_iter_ <= 12
+
+    # stopped early the gap bounds what is missing
+    groups = [np.flatnonzero(labels == g) for g in range(8)]
+
+    def value(model):
+        f = model.decision_function(X)
+        norms = np.array([np.linalg.norm(model.coef_[0, members]) for members in groups])
+        return np.logaddexp(0.0, -y * f).mean() + 0.02 * weights @ norms
+
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        early = GroupLassoClassifier(max_iter=2, **settings).fit(X, y)
+    missing = (value(early) - value(model)) / np.log(2)
+    assert 0 < missing <= early.dual_gap_ * (1 + 1e-6) + 1e-8
+
+
+@pytest.mark.invariance
+def test_a_group_of_nearly_no_weight_is_not_penalised(seed):
+    X, y, _ = planted(seed)
+    y = labels_of(y)
+    labels = np.repeat([0, 1], [2, 30])
+    model = GroupLassoClassifier(10.0, labels, group_weights=[1e-9, 1.0]).fit(X, y)
+    plain = LogisticRegression(C=np.inf, tol=1e-10, solver="newton-cholesky").fit(X[:, :2], y)
+    assert_allclose(model.coef_[0, :2], plain.coef_[0], rtol=1e-4)
+    assert not model.coef_[0, 2:].any()
+    for cls in (GroupLasso, GroupLassoClassifier):
+        with pytest.raises(ValueError, match="unpenalised use a weight of 1e-6"):
+            cls(10.0, labels, group_weights=[0.0, 1.0]).fit(X, y)
+
+
 @pytest.mark.invariance
 def test_classifier_weights_units_and_starts(seed):
     X, y, _ = planted(seed)

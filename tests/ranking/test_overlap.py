@@ -1,6 +1,7 @@
 """Evidence that NuSVOR ends soon, and at the optimum, on ranks that overlap."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def in_ranks(values, n_ranks):
 
 
 def overlapping():
-    """Twelve tables of 150 rows: Gaussian, random, rounded, and real ones, some with wrong ranks."""
+    """Twelve tables of 150 rows: Gaussian, random, rounded and real, some with wrong ranks."""
     rng = np.random.default_rng(0)
     tables = {}
 
@@ -120,7 +121,7 @@ def test_interior_points_are_feasible_and_tight_in_all_units(fraction, scale):
     assert found.n_iter < 30
     assert ((found.upper >= 0) & (found.upper <= bounds)).all()
     assert ((found.lower <= 0) & (found.lower >= -bounds)).all()
-    for (first, last), (start, stop) in zip(segments[:-1], segments[1:], strict=True):
+    for (first, last), (start, stop) in pairwise(segments):
         missing = found.upper[start:stop].sum() + found.lower[first:last].sum()
         assert abs(missing) < 1e-7
     assert_allclose(found.upper.sum() - found.lower.sum(), 1.0, atol=1e-7)

@@ -186,6 +186,13 @@ class Penalty(NamedTuple):
         of_groups = self.weights @ norms
         return float((1 - self.mix) * of_groups + self.mix * np.abs(w).sum())
 
+    def slopes(self, w: Array) -> Array:
+        """Slopes of the penalty at the coefficients that are not zero, 0 at the others."""
+        sizes = np.diff(self.edges)
+        norms = np.sqrt(np.add.reduceat(w * w, self.edges[:-1]))
+        factors = (1 - self.mix) * self.weights / np.where(norms > 0, norms, 1.0)
+        return self.lam * (np.repeat(factors, sizes) * w + self.mix * np.sign(w))
+
     def dual_norms(self, c: Array) -> Array:
         """Dual norm for each group: the smallest `lam` for which it stays zero.
 

@@ -8,7 +8,7 @@ minimises the quadratic model of the loss plus the penalty, which is a group las
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.special import entr, expit
 
 from skmoderndata._solvers.codes.group_lasso import (
@@ -25,6 +25,10 @@ from skmoderndata._typing import Array
 CURVATURE_FLOOR = 1e-6  # of a sample of weight 1, whose loss is flat far from the boundary
 INTERCEPT_STEPS = 50  # of Newton's method in one variable
 SMALLEST_STEP = 2.0**-20  # of the line search
+# Number of times that rounding errors of a dual point are corrected.
+REFINEMENTS = 1
+# Pivot of a QR factorisation, relative to the largest, that counts as zero.
+RANK_RELATIVE = 1e-12
 STEPS_WITHOUT_GAIN = 3  # of the gap: rounding
 
 
@@ -179,14 +183,60 @@ def logistic_gap(problem: LogisticProblem, f: Array, w: Array, penalty: Penalty)
     The dual problem is ``max sum_i s_i H(q_i)``, with H the entropy of a coin and ``s_i y_i q_i``
     in place of the residuals: they must have dual norms of at most `lam`, and sum to zero.
     """
-    # scale the residuals until their dual norms allow it: the sum stays zero
+    objective = problem.loss(f) + penalty.lam * penalty.of(w)
     r = problem.residual(f)
+    bound = _dual_value(problem, r, penalty)
+    if w.any():
+        bound = max(bound, _dual_value(problem, _stationary(problem, r, w, penalty), penalty))
+    return relative_gap(objective, bound, unit=1.0)
+
+
+def _dual_value(problem: LogisticProblem, r: Array, penalty: Penalty) -> float:
+    """Value of the dual at residuals that sum to zero, scaled until they are feasible."""
     largest = float(penalty.dual_norms(problem.X.T @ r).max())
     factor = min(1.0, penalty.lam / largest) if largest > 0 else 1.0
-    q = factor * np.abs(r) / problem.weights
-    bound = float(problem.weights @ (entr(q) + entr(1 - q)))
-    objective = problem.loss(f) + penalty.lam * penalty.of(w)
-    return relative_gap(objective, bound, unit=1.0)
+    q = factor * problem.y * r / problem.weights
+    if not ((q >= 0.0) & (q <= 1.0)).all():
+        return -np.inf
+    return float(problem.weights @ (entr(q) + entr(1 - q)))
+
+
+def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) -> Array:
+    """Residuals whose inner products with the columns in use balance the penalty's slopes.
+
+    Of a group with a small weight the inner products must nearly vanish: scaling all residuals
+    until these do gives a poor bound long after the coefficients are right. Newton's step over the
+    columns in use removes the imbalance to first order.
+    """
+    used = np.flatnonzero(w)
+    if len(used) >= len(r):
+        return r
+    A = problem.X[:, used]
+    A = A.toarray() if sparse.issparse(A) else A
+    wanted = penalty.slopes(w)[used]
+    if problem.intercept:
+        A = np.column_stack([A, np.ones(len(r))])
+        wanted = np.append(wanted, 0.0)
+
+    size = np.abs(r)
+    curvature = size * (1 - size / problem.weights)
+    root = np.sqrt(curvature)
+    # orthonormal columns: products with them lose less than those with A
+    Q, R, pivots = _qr(root[:, None] * A)
+    for _ in range(1 + REFINEMENTS):
+        imbalance = (A.T @ r - wanted)[pivots]
+        coef = linalg.solve_triangular(R, imbalance, trans=1)
+        r = r - root * (Q @ coef)
+    return r
+
+
+def _qr(A: Array) -> tuple[Array, Array, Array]:
+    """Factors ``A[:, pivots] = Q R`` of full rank, without dependent columns."""
+    qr: Any = linalg.qr
+    Q, R, pivots = qr(A, mode="economic", pivoting=True)
+    size = np.abs(R.diagonal())
+    rank = int(np.count_nonzero(size > RANK_RELATIVE * size.max(initial=0.0)))
+    return Q[:, :rank], R[:rank, :rank], pivots[:rank]
 
 
 class _Model(NamedTuple):

@@ -47,7 +47,7 @@ def certificate(
 
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
-    """Margin of the function as it is: the middle between the slopes of rising and falling sums."""
+    """Margin of the function as it is: midway between the slopes of rising and falling sums."""
     upper_up = upper.g + upper.up
     upper_down = upper.g + upper.down
     lower_up = upper.g + lower.up
