@@ -31,7 +31,6 @@ from skmoderndata._kernelized.low_rank import (
     check_definite,
     fits_in_memory,
     refuse_cancelling,
-    refuse_one_class,
 )
 from skmoderndata._samples.containers import is_sparse, row_blocks
 from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
@@ -473,18 +472,18 @@ def survey_of(
     return survey
 
 
-def classes_in(estimator: Any, blocks: ArrayBlocks, weighted: bool) -> Array:
-    """Labels of the rows of positive weight, sorted; there must be two."""
+def classes_in(estimator: Any, blocks: ArrayBlocks, weighted: bool) -> tuple[Array, Array]:
+    """Labels of the rows, sorted, and whether each has a row of positive weight."""
     name = type(estimator).__name__
-    (labels,) = blocks.sum(_labels_of_block, name, weighted)
-    classes = np.asarray(labels.classes)
-    refuse_one_class(name, classes)
-    return classes
+    every, used = blocks.sum(_labels_of_block, name, weighted)
+    classes = np.asarray(every.classes)
+    return classes, np.isin(classes, np.asarray(used.classes))
 
 
-def _labels_of_block(block: Block, name: str, weighted: bool) -> tuple[Labels]:
+def _labels_of_block(block: Block, name: str, weighted: bool) -> tuple[Labels, Labels]:
     y = checked_labels(block.arrays[-1], name)
-    return (Labels(np.unique(y[np.asarray(block.arrays[1]) > 0] if weighted else y)),)
+    used = y[np.asarray(block.arrays[1]) > 0] if weighted else y
+    return Labels(np.unique(y)), Labels(np.unique(used))
 
 
 def checked_labels(y: Any, name: str) -> Array:

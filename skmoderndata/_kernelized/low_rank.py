@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.multiclass import check_classification_targets
 
+from skmoderndata._absent_classes import refuse_one_class
 from skmoderndata._compat import check_sample_weight, working_memory
 from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
 from skmoderndata._kernelized.gram import Columns, Gram, all_equal
@@ -267,30 +268,24 @@ class Labelled(NamedTuple):
     X: Any  # all samples, those of weight 0 included
     train: "TrainingSet"
     weights: Array  # (n,), positive
-    classes: Array  # labels of the classes that have samples
-    codes: Array  # (n,), class numbers
-    mass: Array  # (n_classes,), sums of weights
+    classes: Array  # labels of all classes
+    present: Array  # (n_all,), whether these have samples of positive weight
+    codes: Array  # (n,), numbers among the classes that are present
+    mass: Array  # (n_present,), sums of weights
 
 
 def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
     """Check samples, labels and weights; at least two classes must have positive weight."""
     X, classes, codes = labelled_samples(estimator, X, y)
     used, w = positive_weights(X, sample_weight)
-    present, codes = np.unique(codes[used], return_inverse=True)
-    classes = classes[present]
-    refuse_one_class(type(estimator).__name__, classes)
+    present = np.zeros(len(classes), dtype=bool)
+    present[codes[used]] = True
+    codes = np.unique(codes[used], return_inverse=True)[1]
+    weighted = len(used) < count_samples(X)
+    refuse_one_class(type(estimator).__name__, classes[present], weighted=weighted)
     train = TrainingSet(estimator, X, used, w)
     mass = np.bincount(codes, weights=w)
-    return Labelled(X, train, w, classes, codes, mass)
-
-
-def refuse_one_class(name: str, classes: Array) -> None:
-    """Refuse labels of a single class."""
-    if len(classes) < 2:
-        raise ValueError(
-            f"{name} needs samples of at least two classes, and found one class: "
-            f"{classes.tolist()}."
-        )
+    return Labelled(X, train, w, classes, present, codes, mass)
 
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:

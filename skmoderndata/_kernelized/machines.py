@@ -160,7 +160,7 @@ class MachineClassifierMixin(KernelClassifierMixin):
         machine: Any = self
         values: Array = machine._function_values(checked_samples(self, X, reset=False))
         values = values + machine.intercept_
-        return values[:, 0] if len(machine.classes_) == 2 else values
+        return self._with_absent(values[:, 0] if values.shape[1] == 1 else values)
 
 
 class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]

@@ -12,6 +12,7 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._absent_classes import AbsentClasses
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._typing import Array
 from skmoderndata._validation import float_type
@@ -83,7 +84,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
-class KernelClassifierMixin(KernelSamples, ClassifierMixin):  # type: ignore[misc]
+class KernelClassifierMixin(AbsentClasses, KernelSamples, ClassifierMixin):  # type: ignore[misc]
     """Mixin of classifiers that decide by the sign or largest column of `decision_function`."""
 
     def predict(self, X: Any) -> Array:
@@ -103,7 +104,8 @@ class KernelClassifierMixin(KernelSamples, ClassifierMixin):  # type: ignore[mis
 
     def _decided(self, values: Array) -> Array:
         best = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[best]
+        labels: Array = self.classes_[best]
+        return labels
 
 
 class KernelProjectionMixin(

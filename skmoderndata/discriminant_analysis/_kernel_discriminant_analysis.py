@@ -220,7 +220,9 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         """
         if solver_of(self, X) == "nystroem":
             return self._fit_features(X, y, sample_weight)
-        X, train, w, self.classes_, codes, mass = labelled_training(self, X, y, sample_weight)
+        labelled = labelled_training(self, X, y, sample_weight)
+        X, train, w, classes, present, codes, mass = labelled
+        self._keep_classes(classes, present)
         q = self._check_n_components()
 
         # directions, as combinations of the samples or in the span of few
@@ -259,16 +261,18 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         # 1. rows, classes, landmarks
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         survey = survey_of(self, blocks, weighted)
-        self.classes_ = classes_in(self, blocks, weighted)
+        classes, present = classes_in(self, blocks, weighted)
+        self._keep_classes(classes, present, weighted=weighted)
+        classes = self._present_classes
         q = self._check_n_components()
         table, _ = landmark_table(self, blocks, survey, weighted=weighted)
 
         # 2. means of the classes, scatter within them
-        sums, mass = table.sum(_class_sums, self.classes_)
+        sums, mass = table.sum(_class_sums, classes)
         self.priors_ = self._check_priors(mass / mass.sum())
         means = sums / mass[:, None]
         scales = self.priors_ / mass
-        (scatter,) = table.sum(_class_scatter, self.classes_, means, scales)
+        (scatter,) = table.sum(_class_scatter, classes, means, scales)
 
         # 3. directions
         B = ((means - self.priors_ @ means) * np.sqrt(self.priors_)[:, None]).T
@@ -283,7 +287,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
     def _check_n_components(self):
         """Return the number of directions."""
-        largest = len(self.classes_) - 1
+        largest = len(self._present_classes) - 1
         if self.n_components is not None and self.n_components > largest:
             raise ValueError(
                 f"n_components={self.n_components} is above {largest}, the number of classes "
@@ -315,7 +319,8 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
             For two classes the value of the second minus that of the first.
         """
         values = self._log_joint(X)
-        return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
+        two = values.shape[1] == 2
+        return self._with_absent(values[:, 1] - values[:, 0] if two else values)
 
     def predict_proba(self, X):
         """Compute the probability of each class.
@@ -330,7 +335,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         proba : ndarray of shape (n_samples, n_classes)
             Rows add up to 1.
         """
-        return softmax(self._log_joint(X), axis=1)
+        return self._with_impossible(softmax(self._log_joint(X), axis=1))
 
     def predict_log_proba(self, X):
         """Compute the log-probability of each class.
@@ -343,9 +348,10 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Returns
         -------
         log_proba : ndarray of shape (n_samples, n_classes)
-            Log-probabilities, finite even if the probability rounds to 0.
+            Log-probabilities, finite even if the probability rounds to 0; minus infinity for
+            classes without weight.
         """
-        return log_softmax(self._log_joint(X), axis=1)
+        return self._with_impossible(log_softmax(self._log_joint(X), axis=1), -np.inf)
 
     def _log_joint(self, X):
         check_is_fitted(self)

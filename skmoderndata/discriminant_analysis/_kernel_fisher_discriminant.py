@@ -178,11 +178,11 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         self : KernelFisherDiscriminant
             The fitted estimator.
         """
-        X, train, w, classes, codes, _ = labelled_training(self, X, y, sample_weight)
-        if len(classes) > 2:
+        X, train, w, classes, present, codes, _ = labelled_training(self, X, y, sample_weight)
+        if present.sum() > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}, with {len(classes)} classes: use "
+                f"{type_of_target(y)}, with {present.sum()} classes: use "
                 "KernelDiscriminantAnalysis."
             )
 
@@ -201,7 +201,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
             self._project = Projection(train.gram, solution.coef, train.second())
 
         self._place_threshold(solution, model, n=count_samples(X), kept=train.kept)
-        self.classes_ = classes
+        self._keep_classes(classes, present)
         return self
 
     def decision_function(self, X):
@@ -218,7 +218,8 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
             Positive for the second class.
         """
         check_is_fitted(self)
-        return self._project(checked_samples(self, X, reset=False))[:, 0] + self.intercept_
+        values = self._project(checked_samples(self, X, reset=False))[:, 0] + self.intercept_
+        return self._with_absent(values)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

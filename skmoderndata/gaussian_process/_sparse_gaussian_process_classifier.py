@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._absent_classes import AbsentClasses
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
@@ -56,7 +57,9 @@ MAX_STEPS = 200  # of natural gradients; they creep where the variance of the ke
 BLOCK_ENTRIES = 2**21  # kernel values held at once in predictions: 16 MB
 
 
-class SparseGaussianProcessClassifier(CallbackSupportMixin, ClassifierMixin, Base):
+class SparseGaussianProcessClassifier(
+    CallbackSupportMixin, AbsentClasses, ClassifierMixin, Base
+):
     r"""Gaussian process classification for many samples, through inducing inputs.
 
     A latent function f with a Gaussian process prior gives the probability
@@ -263,7 +266,8 @@ class SparseGaussianProcessClassifier(CallbackSupportMixin, ClassifierMixin, Bas
             rows = np.sort(rng.choice(len(X), self.subset_size, replace=False))
         start = BinaryProcess(covariance, Z, column_scales(Z), self.jitter)
         seed = rng.randint(2**31 - 1)
-        labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        n_classes = len(self._present_classes)
+        labels = [1] if n_classes == 2 else range(n_classes)
         signs = [np.where(codes == label, 1.0, -1.0) for label in labels]
 
         ends, stopped = self._fit_all(start, X, signs, w, rows, seed)
@@ -300,10 +304,10 @@ class SparseGaussianProcessClassifier(CallbackSupportMixin, ClassifierMixin, Bas
                 rows = slice(first, first + size)
                 values[rows] = mean_probability(*process.latent(X[rows]))
 
-        if len(self.classes_) == 2:
-            return np.column_stack([1 - positive[0], positive[0]])
+        if len(positive) == 1:
+            return self._with_impossible(np.column_stack([1 - positive[0], positive[0]]))
         probabilities = np.column_stack(positive)
-        return probabilities / probabilities.sum(axis=1, keepdims=True)
+        return self._with_impossible(probabilities / probabilities.sum(axis=1, keepdims=True))
 
     def predict(self, X):
         """Predict the most probable class.
@@ -356,12 +360,9 @@ class SparseGaussianProcessClassifier(CallbackSupportMixin, ClassifierMixin, Bas
         seen = w > 0
         X = X[seen]
         w = w[seen]
-        self.classes_, codes = np.unique(y[seen], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} requires 2 or more distinct classes of positive weight; "
-                f"got {len(self.classes_)} class."
-            )
+        classes = np.unique(y)
+        present, codes = np.unique(y[seen], return_inverse=True)
+        self._keep_classes(classes, np.isin(classes, present), weighted=not seen.all())
         return X, codes, w
 
     def _check(self, X):

@@ -10,6 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._absent_classes import AbsentClasses, refuse_one_class
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
@@ -26,7 +27,7 @@ from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.linear_model._group_base import PAGE, feature_groups, mean_one, unit_of
 
 
-class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
+class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin, Base):
     r"""Logistic regression for two classes that sets groups of coefficients to zero.
 
     Minimises [1]_
@@ -197,21 +198,19 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         """
         X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csc")
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
+        # samples without weight take no part
+        weight = mean_one(sample_weight, X)
+        used = np.flatnonzero(weight)
+        kind = type_of_target(y[used], input_name="y")
         if kind != "binary":
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{kind}: use sklearn.multiclass.OneVsRestClassifier(GroupLassoClassifier())."
             )
-        # samples without weight take no part
-        weight = mean_one(sample_weight, X)
-        used = np.flatnonzero(weight)
-        classes, codes = np.unique(y[used], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                "GroupLassoClassifier needs samples of at least two classes, got 1 class"
-                f"{' with positive weight' if len(used) < len(y) else ''}: {classes}."
-            )
+        classes = np.unique(y)
+        present, codes = np.unique(y[used], return_inverse=True)
+        weighted = len(used) < len(weight)
+        refuse_one_class(type(self).__name__, present, weighted=weighted)
         if len(used) < len(weight):
             X = X[used]
             y = y[used]
@@ -238,7 +237,7 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 progress=progress,
             )
 
-        self.classes_ = classes
+        self._keep_classes(classes, np.isin(classes, present), weighted=weighted)
         self.alpha_max_ = float(result.lam_max * unit / weight.sum())
         self._store(result, groups, unit, X.dtype)
         self._certify(result)
@@ -291,6 +290,10 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         values : ndarray of shape (n_samples,)
             ``X @ coef_[0] + intercept_[0]``.
         """
+        return self._with_absent(self._log_odds(X))
+
+    def _log_odds(self, X):
+        """Logarithm of the odds of the second class of positive weight."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
         return safe_sparse_dot(X, self.coef_[0], dense_output=True) + self.intercept_[0]
@@ -308,8 +311,8 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         probabilities : ndarray of shape (n_samples, 2)
             In the order of `classes_`.
         """
-        values = self.decision_function(X)
-        return np.column_stack([expit(-values), expit(values)])
+        values = self._log_odds(X)
+        return self._with_impossible(np.column_stack([expit(-values), expit(values)]))
 
     def predict_log_proba(self, X):
         """Compute the logarithms of the probabilities.
@@ -324,8 +327,9 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         log_probabilities : ndarray of shape (n_samples, 2)
             In the order of `classes_`.
         """
-        values = self.decision_function(X)
-        return -np.logaddexp(0.0, np.column_stack([values, -values]))
+        values = self._log_odds(X)
+        logs = -np.logaddexp(0.0, np.column_stack([values, -values]))
+        return self._with_impossible(logs, -np.inf)
 
     def predict(self, X):
         """Predict labels.
@@ -340,8 +344,8 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
+        positive = self._log_odds(X) > 0
+        return self._present_classes[positive.astype(int)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

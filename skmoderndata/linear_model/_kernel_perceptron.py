@@ -284,13 +284,14 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         """
         X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
-        weights = self._weights_of(X, sample_weight)
+        classes = np.unique(y)
+        weights = self._class_weighted(y, self._weights_of(X, sample_weight), classes)
         active = np.flatnonzero(weights)
-        self.classes_ = np.unique(y[active])
+        self._keep_classes(classes, np.isin(classes, y[active]), weighted=len(active) < len(y))
 
         rng = check_random_state(self.random_state)
-        state = self._begin(X)
-        steps = self._signed_steps(y, weights, self.classes_)
+        state = self._begin(X, weights)
+        steps = self._signed_steps(y, weights, self._present_classes)
         train, held_out = self._split(y, active, rng)
 
         # until a pass without mistakes, or without gain on held-out samples
@@ -378,7 +379,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if first and classes is None:
             raise ValueError(f"{name}.partial_fit: give all classes in the first call.")
         X, y = checked_samples_and_target(self, X, y, reset=first)
-        labels = np.unique(classes) if first else self.classes_
+        labels = np.unique(classes) if first else self._present_classes
         check_classification_targets(y)
 
         unknown = np.setdiff1d(y, labels)
@@ -386,13 +387,13 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             raise ValueError(
                 f"y contains {unknown[0]!r}, which is not among the classes {labels.tolist()}."
             )
-        weights = self._weights_of(X, sample_weight)
+        weights = self._class_weighted(y, self._weights_of(X, sample_weight), labels)
         steps = self._signed_steps(y, weights, labels)
 
         if first:
-            self.classes_ = labels
+            self._keep_classes(labels, np.ones(len(labels)), weighted=False)
             self.validation_scores_ = []
-        state = self._begin(X) if first else self._state
+        state = self._begin(X, weights) if first else self._state
         mistakes = [] if first else self.mistakes_
         state, n_wrong = self._one_pass(state, X, steps, np.flatnonzero(weights))
 
@@ -424,11 +425,13 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         else:
             values = self._function_values(X)
         values = values + self.intercept_
-        return values[:, 0] if len(self.classes_) == 2 else values
+        return self._with_absent(values[:, 0] if values.shape[1] == 1 else values)
 
-    def _signed_steps(self, y, weights, classes):
-        """Return what a mistake adds to each function, of shape (n_functions, n_samples)."""
+    def _class_weighted(self, y, weights, classes):
+        """Return the weights of samples times those of their classes."""
         present = y[weights > 0]
+        if isinstance(self.class_weight, str):  # "balanced" divides by the samples of a class
+            classes = np.unique(present)
         by_class = compute_class_weight(self.class_weight, classes=classes, y=present)
         finite = np.isfinite(by_class).all()
         if not finite or (by_class < 0).any():
@@ -436,8 +439,11 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 f"{type(self).__name__}: class_weight must hold finite numbers of at least 0, "
                 f"got {self.class_weight!r}."
             )
+        return weights * (by_class @ (y == classes[:, None]))
+
+    def _signed_steps(self, y, weights, classes):
+        """Return what a mistake adds to each function, of shape (n_functions, n_samples)."""
         own = y == classes[:, None]
-        weights = weights * (by_class @ own)
         # two classes share one function, which is positive for the second
         positive = own[1:] if len(classes) == 2 else own
         return np.where(positive, weights, -weights)
@@ -455,18 +461,16 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         held_out = np.sort(held_out)
         return active[train], active[held_out]
 
-    def _begin(self, X):
+    def _begin(self, X, weights):
         """Return the state before the first sample."""
         name = type(self).__name__
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{name} needs samples of at least two classes, got 1 class: {self.classes_}."
-            )
         if self.average and self.budget is not None:
             raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
 
-        gram = resolved_gram(self, X)
-        n_functions = 1 if len(self.classes_) == 2 else len(self.classes_)
+        # gamma="scale" is the variance of the samples that have a weight
+        gram = resolved_gram(self, X, (weights > 0).astype(np.float64))
+        n_functions = len(self._present_classes)
+        n_functions = 1 if n_functions == 2 else n_functions
         primal = gram.kernel == "linear" and self.budget is None
 
         n_weights = X.shape[1] + 1 if primal else 0

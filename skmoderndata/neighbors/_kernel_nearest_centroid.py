@@ -146,12 +146,13 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         self : KernelNearestCentroid
             The fitted estimator.
         """
-        X, train, w, classes, codes, mass = labelled_training(self, X, y, sample_weight)
+        labelled = labelled_training(self, X, y, sample_weight)
+        X, train, w, classes, present, codes, mass = labelled
         priors = self._choose_priors(mass)
 
         # weighted means in feature space, and their squared norms
         n = len(train)
-        k = len(classes)
+        k = len(mass)
         coef = np.zeros((n, k))
         coef[np.arange(n), codes] = w / mass[codes]
         norms = np.empty(k)
@@ -170,7 +171,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
             typical.append(by_value[spread])
         train.gram.check_finite(norms)
 
-        self.classes_ = classes
+        self._keep_classes(classes, present)
         self.priors_ = priors
         self.centroid_norms_ = norms
         self.margin_ = self._typical_lead(X, train, coef, np.sort(np.concatenate(typical)))
@@ -196,10 +197,10 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         check_is_fitted(self)
         means = self._project(checked_samples(self, X, reset=False))
         scores = self._scores(means, self.priors_, self.centroid_norms_) / self.margin_
-        if len(self.classes_) == 2:
-            return scores[:, 1] - scores[:, 0]
-        # how near a sample is to all classes tells none of them
-        return scores - scores.mean(axis=1, keepdims=True)
+        if scores.shape[1] == 2:
+            return self._with_absent(scores[:, 1] - scores[:, 0])
+        # remove the offset common to all classes
+        return self._with_absent(scores - scores.mean(axis=1, keepdims=True))
 
     def _scores(self, means, priors, norms):
         """Scores of the classes, from inner products with their means."""

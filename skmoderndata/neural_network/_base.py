@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from skmoderndata._absent_classes import AbsentClasses, refuse_one_class
 from skmoderndata._base import Base, LazySolution
 from skmoderndata._blocks_input import block_of, blocks_of, fit_by_merge
 from skmoderndata._compat import (
@@ -230,6 +231,11 @@ class RidgeNetwork(LazySolution, Base):
                 )
         w = w * self._class_factors(y, w)
 
+        if reset and is_classifier(self):
+            # a class may have its first sample in a later call of partial_fit
+            labels = self.classes_
+            present = np.isin(labels, y[w > 0]) if classes is None else np.ones(len(labels))
+            self._keep_classes(labels, present, weighted=bool((w == 0).any()))
         if reset and is_classifier(self) and self.classes_.dtype.kind in "iufb":
             self.classes_ = move_array(self.classes_, X)
         return X, move_array(Y, X), move_array(w, X)
@@ -523,7 +529,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
         return r2
 
 
-class NetworkClassifier(ClassifierMixin):
+class NetworkClassifier(AbsentClasses, ClassifierMixin):
     """Codes of the classes and decisions of a classifier."""
 
     _TARGETS = {}
@@ -575,7 +581,7 @@ class NetworkClassifier(ClassifierMixin):
             Near 1 for the class and near -1 for the others; with two classes one column, for the
             second.
         """
-        values, dtype = self._values(X, "decision_function")
+        values, dtype = self._values_of_classes(X, "decision_function")
         values = namespace(values).astype(values, dtype, copy=False)
         return values[:, 0] if values.shape[1] == 1 else values
 
@@ -592,23 +598,31 @@ class NetworkClassifier(ClassifierMixin):
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        values, _ = self._values(X, "predict")
+        values, _ = self._values_of_classes(X, "predict")
         xp = namespace(values)
         codes = values[:, 0] > 0 if values.shape[1] == 1 else xp.argmax(values, axis=1)
         if isinstance(self.classes_, np.ndarray):
             return self.classes_[as_numpy(codes).astype(int)]
         return xp.take(self.classes_, xp.astype(codes, xp.int64), axis=0)
 
+    def _values_of_classes(self, X, method):
+        """Return values and their type; classes without weight are less than all others by one."""
+        values, dtype = self._values(X, method)
+        if self._present is None:
+            return values, dtype
+        xp = namespace(values)
+        absent = np.ones(values.shape[1], dtype=bool)
+        absent[self._present] = False
+        absent = move_array(absent, values)[None, :]
+        lowest = xp.min(xp.where(absent, xp.max(values), values), axis=1, keepdims=True)
+        return xp.where(absent, lowest - 1.0, values), dtype
+
     def _targets(self, y, classes, reset):
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if reset:
             self.classes_ = np.unique(y if classes is None else np.asarray(classes))
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs samples of at least two classes, and got one "
-                    "class."
-                )
+            refuse_one_class(type(self).__name__, self.classes_)
 
         labels = as_numpy(self.classes_)
         strange = np.setdiff1d(y, labels)

@@ -6,6 +6,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._absent_classes import AbsentClasses
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.machines import KernelMachine
@@ -30,8 +31,22 @@ def _has_link(machine):
     )
 
 
-class KernelRankingMachine(KernelMachine, ClassifierMixin):
+class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
     """Mixin of machines that set `thresholds_` for the values of their function."""
+
+    def _keep_grades(self, y, labels, present, *, weighted):
+        """Set `classes_` to all grades, which are the labels of y unless they are given."""
+        grades = np.unique(y) if labels is None else np.asarray(labels)
+        found = set(np.asarray(present).tolist())
+        is_present = [grade in found for grade in grades.tolist()]
+        self._keep_classes(grades, is_present, weighted=weighted)
+
+    def _of_all_grades(self, thresholds):
+        """Thresholds between all grades: those around an absent one are equal, or infinite."""
+        if self._present is None:
+            return thresholds
+        below = np.searchsorted(self._present, np.arange(len(self.classes_) - 1), side="right")
+        return np.r_[-np.inf, thresholds, np.inf][below]
 
     def _score_unit(self):
         """Difference of values that counts as one in `decision_function`."""
@@ -128,9 +143,10 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
             raise NotFittedError(
                 f"{type(self).__name__} was fitted with probability=False: fit it again."
             )
-        return link_log_probabilities(
-            self.rank_score(X), self.link_slope_, self.link_thresholds_
-        )
+        with np.errstate(divide="ignore"):  # of grades without samples
+            return link_log_probabilities(
+                self.rank_score(X), self.link_slope_, self.link_thresholds_
+            )
 
     def _keep_link(self, scores, ranks, weights, frequencies):
         """Store the link of held-out scores, NaN where there is none."""
@@ -139,7 +155,7 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
             scores[known], ranks[known], weights[known], frequencies, smoothing=LINK_SMOOTHING
         )
         self.link_slope_ = link.slope
-        self.link_thresholds_ = link.thresholds
+        self.link_thresholds_ = self._of_all_grades(link.thresholds)
         self.link_gradient_ = link.gradient
 
     def _drop_link(self):

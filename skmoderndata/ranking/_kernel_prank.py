@@ -233,7 +233,8 @@ class KernelPRank(KernelRankingMachine, Base):
         labels = order_of_labels(y, self.classes)
         X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
-        self.classes_, ranks = ordered_classes(y, labels, owner=type(self).__name__)
+        present, ranks = ordered_classes(y, labels, owner=type(self).__name__)
+        self._keep_grades(y, labels, present, weighted=False)
         self._check_settings()
         rng = check_random_state(self.random_state)
         n = count_samples(X)
@@ -295,13 +296,14 @@ class KernelPRank(KernelRankingMachine, Base):
                 )
         X, y = checked_samples_and_target(self, X, y, reset=first)
         if first:
-            self.classes_ = np.asarray(labels)
+            grades = np.asarray(labels)
+            self._keep_classes(grades, np.ones(len(grades)), weighted=False)
 
         check_classification_targets(y)
 
         # ranks from 0, in the order of the classes
         labels = y.tolist()
-        rank_of = {label: rank for rank, label in enumerate(self.classes_.tolist())}
+        rank_of = {label: rank for rank, label in enumerate(self._present_classes.tolist())}
         unknown = [label for label in labels if label not in rank_of]
         if unknown:
             raise ValueError(unknown_label(unknown[0], list(rank_of), type(self).__name__))
@@ -330,18 +332,14 @@ class KernelPRank(KernelRankingMachine, Base):
         return self
 
     def _check_settings(self):
-        name = type(self).__name__
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{name} needs samples of at least two classes, got 1 class: {self.classes_}."
-            )
         if self.average and self.budget is not None:
+            name = type(self).__name__
             raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
 
     def _begin(self, X):
         """Return the state before the first sample."""
         gram = resolved_gram(self, X)
-        nothing = np.zeros(len(self.classes_) - 1)
+        nothing = np.zeros(len(self._present_classes) - 1)
         return State(Stream.empty(gram, X), nothing, nothing)
 
     def _one_pass(self, state, X, ranks, order):
@@ -391,7 +389,7 @@ class KernelPRank(KernelRankingMachine, Base):
         self._window = window
         if self.probability:
             # one sample more of each rank: some may not have occurred yet
-            counts = 1.0 + np.bincount(window.ranks, minlength=len(self.classes_))
+            counts = 1.0 + np.bincount(window.ranks, minlength=len(self._present_classes))
             weights = np.ones(len(window.ranks))
             self._keep_link(window.scores, window.ranks, weights, counts / counts.sum())
 
@@ -414,7 +412,7 @@ class KernelPRank(KernelRankingMachine, Base):
         self._basis = stream.take(used)
         self.support_vectors_ = np.zeros((0, 0)) if self._gram.precomputed else self._basis
         self.dual_coef_ = coef[used]
-        self.thresholds_ = thresholds
+        self.thresholds_ = self._of_all_grades(thresholds)
         self.mistakes_ = mistakes
         self.n_iter_ = len(mistakes)
         self.n_updates_ = int(sum(mistakes))

@@ -95,7 +95,7 @@ class NuSVOR(KernelRankingMachine, Base):
     classes : array-like of shape (n_labels,), default=None
         Labels in ascending order. None takes the order of an ordered categorical of pandas or an
         Enum of polars, and sorts other labels: a warning then says how words are ordered. Labels
-        that do not occur in y are ignored.
+        without samples of positive weight stay in `classes_` and are never predicted.
     order : {"free", "enforced"}, default="free"
         Whether thresholds may be out of order, which can happen for rare ranks, or must be
         ascending.
@@ -293,12 +293,8 @@ class NuSVOR(KernelRankingMachine, Base):
         weights = weights / weights.max()
 
         active = np.flatnonzero(weights)
-        self.classes_, ranks = ordered_classes(y[active], labels, owner=type(self).__name__)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, got 1 class"
-                f"{' with positive weight' if len(active) < len(y) else ''}: {self.classes_}."
-            )
+        present, ranks = ordered_classes(y[active], labels, owner=type(self).__name__)
+        self._keep_grades(y, labels, present, weighted=len(active) < len(y))
 
         # samples rank after rank
         by_rank = np.argsort(ranks, kind="stable")
@@ -335,10 +331,11 @@ class NuSVOR(KernelRankingMachine, Base):
         used = used[np.argsort(order[used])]  # in the order of the samples
         self._keep_support(gram, X, order[used], machine.coef[used])
         thresholds = machine.thresholds
-        self.thresholds_ = thresholds + self._at_mean
+        self.thresholds_ = self._of_all_grades(thresholds + self._at_mean)
         if self.nu == "auto" and machine.margin > 0:
-            thresholds = self._median_thresholds(X, held_out, fraction)
-            self.thresholds_ = thresholds
+            given = thresholds + self._at_mean
+            thresholds = self._median_thresholds(X, held_out, fraction, given)
+            self.thresholds_ = self._of_all_grades(thresholds)
         self.margin_ = float(machine.margin)
         self.nu_ = float(nu)
         self.objective_ = float(machine.objective)
@@ -422,13 +419,13 @@ class NuSVOR(KernelRankingMachine, Base):
                 scores[:, test] = scores_of_fold(K, ranks, w, train, test)
         return HeldOut(rows, ranks, w, scores)
 
-    def _median_thresholds(self, X, held_out, fraction):
+    def _median_thresholds(self, X, held_out, fraction, default):
         """Values from which on a higher rank is more probable than not, by held-out scores."""
         if fraction not in NU_FRACTIONS:  # too few samples for folds
-            return self.thresholds_
+            return default
         link = link_of_fraction(held_out, NU_FRACTIONS.index(fraction))
         if not link.slope > 0:
-            return self.thresholds_
+            return default
         values = self._function_values(take(X, held_out.rows))
         mean, deviation = moments(values, held_out.weights)
         return mean + deviation / link.slope * link.thresholds

@@ -300,17 +300,14 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             return self._fit_blocks(X, y, sample_weight)
         X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
-        weights, codes = self._weights(X, y, sample_weight)
+        classes, codes = np.unique(y, return_inverse=True)
+        codes = codes.astype(np.int32 if len(classes) > 127 else np.int8)
+        weights = self._weights(X, y, classes, codes, sample_weight)
 
         # at least two classes of positive weight
         active = None if weights is None or weights.min() > 0 else np.flatnonzero(weights)
-        present = np.unique(codes if active is None else codes[active])
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, got 1 class"
-                f"{' with positive weight' if active is not None else ''}: "
-                f"{self.classes_[present]}."
-            )
+        counts = np.bincount(codes if active is None else codes[active], minlength=len(classes))
+        self._keep_classes(classes, counts > 0, weighted=active is not None)
 
         # the published ball needs the exact largest diagonal entry
         sure = self.radius_tol is not None or self.solver == "ball"
@@ -331,10 +328,11 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         refuse_in_blocks(self, radius_tol=(None, SEARCHES), **IN_MEMORY)
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         surveys = survey_of_classes(self, blocks, weighted)
-        self.classes_ = np.array(sorted(surveys.of))
-        masses = np.array([surveys.of[label][0].weight for label in self.classes_])
-        factors = self._factors(self.classes_, masses)
-        self._check_present(masses * factors > 0)
+        labels = np.array(sorted(surveys.of))
+        masses = np.array([surveys.of[label][0].weight for label in labels])
+        factors = self._factors(labels, masses)
+        present = masses * factors > 0
+        self._keep_classes(labels, present, weighted=not present.all())
 
         survey = surveys.total(self.classes_, factors)
         costs = float(self._costs(1.0))
@@ -344,7 +342,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         )
         table = CoreTable(self, blocks, survey, reader)
         rng = check_random_state(self.random_state)
-        classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        classes = self._codes_of_functions()
         earlier = self._earlier(len(classes))
         firsts = [surveys.of[label][1] for label in self.classes_[factors * masses > 0]]
         rows = table.start(rng, firsts, earlier)
@@ -399,41 +397,24 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             )
         return np.where(np.isfinite(factors), factors, 1.0)
 
-    def _check_present(self, present):
-        """Refuse fewer than two classes of positive weight, and any without where all count."""
-        name = type(self).__name__
-        if present.sum() < 2:
-            weight = " with positive weight" if len(present) > present.sum() else ""
-            raise ValueError(
-                f"{name} needs samples of at least two classes, got 1 class{weight}: "
-                f"{self.classes_[present]}."
-            )
-        if not present.all() and len(present) > 2:
-            raise ValueError(
-                f"{name}: class '{self.classes_[~present][0]}' has no sample of positive weight; "
-                "drop its samples."
-            )
+    def _codes_of_functions(self):
+        """Numbers of the classes that have a function: the second of two, else all present."""
+        present = np.arange(len(self.classes_)) if self._present is None else self._present
+        return present[1:] if len(present) == 2 else present
 
-    def _weights(self, X, y, sample_weight):
+    def _weights(self, X, y, classes, codes, sample_weight):
         """Return weights of samples times those of their classes; None if all are one."""
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        codes = codes.astype(np.int32 if len(self.classes_) > 127 else np.int8)
         weights = self._checked_weights(X, sample_weight)
         if self.class_weight is not None:
             with np.errstate(
                 divide="ignore"
             ):  # the factor of a class without weight is infinite
                 factors = compute_class_weight(
-                    self.class_weight, classes=self.classes_, y=y, sample_weight=weights
+                    self.class_weight, classes=classes, y=y, sample_weight=weights
                 )
             factors = np.where(np.isfinite(factors), factors, 1.0)
             weights = factors[codes] if weights is None else weights * factors[codes]
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, got 1 class: "
-                f"{self.classes_}."
-            )
-        return weights, codes
+        return weights
 
     def _separate(self, rows, diagonal, codes, weights, active, rng, y):
         """Solve one problem for two classes, otherwise one for each class."""
@@ -448,14 +429,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             self._check_ball(rows, weights)
 
         # one problem for two classes, otherwise one for each class
-        classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        classes = self._codes_of_functions()
         several = len(classes) > 1
-        present = np.bincount(active_codes, minlength=len(self.classes_)) > 0
-        if not present.all():
-            raise ValueError(
-                f"{type(self).__name__}: class '{self.classes_[~present][0]}' has no sample of "
-                "positive weight; drop its samples."
-            )
 
         # they share the matrix of all samples, and have random numbers of their own
         first = SignedRows(

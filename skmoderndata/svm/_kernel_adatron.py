@@ -281,12 +281,9 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         check_classification_targets(y)
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
-        self.classes_, codes = np.unique(y[active], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, got 1 class"
-                f"{' with positive weight' if len(active) < len(y) else ''}: {self.classes_}."
-            )
+        classes = np.unique(y)
+        present, codes = np.unique(y[active], return_inverse=True)
+        self._keep_classes(classes, np.isin(classes, present), weighted=len(active) < len(y))
 
         hard = np.isinf(self.C)
         ridge = np.zeros(len(active)) if hard else self._ridge(weights[active])
@@ -294,7 +291,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         gram, store = self._row_store(X, active, weights, plus=float(self.fit_intercept))
 
         # one problem for two classes, otherwise one for each class
-        labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        labels = [1] if len(present) == 2 else range(len(present))
         results = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for label in labels:

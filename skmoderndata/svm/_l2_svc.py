@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._absent_classes import AbsentClasses
 from skmoderndata._base import Base, run_parts
 from skmoderndata._compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
@@ -17,7 +18,7 @@ from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import is_sparse
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.margins.box_machines import nearest_hulls
+from skmoderndata._solvers.margins.box_machines import Machine, nearest_hulls
 
 SHARED_UP_TO = 6000  # samples whose kernel matrix is computed at once for all pairs of classes
 NEWTON_UP_TO = 1000  # features, whose matrix is factored in each step
@@ -33,7 +34,7 @@ class _Work(NamedTuple):
     segments: Any  # first sample of each class, and the one after the last
 
 
-class L2SVC(KernelMachine, ClassifierMixin, Base):
+class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
     r"""Support vector classifier with squared hinge loss and free offset.
 
     Minimises
@@ -248,11 +249,11 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
 
         # weights of samples, and classes that have any
         weights = self._weights_of(X, sample_weight)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        weights = weights * self._class_factors(y, codes, weights)
+        classes, codes = np.unique(y, return_inverse=True)
+        weights = weights * self._class_factors(y, classes, codes, weights)
         active = np.flatnonzero(weights)
-        counts = np.bincount(codes[active], minlength=len(self.classes_))
-        self._check_classes(counts, len(active) < len(y))
+        counts = np.bincount(codes[active], minlength=len(classes))
+        self._keep_classes(classes, counts > 0, weighted=len(active) < len(y))
 
         # rows in the order of the classes, so that a pair is two segments
         order = active[np.argsort(codes[active], kind="stable")]
@@ -353,6 +354,13 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         limits = {"solver": work.solver, "tol": self.tol, "max_iter": self.max_iter}
 
         def one_pair(pair, progress=None):
+            # a class without samples loses to every other
+            sizes = np.ptp(work.segments[list(pair)], axis=1)
+            if not sizes.all():
+                offset = float(np.sign(sizes[0] - sizes[1]))
+                nothing = np.zeros(work.store.n)
+                return Machine(nothing, nothing[:0], offset, 0.0, 0.0, 0.0, 0, True)
+
             # the samples of the pair, those of its first class before the others
             segments = work.segments[list(pair)]
             if n_classes == 2 or shared:
@@ -387,28 +395,14 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
                 max_passes=None, task_name="level", n_jobs=self.n_jobs,
             )  # fmt: skip
 
-    def _class_factors(self, y, codes, weights):
+    def _class_factors(self, y, classes, codes, weights):
         if self.class_weight is None:
             return 1.0
         with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
             factors = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y, sample_weight=weights
+                self.class_weight, classes=classes, y=y, sample_weight=weights
             )
         return np.where(np.isfinite(factors), factors, 1.0)[codes]
-
-    def _check_classes(self, counts, weighted):
-        name = type(self).__name__
-        where = " with positive weight" if weighted else ""
-        if np.count_nonzero(counts) < 2:
-            raise ValueError(
-                f"{name} needs samples of at least two classes, got 1 class{where}: "
-                f"{self.classes_[counts > 0]}."
-            )
-        if counts.min() == 0:
-            raise ValueError(
-                f"{name}: class {self.classes_[counts == 0][0]!r} has no sample of positive "
-                "weight; drop its samples."
-            )
 
     def _pair_values(self, X):
         return self._function_values(checked_samples(self, X, reset=False)) + self.intercept_
