@@ -128,6 +128,8 @@ def _facts(X: Any) -> DataFacts:
         return DataFacts("one graph", rows=len(X.nodes))
     if sparse.issparse(X):
         return _of_sparse(X.tocsr())
+    if hasattr(X, "dask") and hasattr(X, "to_dask_array"):
+        raise TypeError("X is a Dask data frame: give X.to_dask_array(lengths=True).")
     if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame
         return _of_frame(X)
 
@@ -228,7 +230,7 @@ def _kind_of_target(y: Any) -> str:
 
 def _of_objects(X: list[Any]) -> DataFacts:
     """Facts of a list of strings, series, trees, graphs, sets or tables."""
-    samples = [x for x in X if x is not None]
+    samples = [x for x in X if not _is_missing(x)]
     n = len(X)
     _check_samples(samples, n)
 
@@ -256,8 +258,19 @@ def _check_samples(samples: list[Any], n: int) -> None:
     """Refuse samples of length zero, and bytes."""
     if not samples or all(hasattr(x, "__len__") and len(x) == 0 for x in samples):
         raise ValueError(f"All {n} samples of X are empty: give some that are not.")
-    if isinstance(samples[0], bytes):
+    if any(isinstance(x, bytes) for x in samples):
         raise TypeError("X holds bytes: decode them, as by [x.decode() for x in X].")
+    texts = [isinstance(x, str) for x in samples]
+    if any(texts) and not all(texts):
+        other = samples[texts.index(False)]
+        raise TypeError(
+            f"X mixes strings and other samples, such as {other!r}: use one type for all."
+        )
+
+
+def _is_missing(x: Any) -> bool:
+    """Whether a sample is None, NaN or the NA of pandas."""
+    return x is None or (np.isscalar(x) and x != x) or str(type(x).__name__) == "NAType"
 
 
 def _of_lists(samples: list[Any], n: int) -> DataFacts:
@@ -285,8 +298,9 @@ def _is_tree(x: Any) -> bool:
         return True
     if hasattr(x, "successors") and hasattr(x, "nodes"):  # of networkx
         return len(x.edges) == len(x.nodes) - 1
-    nested = isinstance(x, tuple) and len(x) > 0 and isinstance(x[0], str)
-    return nested and (len(x) == 1 or any(isinstance(child, tuple) for child in x[1:]))
+    nested = isinstance(x, tuple | list) and len(x) > 0 and isinstance(x[0], str)
+    leaf = isinstance(x, tuple) and len(x) == 1  # a list of one string is a sequence
+    return nested and (leaf or any(isinstance(child, tuple | list) for child in x[1:]))
 
 
 def _is_graph_tuple(x: Any) -> bool:

@@ -352,6 +352,8 @@ def tidy(X: Any, stored_zeros: bool = False) -> Any:
         return X
     # flags are looked up on a shell of its own: scipy notes them on the matrix it is asked about
     shell = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+    if X.indices.dtype != X.indptr.dtype:
+        X = shell  # whose index arrays have one type, as compiled code asks for
     if shell.has_canonical_format and (stored_zeros or np.all(X.data)):
         return X
     X = X.copy()

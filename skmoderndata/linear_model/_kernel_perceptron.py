@@ -285,13 +285,14 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         classes = np.unique(y)
-        weights = self._class_weighted(y, self._weights_of(X, sample_weight), classes)
-        active = np.flatnonzero(weights)
+        weights = self._weights_of(X, sample_weight)
+        costs = self._class_weighted(y, weights, classes)
+        active = np.flatnonzero(costs)
         self._keep_classes(classes, np.isin(classes, y[active]), weighted=len(active) < len(y))
 
         rng = check_random_state(self.random_state)
-        state = self._begin(X, weights)
-        steps = self._signed_steps(y, weights, self._present_classes)
+        state = self._begin(X, costs)
+        steps = self._signed_steps(y, costs, self._present_classes)
         train, held_out = self._split(y, active, rng)
 
         # until a pass without mistakes, or without gain on held-out samples

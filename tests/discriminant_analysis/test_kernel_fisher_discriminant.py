@@ -216,7 +216,7 @@ def test_lists_of_sets_float32_and_messages():
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     with pytest.raises(ValueError, match="with 3 classes: use KernelDiscriminantAnalysis"):
         KernelFisherDiscriminant().fit(X, np.arange(37) % 3)
-    with pytest.raises(ValueError, match="found one class"):
+    with pytest.raises(ValueError, match="got 1 class with positive weight"):
         KernelFisherDiscriminant().fit(X, y, sample_weight=(y == "a"))
     with pytest.raises(ValueError, match="not symmetric"):
         KernelFisherDiscriminant("precomputed").fit(np.triu(np.ones((37, 37))), y)
