@@ -363,6 +363,19 @@ def tidy(X: Any, stored_zeros: bool = False) -> Any:
     return X
 
 
+def refuse_ragged(X: Any, what: str) -> None:
+    """Refuse a list of rows of different lengths, of which NumPy makes no table."""
+    if not isinstance(X, list | tuple):
+        return
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+    if len(set(lengths)) > 1:
+        row = next(i for i, length in enumerate(lengths) if length != lengths[0])
+        raise ValueError(
+            f"{what} has rows of different lengths: {lengths[0]} values in row 0, {lengths[row]} "
+            f"in row {row}. Give a table with the same columns in all rows."
+        )
+
+
 def float_type(X: Any) -> type:
     """Return the type of results for samples of any kind: float32 for those in float32."""
     return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64

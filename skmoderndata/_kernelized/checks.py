@@ -50,7 +50,12 @@ def checked_samples(
     kernel = estimator.kernel
     name = type(estimator).__name__
     if is_structured(kernel) or _is_collection(estimator, X, reset):
-        return structured_samples(kernel, X, name, own=reset if own is None else own)
+        samples = structured_samples(kernel, X, name, own=reset if own is None else own)
+        n = count_samples(samples)
+        at_least = checks.get("ensure_min_samples", 1)
+        if n < at_least:
+            raise ValueError(f"{name} needs at least {at_least} samples, got {n}.")
+        return samples
 
     # rows
     refuse_texts(kernel, X, name)

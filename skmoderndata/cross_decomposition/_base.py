@@ -23,6 +23,7 @@ from skmoderndata._validation import (
     FLOATS,
     check_array,
     check_target,
+    refuse_ragged,
     relative_weights,
     validate_data,
 )
@@ -587,6 +588,7 @@ def missing_rows(X, v):
 
 def refuse_labels(y, name):
     """Refuse class labels, which a Pipeline or a search passes on, as second view."""
+    refuse_ragged(y, f"{name}: the second view")
     values = np.asarray(y)
     if values.ndim != 1 or values.dtype.kind == "f":
         return

@@ -33,7 +33,7 @@ from skmoderndata._solvers.kernel.sparse_canonical import (
     permuted_maxima,
     sparse_coordinates,
 )
-from skmoderndata._validation import check_array
+from skmoderndata._validation import check_array, refuse_ragged
 
 NAME = "canonical_permutation_test"
 LINEAR = ("RegularizedCCA", "MultisetCCA", "CCA")
@@ -399,6 +399,7 @@ def _check_views(estimator, X, Y):
     for name, view in (("X", X), ("Y", Y)):
         if sparse.issparse(view):
             raise TypeError(f"{NAME}: {name} is sparse; pass {name}.toarray().")
+        refuse_ragged(view, f"{NAME}: {name}")
         if np.ndim(view) == 1 and name == "Y":
             view = np.asarray(view).reshape(-1, 1)
         view = check_array(

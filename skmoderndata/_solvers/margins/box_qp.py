@@ -37,6 +37,9 @@ ROWS_TOGETHER = 64  # rows asked for at a time
 BLOCKED = 1e200  # stands for an infinite gradient at a bound, or where the row is missing
 # steps, or 100 for each sample, after which the gap is looked at in any case
 STEPS_BETWEEN_GAPS = 100_000
+# Maximum number of steps for each sample unless the caller sets one: kernels of huge values, whose
+# pairs are nearly parallel, would take millions for a gap that no longer falls.
+MOST_STEPS_PER_SAMPLE = 1000
 REACHED = 0
 COUNTED = 1
 STALLED = 2
@@ -130,7 +133,7 @@ def box_qp(
         Gap to reach. The slopes inside a segment are brought together to ever lower levels, and
         the gap is computed at each.
     max_iter : int
-        Steps at most; -1 sets no limit.
+        Maximum number of steps; -1 means 1000 for each sample, and at least 100 000.
     progress : Progress or None
         Told of each level.
     """
@@ -140,6 +143,8 @@ def box_qp(
     count = 0
     turn = 0
     chunk = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
+    if max_iter < 0:
+        max_iter = max(STEPS_BETWEEN_GAPS, MOST_STEPS_PER_SAMPLE * len(state.w))
 
     # 1. down to ever lower levels, until the gap is small enough
     it = Iterations(MOST_LEVELS, tol, progress)
