@@ -306,7 +306,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
         # at least two classes of positive weight
         active = None if weights is None or weights.min() > 0 else np.flatnonzero(weights)
-        counts = np.bincount(codes if active is None else codes[active], minlength=len(classes))
+        counts = np.bincount(
+            codes if active is None else codes[active], minlength=len(classes)
+        )
         self._keep_classes(classes, counts > 0, weighted=active is not None)
 
         # the published ball needs the exact largest diagonal entry

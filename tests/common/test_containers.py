@@ -102,7 +102,9 @@ def test_suggest_names_the_way_from_a_dask_frame():
 
 @pytest.mark.edge
 def test_one_structured_sample_is_too_few():
-    with pytest.raises(ValueError, match="KernelGraphEmbedding needs at least 2 samples, got 1"):
+    with pytest.raises(
+        ValueError, match="KernelGraphEmbedding needs at least 2 samples, got 1"
+    ):
         KernelGraphEmbedding(kernel=PSpectrum(1)).fit(["abc"])
 
 

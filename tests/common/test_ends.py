@@ -57,7 +57,8 @@ def labels_or_values(estimator, X):
 @pytest.mark.edge
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=() if one in QUICK else pytest.mark.full) for one in TABLES]
+    "name",
+    [pytest.param(one, marks=() if one in QUICK else pytest.mark.full) for one in TABLES],
 )
 @pytest.mark.parametrize("estimator", FIRST, ids=repr)
 def test_degenerate_tables_end_within_five_seconds(estimator, name):

@@ -127,9 +127,7 @@ def test_bags_that_lack_a_rare_class(machine):
     kept = np.r_[np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:4]]
     bags = BaggingClassifier(machine, n_estimators=8, max_samples=15, random_state=0)
     bags.fit(X[kept], y[kept])
-    counts = [
-        len(np.unique(y[kept][rows])) for rows in bags.estimators_samples_
-    ]
+    counts = [len(np.unique(y[kept][rows])) for rows in bags.estimators_samples_]
     assert min(counts) == 2
     assert bags.score(X[kept], y[kept]) > 0.8
     assert all(len(one.classes_) in (2, 3) for one in bags.estimators_)
