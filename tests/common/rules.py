@@ -25,6 +25,7 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 # who may import whom, from the bottom up
 LAYERS = (
     (
+        "_absent_classes",
         "_advice",
         "_compat",
         "_registry",
