@@ -47,6 +47,22 @@ def list_cells(low_rank, sparse, noise_scale, *, rows=None, columns=None, weight
     return _as_table({name: values[order] for name, values in cells.items()})
 
 
+def list_rows(distances, outlying, leverage, n_cells, *, rows=None):
+    """List outlying rows and leverage points, the farthest first; `rows` are names."""
+    order = np.argsort(-distances.max(axis=1), kind="stable")
+    order = order[(outlying | leverage)[order]]
+    verdict = np.where(outlying, "outlying", "leverage")[order]
+    return _as_table(
+        {
+            "row": order if rows is None else rows[order],
+            "score_distance": distances[order, 0],
+            "residual": distances[order, 1],
+            "verdict": verdict,
+            "n_cells": n_cells[order],
+        }
+    )
+
+
 def _as_table(columns):
     """Make a DataFrame, or without pandas a structured array."""
     try:

@@ -1,6 +1,7 @@
 """Robust principal component analysis by principal component pursuit."""
 
 import warnings
+from numbers import Real
 
 import numpy as np
 from scipy import linalg
@@ -16,13 +17,19 @@ from skmoderndata._compat import (
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
+    Interval,
     StrOptions,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata._solvers.lowrank.least_absolute import robust_scores
+from skmoderndata._solvers.lowrank.least_absolute import scores_in_units
+from skmoderndata._solvers.lowrank.outlying_rows import (
+    deviation_of_new,
+    in_noise,
+    judge_rows,
+)
 from skmoderndata._solvers.lowrank.pursuit_blocks import (
     Loss,
     Units,
@@ -38,15 +45,20 @@ from skmoderndata.decomposition._robust_base import (
     Decomposition,
     absolute_residuals,
     list_cells,
+    list_rows,
     row_names_of,
     score_of_hidden,
     split_rows,
 )
+from skmoderndata.exceptions import DoubtfulResultWarning
 
 EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
 MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
+# Largest share of outlying rows with rows="auto": a larger group is structure.
+ROW_SHARE = 0.25
+OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells")
 OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights")
 
 
@@ -84,6 +96,10 @@ class RobustPCA(
     fitted by robust regression on the components, which is robust to gross errors in new rows,
     too.
 
+    For "stable", rows that do not lie on the components of the others are looked for: the rows
+    that are far in the scores, or off the components in most of their cells, are left out of a
+    second fit, and those that do not fit its components are outlying. They have no influence.
+
     Parameters
     ----------
     n_components : int, default=None
@@ -102,6 +118,11 @@ class RobustPCA(
     outlier_threshold : float, default=5.0
         Standard deviations of the noise of its column beyond which an entry is an outlier. Without
         effect on entries that are exact.
+    rows : {"auto"}, bool or float, default="auto"
+        Largest share of the rows that may be outlying, between 0 and .5; "auto" (or True) means
+        .25. A larger group is kept, as structure of the data, with a warning. False does not look
+        for outlying rows; nor are they looked for with ``polish=False``, without noise, and in a
+        Dask array.
     solver : {"auto", "full", "subspace", "gram", "cvxpy"}, default="auto"
         Computation of the singular value thresholding: "full" uses LAPACK's decomposition,
         "subspace" block subspace iteration started from the last pass, "gram" the Gram matrix, and
@@ -145,12 +166,22 @@ class RobustPCA(
         True where `sparse_` is not zero. For noisy entries: where ``|X - low_rank_|`` exceeds
         ``outlier_threshold * noise_scale_``, over the root of the weight if entries have weights.
     dual_ : ndarray of shape (n_samples, n_features)
-        Dual matrix that certifies `dual_gap_`, of the convex problem.
+        Dual matrix that certifies `dual_gap_`, of the convex problem; 0 in outlying rows.
     components_ : ndarray of shape (n_components_, n_features)
         Right singular vectors of the low-rank matrix (without `mean_`), largest singular value
         first, the largest loading of each positive. Of the refit if `polished_`.
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of the low-rank matrix that belong to `components_`.
+    outlying_rows_ : ndarray of shape (n_samples,)
+        True for rows that are off the components of the others. They have no influence on the
+        components, and their `low_rank_` is their robust projection. This and the two following
+        attributes exist where outlying rows were looked for (see `rows`).
+    leverage_ : ndarray of shape (n_samples,)
+        True for rows that are far along the components, but on them; they have influence.
+    row_distances_ : ndarray of shape (n_samples, 2)
+        Distances of the rows, each over its cutoff: the Mahalanobis distance of the scores (1 is
+        exceeded by one good row in 10,000), and how far the median residual of the row, in units
+        of the noise, is beyond that of the others (1 is four standard deviations).
     n_components_ : int
         Number of components kept.
     rank_ : int
@@ -158,7 +189,7 @@ class RobustPCA(
     mean_ : ndarray of shape (n_features,)
         Values subtracted from the columns; zero without `center`.
     alpha_ : float
-        Weight of the sparse matrix that was used.
+        Weight of the sparse matrix that was used; with outlying rows that of the others.
     algorithm_ : str
         "pcp" if the entries are exact, "stable" if they carry noise.
     noise_std_ : float
@@ -176,7 +207,7 @@ class RobustPCA(
     polished_ : bool
         Whether `low_rank_` is that of a refit.
     n_iter_ : int
-        Number of passes, those that tell exact from noisy entries included.
+        Number of passes, those that tell exact from noisy entries or find outlying rows included.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -199,7 +230,8 @@ class RobustPCA(
     below a tenth of it. The gap is computed from a dual matrix whose norm is bounded by the
     eigenvalues of a Gram matrix (for a smaller dimension up to 2500; estimated beyond).
 
-    The certificate belongs to the convex problem; ``polish=False`` keeps its solution. The refit
+    The certificate belongs to the convex problem, of the rows that are not outlying; that rows are
+    is a test, of level 3e-5 for a row. ``polish=False`` keeps the convex solution. The refit
     is not kept, and `polished_` is False, where it explains the entries worse than the convex
     solution with as many components, or where the components are a third of the smaller side or
     more.
@@ -274,6 +306,7 @@ class RobustPCA(
         "algorithm": [StrOptions({"auto", "pcp", "stable"})],
         "noise_std": [NON_NEGATIVE, None],
         "outlier_threshold": [POSITIVE],
+        "rows": ["boolean", StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="neither")],
         "solver": [StrOptions({"auto", "full", "subspace", "gram", "cvxpy"})],
         "schedule": [StrOptions({"auto", "balanced", "constant", "ialm"})],
         "tol": [NON_NEGATIVE],
@@ -292,6 +325,7 @@ class RobustPCA(
         algorithm="auto",
         noise_std=None,
         outlier_threshold=5.0,
+        rows="auto",
         solver="auto",
         schedule="auto",
         tol=1e-6,
@@ -306,6 +340,7 @@ class RobustPCA(
         self.algorithm = algorithm
         self.noise_std = noise_std
         self.outlier_threshold = outlier_threshold
+        self.rows = rows
         self.solver = solver
         self.schedule = schedule
         self.tol = tol
@@ -372,14 +407,17 @@ class RobustPCA(
             terms = decompose_table(
                 data, settings, weights=weights, progress=progress, rng=rng
             )
+            verdict = None
+            if self._judges_rows(terms, progress):
+                verdict = self._judge_rows(data, terms, settings, weights, progress, rng)
+                terms = verdict.terms
 
-        self.alpha_ = float(lam)
-        unit = 1.0 if weights is None else np.sqrt(weights[observed].mean())
-        self._store(terms, mean, dtype, X.shape, unit)
+        self._store(terms, mean, dtype)
+        self._store_verdict(verdict, terms, row_names)
         vars(self).pop("_of_rows", None)
         if self.store_matrices:
             self._store_rows(terms, mean, dtype, row_names, weights)
-        self._warn(terms, X.shape)
+        self._warn(terms, X.shape, verdict)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -428,6 +466,35 @@ class RobustPCA(
         self.fit(X, y)
         return Decomposition(self.low_rank_, self.sparse_)
 
+    def _judges_rows(self, terms, progress):
+        """Whether to look for outlying rows: beside noise, for the refit, if passes are left."""
+        is_refit = terms.noise_std > 0 and self.polish is not False
+        return self.rows is not False and is_refit and not progress.stopped
+
+    def _judge_rows(self, data, first, settings, weights, progress, rng):
+        """Find outlying rows, and fit the others."""
+
+        def decompose(rows):
+            some = data[rows]
+            lam = self._slope(np.count_nonzero(~np.isnan(some)), some.shape)
+            return decompose_table(
+                some,
+                settings._replace(lam=lam, algorithm="stable"),
+                weights=None if weights is None else weights[rows],
+                progress=progress,
+                rng=rng,
+            )
+
+        return judge_rows(
+            data,
+            first,
+            decompose,
+            share=ROW_SHARE if self.rows in ("auto", True) else self.rows,
+            threshold=self.outlier_threshold,
+            weights=weights,
+            rng=rng,
+        )
+
     def _fit_blocks(self, X, y, entry_weight):
         """Fit to a Dask array; return its low-rank and sparse matrices, of which nothing ran."""
         # what can be said before a pass
@@ -465,10 +532,21 @@ class RobustPCA(
         # components in units of the table
         _, s, Vt = linalg.svd(result.s[:, None] * result.Vt * scale, full_matrices=False)
         terms = TableTerms(
-            None, s, Vt, None, None, sigma, noise_scale, scale, result, polished=False
+            U=None,
+            s=s,
+            Vt=Vt,
+            sparse=None,
+            support=None,
+            noise_std=sigma,
+            noise_scale=noise_scale,
+            column_scale=scale,
+            convex=result,
+            polished=False,
+            lam=lam,
+            width=lam * noise_width(sigma, shape),
         )
-        self.alpha_ = float(lam)
-        self._store(terms, np.zeros(p), dtype, shape, 1.0)
+        self._store(terms, np.zeros(p), dtype)
+        self._store_verdict(None, None, None)
         for name in OF_ROWS:
             vars(self).pop(name, None)
         self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
@@ -494,6 +572,10 @@ class RobustPCA(
             "polish": (self.polish is True, "polish='auto', which does not refit there"),
             "solver": (self.solver not in ("auto", "gram"), "solver='auto'"),
             "schedule": (self.schedule == "ialm", "schedule='auto'"),
+            "rows": (
+                self.rows not in ("auto", False),
+                "rows='auto', which does not look for outlying rows there",
+            ),
         }
         for name, (given, remedy) in refused.items():
             if given:
@@ -518,7 +600,7 @@ class RobustPCA(
             rows = np.sort(rng.choice(n, SAMPLE, replace=False))
         alpha = None if self.alpha is None else self.alpha * float(np.sqrt(n / len(rows)))
         model = clone(self).set_params(
-            alpha=alpha, n_components=None, polish="auto", store_matrices=False
+            alpha=alpha, n_components=None, polish="auto", rows=False, store_matrices=False
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -627,23 +709,36 @@ class RobustPCA(
         low_rank = self._scores(X)[0] @ self.components_ + self.mean_
         return split_rows(X, low_rank, self.outlier_threshold * self.noise_scale_)
 
-    def find_outliers(self, X=None):
-        """List the cells that are grossly wrong, the largest errors first.
+    def find_outliers(self, X=None, *, kind="cells"):
+        """List the cells, or the rows, that are grossly wrong, the largest errors first.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Rows, decomposed by `decompose`; None lists the cells of `support_`.
+            Rows, decomposed by `decompose`; None lists the cells of `support_`, or the rows of
+            `outlying_rows_` and `leverage_`.
+        kind : {"cells", "rows"}, default="cells"
+            What to list. Outlying rows are no part of the list of cells, which would have most of
+            theirs.
 
         Returns
         -------
         outliers : DataFrame or structured ndarray
-            A row for each cell: `row`, `column`, `value`, the value `expected` by the low-rank
-            part, and the `size` of their difference in standard deviations of the noise of the
-            column, infinite if `algorithm_` is "pcp". Rows and columns have their names in
-            `X`, or are numbered. A DataFrame if pandas is installed.
+            For "cells" a row for each: `row`, `column`, `value`, the value `expected` by the
+            low-rank part, and the `size` of their difference in standard deviations of the noise
+            of the column, infinite if `algorithm_` is "pcp". For "rows": `row`, the two distances
+            of `row_distances_`, `score_distance` and `residual`, the `verdict`, "outlying" or
+            "leverage", and `n_cells`, the number of cells beyond the threshold. Rows and columns
+            have their names in `X`, or are numbered. A DataFrame if pandas is installed.
         """
         check_is_fitted(self)
+        if kind not in ("cells", "rows"):
+            raise ValueError(
+                f"{type(self).__name__}.find_outliers: kind must be 'cells' or 'rows', "
+                f"got {kind!r}."
+            )
+        if kind == "rows":
+            return self._list_rows(X)
         if X is None:
             if not self.store_matrices:
                 raise ValueError(
@@ -654,21 +749,73 @@ class RobustPCA(
             low_rank = self.low_rank_
             sparse = self.sparse_
             row_names = self._row_names
+            outlying = None if self._map is None else self.outlying_rows_
         else:
             row_names = row_names_of(X)
             low_rank, sparse = self.decompose(X)
+            outlying = None
+            if self._map is not None:
+                outlying = self.row_distances(X)[:, 1] > 1
             if self.algorithm_ == "pcp":  # the residuals of exact cells are small, not zero
                 typical = np.sqrt(np.mean(low_rank**2, axis=1, keepdims=True))
                 sparse = np.where(np.abs(sparse) > EXACT_RESIDUAL * typical, sparse, 0.0)
 
+        if outlying is not None:
+            sparse = np.where(outlying[:, None], 0.0, sparse)
         stored = self._weights if X is None else None
         names = getattr(self, "feature_names_in_", None)
         return list_cells(
             low_rank, sparse, self.noise_scale_, rows=row_names, columns=names, weights=stored
         )
 
+    def _list_rows(self, X):
+        """List the rows that are outlying or far along the components."""
+        if X is None:
+            self._check_judged("find_outliers(kind='rows')")
+            found = self.row_distances_, self.outlying_rows_, self.leverage_, self._n_cells
+            return list_rows(*found, rows=self._row_names)
+
+        # new rows
+        row_names = row_names_of(X)
+        distances = self.row_distances(X)
+        outlying = distances[:, 1] > 1
+        leverage = ~outlying & (distances[:, 0] > 1)
+        n_cells = np.count_nonzero(self.decompose(X).sparse, axis=1)
+        return list_rows(distances, outlying, leverage, n_cells, rows=row_names)
+
+    def row_distances(self, X):
+        """Compute both distances of rows, each over its cutoff.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; gross errors and NaN are allowed.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, 2)
+            Along the components and off them, as in `row_distances_`.
+
+        Raises
+        ------
+        ValueError
+            If the fit did not look for outlying rows.
+        """
+        check_is_fitted(self)
+        self._check_judged("row_distances")
+        X = self._validate(X, reset=False)
+        return self._distances(X).astype(X.dtype)
+
+    def _check_judged(self, method):
+        if self._map is None:
+            raise ValueError(
+                f"{type(self).__name__}.{method} needs a fit that has looked for outlying rows: "
+                "to a table in memory, with noise, rows='auto' and polish='auto'. Here algorithm_="
+                f"{self.algorithm_!r}, rows={self.rows!r}, polish={self.polish!r}."
+            )
+
     def outlier_scores(self, X):
-        """Compute the sum of absolute residuals of each row.
+        """Compute how unusual each row is: above 1 for outlying rows and leverage points.
 
         Parameters
         ----------
@@ -678,13 +825,25 @@ class RobustPCA(
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Sum of the absolute residuals of each row, rescaled to all entries if some are missing;
-            0 for a row without observed entries.
+            The larger of the two distances of each row over their cutoffs, as in `row_distances_`.
+            Where the fit did not look for outlying rows, which a table without noise does not
+            need, the sum of absolute residuals, rescaled to all entries if some are missing. 0 for
+            a row without observed entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
+        if self._map is not None:
+            return self._distances(X).max(axis=1).astype(X.dtype)
         residual = X - (self._scores(X)[0] @ self.components_ + self.mean_)
         return absolute_residuals(residual).astype(X.dtype)
+
+    def _distances(self, X):
+        """Both distances of validated rows, over their cutoffs."""
+        scores = self._scores(X)[0]
+        low_rank = scores @ self.components_ + self.mean_
+        residual = in_noise(X, low_rank, self.noise_scale_, None)
+        residual /= deviation_of_new(scores, self._map.singular_values)[:, None]
+        return self._map.distances(scores, residual)
 
     def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative relative error of predicting hidden entries.
@@ -734,7 +893,7 @@ class RobustPCA(
         X, weights = weigh_entries(X, entry_weight, owner=type(self).__name__)
         return X, None if weights is None else np.where(weights > 0, weights, 1.0)
 
-    def _store(self, terms, mean, dtype, shape, unit):
+    def _store(self, terms, mean, dtype):
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
         self.rank_ = len(terms.s)
@@ -752,7 +911,22 @@ class RobustPCA(
         self.dual_gap_ = float(convex.dual_gap)
         self.n_iter_ = convex.n_iter
 
-        self._huber_width = self.alpha_ * noise_width(self.noise_std_, shape) * unit
+        self.alpha_ = float(terms.lam)
+        self._huber_width = terms.width
+
+    def _store_verdict(self, verdict, terms, row_names):
+        """Keep what is known of the rows; nothing if nobody has looked."""
+        self._map = None
+        for name in OF_VERDICT:
+            vars(self).pop(name, None)
+        if verdict is None:
+            return
+        self._map = verdict.map
+        self.outlying_rows_ = verdict.outlying
+        self.leverage_ = verdict.leverage
+        self.row_distances_ = verdict.distances
+        self._n_cells = np.count_nonzero(terms.support, axis=1)
+        self._row_names = row_names
 
     def _store_rows(self, terms, mean, dtype, row_names, weights):
         low_rank = (terms.U * terms.s) @ terms.Vt + mean
@@ -768,7 +942,7 @@ class RobustPCA(
             reason = f"the smaller side {min(shape)} of X"
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
 
-    def _warn(self, terms, shape):
+    def _warn(self, terms, shape, verdict):
         # fewer components than asked for, or none
         self._warn_fewer(shape)
         if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
@@ -792,6 +966,15 @@ class RobustPCA(
                 stacklevel=3,
             )
 
+        # a group of rows that is too large for an error
+        if verdict is not None and verdict.too_many:
+            warnings.warn(
+                f"{verdict.too_many:.0%} of the rows are far from the others: more than rows="
+                f"{self.rows!r} allows, so that {type(self).__name__} keeps them as structure. "
+                "Raise rows if they are wrong; set rows=False if they are a second population.",
+                DoubtfulResultWarning,
+                stacklevel=3,
+            )
         self._warn_passes(terms.convex)
 
     def _warn_passes(self, result):
@@ -806,32 +989,14 @@ class RobustPCA(
 
     def _scores(self, X, weights=None):
         """Robust scores of validated rows in float64, and a mask of underdetermined rows."""
-        scale = self.column_scale_.astype(np.float64)
-        rows = (X.astype(np.float64) - self.mean_) / scale
-        components = self.components_.astype(np.float64)
-        loss = {"width": self._huber_width}
-        if weights is not None and self._huber_width > 0:
-            loss["width"] = self._huber_width / weights
-        elif weights is not None:  # only proportions in a row matter
-            known = np.where(np.isnan(X), 0.0, weights)
-            largest = known.max(axis=1, keepdims=True)
-            loss["slopes"] = np.where(
-                known > 0, known / np.where(largest > 0, largest, 1), 1.0
-            )
-
-        if (scale == 1.0).all():
-            solved = robust_scores(rows, components, **loss)
-            return solved.scores, solved.deficient
-
-        # columns of unequal noise: components / scale = R' Q' with orthonormal Q
-        weighted = (components / scale).T
-        Q, R = linalg.qr(weighted, mode="economic")
-        solved = robust_scores(rows, Q.T, **loss)
-        scores = linalg.solve_triangular(R, solved.scores.T).T
-        for i in np.flatnonzero(solved.deficient):
-            seen = weighted[~np.isnan(rows[i])]
-            scores[i] = linalg.pinv(seen) @ (seen @ scores[i])
-        return scores, solved.deficient
+        solved = scores_in_units(
+            X.astype(np.float64) - self.mean_,
+            self.components_.astype(np.float64),
+            self.column_scale_.astype(np.float64),
+            self._huber_width,
+            weights,
+        )
+        return solved.scores, solved.deficient
 
     @property
     def _n_features_out(self):

@@ -8,6 +8,8 @@ from skmoderndata._plotting import name_ticks, names_of, several_axes_or_new
 COLOURS_AT = (
     0.02  # quantile of the table where its colours begin, and the last before they end
 )
+# Number of rows that the outlier map names, those farthest away.
+NAMED_ROWS = 10
 
 
 class RobustPCADisplay:
@@ -28,13 +30,17 @@ class RobustPCADisplay:
         Standard deviation of the noise of each column; with it the errors are drawn in units of
         the noise.
 
+    row_distances : array-like of shape (n_samples, 2), default=None
+        Distances of the rows along the components and off them, each over its cutoff; with them a
+        fourth panel is the outlier map.
+
     row_names, column_names : array-like of str, default=None
         Names; None numbers the rows or columns.
 
     Attributes
     ----------
-    axes_ : ndarray of matplotlib Axes of shape (3,)
-        Panels: the table, the low rank, the errors.
+    axes_ : ndarray of matplotlib Axes of shape (3,) or (4,)
+        Panels: the table, the low rank, the errors, and with `row_distances` the outlier map.
 
     figure_ : matplotlib Figure
         Figure of the plot.
@@ -65,6 +71,7 @@ class RobustPCADisplay:
         low_rank,
         errors,
         noise_scale=None,
+        row_distances=None,
         row_names=None,
         column_names=None,
     ):
@@ -72,6 +79,7 @@ class RobustPCADisplay:
         self.low_rank = low_rank
         self.errors = errors
         self.noise_scale = noise_scale
+        self.row_distances = row_distances
         self.row_names = row_names
         self.column_names = column_names
 
@@ -86,10 +94,11 @@ class RobustPCADisplay:
         X : array-like of shape (n_samples, n_features)
             Table, of the training rows or of new ones; ``estimator.decompose`` decomposes it. The
             names of a DataFrame are those of the plot.
-        axes : array-like of three matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        axes : array-like of three or four matplotlib Axes, default=None
+            Where to draw; the outlier map is the fourth panel, and left out on three axes. None
+            makes a new figure.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.imshow` for all panels.
+            Passed on to :meth:`matplotlib.axes.Axes.imshow` for the first three panels.
 
         Returns
         -------
@@ -98,12 +107,14 @@ class RobustPCADisplay:
         """
         check_is_fitted(estimator)
         low_rank, errors = estimator.decompose(X)
+        has_map = hasattr(estimator, "row_distances_")
         noise = estimator.noise_scale_
         display = cls(
             table=np.asarray(X, dtype=np.float64),
             low_rank=low_rank,
             errors=errors,
             noise_scale=noise if (noise > 0).all() else None,
+            row_distances=estimator.row_distances(X) if has_map else None,
             row_names=names_of(X, "index"),
             column_names=names_of(X, "columns"),
         )
@@ -114,10 +125,11 @@ class RobustPCADisplay:
 
         Parameters
         ----------
-        axes : array-like of three matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        axes : array-like of three or four matplotlib Axes, default=None
+            Where to draw; the outlier map is the fourth panel, and left out on three axes. None
+            makes a new figure.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.imshow` for all panels.
+            Passed on to :meth:`matplotlib.axes.Axes.imshow` for the first three panels.
 
         Returns
         -------
@@ -128,11 +140,12 @@ class RobustPCADisplay:
             np.asarray(matrix, dtype=np.float64)
             for matrix in (self.table, self.low_rank, self.errors)
         )
-        axes = several_axes_or_new(
-            self, axes, 1, 3, figsize=(12, 4.5), sharey=True, layout="constrained"
-        )
-        if len(axes) != 3:
-            raise ValueError(f"RobustPCADisplay draws on three axes, got {len(axes)}.")
+        n_panels = 3 if self.row_distances is None else 4
+        figure = {"figsize": (4 * n_panels, 4.5), "sharey": n_panels == 3}
+        axes = several_axes_or_new(self, axes, 1, n_panels, layout="constrained", **figure)
+        if len(axes) not in (3, n_panels):
+            choice = "three axes" if n_panels == 3 else "three or four axes"
+            raise ValueError(f"RobustPCADisplay draws on {choice}, got {len(axes)}.")
 
         # table and low rank in the same colours, which a few errors must not stretch
         observed = table[~np.isnan(table)]
@@ -155,7 +168,7 @@ class RobustPCADisplay:
             (errors, title, signed),
         )
         self.images_ = []
-        for ax, (values, name, panel_style) in zip(axes, panels, strict=True):
+        for ax, (values, name, panel_style) in zip(axes[:3], panels, strict=True):
             image = ax.imshow(values, **panel_style)
             ax.set(title=name, xlabel="Column")
             name_ticks(ax.xaxis, self.column_names, values.shape[1], rotation=90)
@@ -163,7 +176,23 @@ class RobustPCADisplay:
             self.images_.append(image)
         axes[0].set(ylabel="Row")
         name_ticks(axes[0].yaxis, self.row_names, len(table))
+        if len(axes) == 4:
+            self._draw_map(axes[3])
 
         self.axes_ = axes
         self.figure_ = axes[0].figure
         return self
+
+    def _draw_map(self, ax):
+        """Draw the distances of the rows, with the names of the farthest."""
+        along, off = np.asarray(self.row_distances, dtype=np.float64).T
+        farthest = np.maximum(along, off)
+        ax.scatter(along, off, s=12, c=np.where(farthest > 1, "C3", "C0"))
+        ax.axvline(1.0, color="grey", linewidth=0.8)
+        ax.axhline(1.0, color="grey", linewidth=0.8)
+        ax.set(title="Outlier map", xlabel="Distance along the components")
+        ax.set(ylabel="Distance off the components")
+        for i in np.argsort(-farthest, kind="stable")[:NAMED_ROWS]:
+            if farthest[i] > 1:
+                name = i if self.row_names is None else self.row_names[i]
+                ax.annotate(str(name), (along[i], off[i]), fontsize="small")

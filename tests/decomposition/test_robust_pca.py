@@ -585,7 +585,8 @@ def test_one_gross_error_does_not_move_the_components(seed):
     assert_allclose(spoilt.components_ @ clean.T, np.eye(2), atol=1e-5)
     turned = PCA(2).fit(X).components_ @ clean.T
     assert np.linalg.svd(turned, compute_uv=False)[1] < 0.95
-    assert spoilt.outlier_scores(X).argmax() == 7
+    # a wrong cell is a matter of the cell, not of its row
+    assert set(spoilt.find_outliers().row) == {7}
 
 
 # how it is used
@@ -1115,6 +1116,6 @@ def test_display_shows_the_names_of_the_user(seed):
     assert_allclose(display.images_[2].get_array(), expected)
 
     _, axes = matplotlib.pyplot.subplots(1, 2)
-    with pytest.raises(ValueError, match="three axes, got 2"):
+    with pytest.raises(ValueError, match="three or four axes, got 2"):
         display.plot(axes)
     matplotlib.pyplot.close("all")

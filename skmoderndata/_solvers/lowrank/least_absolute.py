@@ -72,6 +72,41 @@ def robust_scores(
     return ScoresResult(scores, gap, deficient, n_iter)
 
 
+def scores_in_units(
+    X: Array,
+    components: Array,
+    scale: Array,
+    width: float,
+    weights: Array | None = None,
+) -> ScoresResult:
+    """Robust scores of rows whose columns are divided by `scale`, on orthonormal components.
+
+    Huber's function of this width, or absolute values where it is 0. Weights of the entries
+    multiply the squares, or the absolute values.
+    """
+    rows = X / scale
+    widths: float | Array = width
+    slopes = None
+    if weights is not None and width > 0:
+        widths = width / weights
+    elif weights is not None:  # only proportions in a row matter
+        known = np.where(np.isnan(X), 0.0, weights)
+        largest = known.max(axis=1, keepdims=True)
+        slopes = np.where(known > 0, known / np.where(largest > 0, largest, 1), 1.0)
+    if (scale == 1.0).all():
+        return robust_scores(rows, components, width=widths, slopes=slopes)
+
+    # columns of unequal noise: components / scale = R' Q' with orthonormal Q
+    weighted = (components / scale).T
+    Q, R = linalg.qr(weighted, mode="economic")
+    solved = robust_scores(rows, Q.T, width=widths, slopes=slopes)
+    scores = linalg.solve_triangular(R, solved.scores.T).T
+    for i in np.flatnonzero(solved.deficient):
+        seen = weighted[~np.isnan(rows[i])]
+        scores[i] = linalg.pinv(seen) @ (seen @ scores[i])
+    return solved._replace(scores=scores)
+
+
 def _interior_point(
     X: Array,
     observed: Array,

@@ -16,7 +16,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     polish,
     principal_component_pursuit,
 )
-from skmoderndata._solvers.lowrank.table_noise import weighted_widths
+from skmoderndata._solvers.lowrank.table_noise import noise_width, weighted_widths
 from skmoderndata._typing import Array
 
 CVXPY_GAP = 1e-5  # what an interior point method reaches
@@ -60,6 +60,8 @@ class TableTerms(NamedTuple):
     column_scale: Array  # (p,), divisors of the columns in the convex problem
     convex: PursuitResult
     polished: bool
+    lam: float  # weight of the gross errors
+    width: float  # of Huber's function for the scores of a row in units of the scale
 
 
 def decompose_table(
@@ -164,7 +166,16 @@ def _exact_terms(
     sparse = result.sparse
     support = result.sparse != 0
     return TableTerms(
-        *factors, sparse, support, 0.0, np.zeros(p), np.ones(p), result, polished
+        *factors,
+        sparse,
+        support,
+        noise_std=0.0,
+        noise_scale=np.zeros(p),
+        column_scale=np.ones(p),
+        convex=result,
+        polished=polished,
+        lam=settings.lam,
+        width=0.0,
     )
 
 
@@ -222,6 +233,8 @@ def _noisy_terms(
             column_scale=split.scale,
             convex=split.convex,
             polished=split.refitted,
+            lam=lam,
+            width=lam * noise_width(split.noise_std * unit, X.shape) * unit,
         )
 
     n_iter = sum(spent) if settings.solver != "cvxpy" else terms.convex.n_iter

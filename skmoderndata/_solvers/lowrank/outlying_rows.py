@@ -1,0 +1,330 @@
+"""Rows of a noisy table that do not lie on the components of the others.
+
+A group of wrong rows that resemble each other has a component of its own: it costs one more
+component, and in the scores the group is far away. Single wrong rows are off the components in
+most of their cells. Both kinds are suspects. The other rows are fitted, and a row is outlying if
+its cells are off the components of that fit; far rows that lie on them are leverage points, which
+come back.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.stats import chi2
+
+from skmoderndata._solvers.common.linalg import row_signs
+from skmoderndata._solvers.lowrank.least_absolute import scores_in_units
+from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD
+from skmoderndata._solvers.lowrank.table import TableTerms
+from skmoderndata._typing import Array
+
+# Largest share of good rows beyond the cutoff of the score distance.
+TAIL = 1e-4
+# Robust z of the size of a row beyond which it is off the components.
+OFF = 4.0
+# The same for suspects.
+OFF_SUSPECT = 2.5
+# Smallest size of an outlying row, in units of the noise; 30 % broken cells give 1.58.
+LEAST_SIZE = 1.6
+# Largest share of the rows that are left out of the first fit.
+MOST_SUSPECTS = 0.5
+# Number of fits without the suspects, at most.
+FITS = 3
+# Number of directions on which the scores are projected.
+DIRECTIONS = 500
+# Fraction of the rows that every concentration step keeps.
+CORE = 0.6
+# Minimum number of these rows for each dimension and one: fewer tell no covariance.
+LEAST_CORE = 2
+# Fraction of good rows that the last steps keep.
+REWEIGHT = 0.975
+# Number of concentration steps, and how many of them reweight.
+STEPS = (8, 3)
+# Standard deviation of the logarithm of a median of m Gaussian sizes, times the root of m.
+LOG_MEDIAN_STD = 1.166
+
+Decompose = Callable[[Array], TableTerms]  # of the rows of a mask
+
+
+class OutlierMap(NamedTuple):
+    """Both distances of a row, each over its cutoff: along the components and off them."""
+
+    location: Array  # (r,), of the scores
+    precision: Array  # (r, r), inverse covariance of the scores
+    singular_values: Array  # (r,), of the rows that were fitted
+    centre: float  # of the logarithms of sizes, in their standard deviations
+    spread: float
+
+    def distances(self, scores: Array, residual: Array) -> Array:
+        """Distances (m, 2) of rows with these scores; residuals in units of their deviation.
+
+        Rows whose known cells do not determine the scores are at distance 0 along the components.
+        """
+        rank = scores.shape[1]
+        along = _mahalanobis(scores, self.location, self.precision) / _cutoff(rank)
+        along[np.count_nonzero(~np.isnan(residual), axis=1) <= rank] = 0.0
+        size, logarithm = row_sizes(residual, rank)
+        z = np.where(size > LEAST_SIZE, (logarithm - self.centre) / self.spread, 0.0)
+        return np.column_stack([along, np.maximum(z, 0.0) / OFF])
+
+
+class RowVerdict(NamedTuple):
+    """A table without the influence of its outlying rows."""
+
+    terms: TableTerms  # of all rows
+    outlying: Array  # (n,)
+    leverage: Array  # (n,), far along the components, but on them
+    distances: Array  # (n, 2)
+    map: OutlierMap
+    too_many: float  # share of the rows that seemed outlying, if they were kept as too many
+
+
+def judge_rows(
+    X: Array,
+    first: TableTerms,
+    decompose: Decompose,
+    *,
+    share: float,
+    threshold: float,
+    weights: Array | None,
+    rng: np.random.RandomState,
+) -> RowVerdict:
+    """Find the rows that are off the components of the others, and fit these others.
+
+    `first` is the decomposition of all rows with noise, and ``decompose(rows)`` that of some.
+    At most a `share` of the rows is outlying: a larger group is structure of the table. If no row
+    is outlying, the answer has the terms `first` themselves.
+    """
+    # 1. suspects: far in the scores, or off the components; at most the farthest half
+    first = _with_fixed_signs(first)
+    most = int(share * np.count_nonzero(~np.isnan(X).all(axis=1)))
+    scores = first.U * first.s
+    suspects = _suspects(X, first, scores, weights, rng)
+
+    # 2. fit the others, convict the rows that do not fit their components
+    others, outlying, n_convicted, spent = _convict(X, suspects, decompose, most, weights)
+    too_many = n_convicted / len(X) if n_convicted > most else 0.0
+    terms = first
+    residual = in_noise(X, scores @ first.Vt, first.noise_scale, weights)
+    if others is not None:
+        scores, residual = _judged(X, others, outlying, weights)
+        spent += first.convex.n_iter
+        terms = _with_left_out(X, others, outlying, scores, threshold, weights)
+        terms = terms._replace(convex=terms.convex._replace(n_iter=spent))
+
+    # 3. distances, as those of new rows: from the rows that are not outlying
+    inside = scores[~outlying]
+    scatter = _concentrate(inside, outlyingness(inside, rng))
+    _, logarithm = row_sizes(residual, len(terms.s))
+    typical = _centre_and_spread(logarithm[~outlying])
+    outlier_map = OutlierMap(*scatter, terms.s, *typical)
+    distances = outlier_map.distances(scores, residual)
+    leverage = ~outlying & (distances[:, 0] > 1)
+    return RowVerdict(terms, outlying, leverage, distances, outlier_map, too_many)
+
+
+def _with_fixed_signs(terms: TableTerms) -> TableTerms:
+    """Make the largest loading of each component positive, as in those that users see."""
+    signs = np.where(row_signs(terms.Vt) < 0, -1.0, 1.0)
+    return terms._replace(U=terms.U * signs, Vt=terms.Vt * signs[:, None])
+
+
+def _suspects(
+    X: Array,
+    first: TableTerms,
+    scores: Array,
+    weights: Array | None,
+    rng: np.random.RandomState,
+) -> Array:
+    """Mask of the rows that may be outlying."""
+    residual = in_noise(X, scores @ first.Vt, first.noise_scale, weights)
+    z = _off_components(residual, len(first.s), np.ones(len(X), bool))
+    scatter = _concentrate(scores, outlyingness(scores, rng))
+    along = _mahalanobis(scores, *scatter) / _cutoff(len(first.s))
+    suspects = (along > 1) | (z > OFF)
+    most = int(MOST_SUSPECTS * len(X))
+    if np.count_nonzero(suspects) > most:
+        farthest = np.argsort(-np.maximum(along, z / OFF), kind="stable")[:most]
+        suspects = np.isin(np.arange(len(X)), farthest)
+    return suspects
+
+
+def _convict(
+    X: Array, suspects: Array, decompose: Decompose, most: int, weights: Array | None
+) -> tuple[TableTerms | None, Array, int, int]:
+    """Fit of the rows that are not outlying, the mask of these, most rows that seemed so, passes.
+
+    The fit is None if no row is outlying.
+    """
+    nobody = np.zeros(len(X), bool)
+    left_out = suspects
+    n_convicted = spent = 0
+    for _ in range(FITS):
+        if not left_out.any():
+            return None, nobody, n_convicted, spent
+        others = _with_fixed_signs(decompose(~left_out))
+        spent += others.convex.n_iter
+        if not others.noise_std > 0:  # the others are exact: there is no noise to judge by
+            return None, nobody, 0, spent
+
+        # rows off the components, more easily those that were suspects; the rest comes back
+        _, residual = _judged(X, others, left_out, weights)
+        z = _off_components(residual, len(others.s), ~left_out)
+        suspects = suspects | (z > OFF)
+        convicted = suspects & (z > OFF_SUSPECT)
+        n_convicted = int(np.count_nonzero(convicted))
+        if n_convicted > most:
+            return None, nobody, n_convicted, spent
+        if np.array_equal(convicted, left_out):
+            return others, left_out, n_convicted, spent
+        left_out = convicted
+
+    # still not settled: the last mask stands
+    if not left_out.any():
+        return None, nobody, n_convicted, spent
+    others = _with_fixed_signs(decompose(~left_out))
+    return others, left_out, n_convicted, spent + others.convex.n_iter
+
+
+def outlyingness(T: Array, rng: np.random.RandomState) -> Array:
+    """Largest robust z of each row over directions through two rows (Stahel and Donoho)."""
+    n, r = T.shape
+    first, second = rng.randint(n, size=(2, DIRECTIONS))
+    directions = T[first] - T[second]
+    lengths = np.linalg.norm(directions, axis=1)
+    directions = directions[lengths > 1e-9 * lengths.max(initial=0.0)]
+    if r == 0 or not len(directions):
+        return np.zeros(n)
+
+    Z = T @ (directions / np.linalg.norm(directions, axis=1, keepdims=True)).T
+    Z = np.abs(Z - np.median(Z, axis=0))
+    spread = MEDIAN_TO_STD * np.median(Z, axis=0)
+    return np.asarray((Z / np.where(spread > 0, spread, np.inf)).max(axis=1))
+
+
+def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
+    """Median size of each row in units of the noise, and its logarithm over its deviation.
+
+    The median, as half of the cells of a row may be wrong by any amount. A row without known cells
+    has size 1.
+    """
+    m = np.count_nonzero(~np.isnan(residual), axis=1)
+    freedom = np.maximum(m - rank, 1)
+    known = np.where((m > 0)[:, None], np.abs(residual), 1 / MEDIAN_TO_STD)
+    size = MEDIAN_TO_STD * np.nanmedian(known, axis=1) * np.sqrt(np.maximum(m, 1) / freedom)
+    logarithm = np.log(np.maximum(size, 1e-12)) * np.sqrt(freedom) / LOG_MEDIAN_STD
+    return size, logarithm
+
+
+def _off_components(residual: Array, rank: int, typical: Array) -> Array:
+    """Robust z of the size of each row among `typical` ones; 0 where it is not large."""
+    size, logarithm = row_sizes(residual, rank)
+    centre, spread = _centre_and_spread(logarithm[typical])
+    return np.where(size > LEAST_SIZE, (logarithm - centre) / spread, 0.0)
+
+
+def in_noise(X: Array, low_rank: Array, noise_scale: Array, weights: Array | None) -> Array:
+    """Residuals in units of the noise of their cells."""
+    residual = (X - low_rank) / noise_scale
+    return residual if weights is None else residual * np.sqrt(weights)
+
+
+def deviation_of_new(scores: Array, singular_values: Array) -> Array:
+    """Compute the standard deviation of residuals of new rows, in units of the noise.
+
+    Components of m rows with singular values s have errors with the noise over s. A row with
+    scores t adds ``|t / s|^2`` to the variance: far rows on the components must not seem off them.
+    """
+    ratios = scores / np.where(singular_values > 0, singular_values, np.inf)
+    return np.asarray(np.sqrt(1 + (ratios**2).sum(axis=1)))
+
+
+def _centre_and_spread(logarithm: Array) -> tuple[float, float]:
+    centre = float(np.median(logarithm))
+    spread = MEDIAN_TO_STD * float(np.median(np.abs(logarithm - centre)))
+    return centre, max(1.0, spread)
+
+
+def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
+    """Location and inverse covariance of the scores of most rows.
+
+    Of the 60 % of the rows that are closest, at first by `start`, then of those within the
+    quantile of 97.5 %: with the 60 % alone, distances of the others vary too much. All distances
+    are zero where there are too few rows.
+    """
+    n, r = T.shape
+    n_core = int(CORE * n)
+    location, precision = np.zeros(r), np.zeros((r, r))
+    if r == 0 or n_core < LEAST_CORE * (r + 1):
+        return location, precision
+    kept = np.argsort(start, kind="stable")[:n_core]
+
+    good_share = len(kept) / n  # of the good rows, as far as one knows
+    n_steps, n_reweighted = STEPS
+    for step in range(n_steps):
+        location = T[kept].mean(axis=0)
+        covariance = np.atleast_2d(np.cov(T[kept].T, bias=True))
+        precision = linalg.pinvh(covariance)
+        squares = _mahalanobis(T, location, precision) ** 2
+        middle = float(np.median(squares[kept]))
+        factor = chi2.ppf(0.5 * good_share, r) / middle if middle > 0 else 1.0
+        precision = factor * precision
+
+        near = factor * squares <= chi2.ppf(REWEIGHT, r)
+        if step >= n_steps - n_reweighted and near.mean() > 0.5:
+            kept, good_share = np.flatnonzero(near), REWEIGHT
+        else:
+            kept = np.argsort(squares, kind="stable")[:n_core]
+            good_share = len(kept) / n
+    return location, precision
+
+
+def _mahalanobis(T: Array, location: Array, precision: Array) -> Array:
+    centred = T - location
+    return np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ precision, centred), 0.0))
+
+
+def _cutoff(rank: int) -> float:
+    """Distance along the components beyond which a row is far."""
+    return float(np.sqrt(chi2.isf(TAIL, rank))) if rank else 1.0
+
+
+def _judged(
+    X: Array, others: TableTerms, left_out: Array, weights: Array | None
+) -> tuple[Array, Array]:
+    """Scores of all rows, by robust regression where they were left out, and residuals."""
+    scores = np.empty((len(X), len(others.s)))
+    scores[~left_out] = others.U * others.s
+    their_weights = None if weights is None else weights[left_out]
+    scores[left_out] = scores_in_units(
+        X[left_out], others.Vt, others.column_scale, others.width, their_weights
+    ).scores
+    residual = in_noise(X, scores @ others.Vt, others.noise_scale, weights)
+    residual[left_out] /= deviation_of_new(scores[left_out], others.s)[:, None]
+    return scores, residual
+
+
+def _with_left_out(
+    X: Array,
+    others: TableTerms,
+    left_out: Array,
+    scores: Array,
+    threshold: float,
+    weights: Array | None,
+) -> TableTerms:
+    """Terms of all rows; those left out have no dual, as they have no influence."""
+    shape = X.shape
+    U = np.zeros((shape[0], len(others.s)))
+    np.divide(scores, others.s, out=U, where=others.s > 0)
+    residual = np.where(np.isnan(X), 0.0, X - scores @ others.Vt)
+    noise = others.noise_scale if weights is None else others.noise_scale / np.sqrt(weights)
+    support = np.abs(residual) > threshold * noise
+    support[~left_out] = others.support
+    sparse = np.where(support, residual, 0.0)
+    sparse[~left_out] = others.sparse
+    dual = np.zeros(shape)
+    dual[~left_out] = others.convex.dual
+    convex = others.convex._replace(dual=dual)
+    return others._replace(U=U, sparse=sparse, support=support, convex=convex)
