@@ -391,18 +391,7 @@ class RobustPCA(
         mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
         data -= mean
         rng = check_random_state(0 if self.random_state is None else self.random_state)
-        lam = self._slope(n_observed, X.shape)
-        settings = TableSettings(
-            lam=lam,
-            algorithm=self.algorithm,
-            noise_std=self.noise_std,
-            threshold=self.outlier_threshold,
-            solver=self.solver,
-            schedule=self.schedule,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            polish=self.polish,
-        )
+        settings = self._settings(self._slope(n_observed, X.shape))
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             terms = decompose_table(
                 data, settings, weights=weights, progress=progress, rng=rng
@@ -465,6 +454,20 @@ class RobustPCA(
             )
         self.fit(X, y)
         return Decomposition(self.low_rank_, self.sparse_)
+
+    def _settings(self, lam):
+        """How to decompose the table."""
+        return TableSettings(
+            lam=lam,
+            algorithm=self.algorithm,
+            noise_std=self.noise_std,
+            threshold=self.outlier_threshold,
+            solver=self.solver,
+            schedule=self.schedule,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            polish=self.polish,
+        )
 
     def _judges_rows(self, terms, progress):
         """Whether to look for outlying rows: beside noise, for the refit, if passes are left."""
@@ -547,8 +550,7 @@ class RobustPCA(
         )
         self._store(terms, np.zeros(p), dtype)
         self._store_verdict(None, None, None)
-        for name in OF_ROWS:
-            vars(self).pop(name, None)
+        self._forget(OF_ROWS)
         self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
         self._warn_fewer(shape)
         self._warn_passes(result)
@@ -739,6 +741,9 @@ class RobustPCA(
             )
         if kind == "rows":
             return self._list_rows(X)
+
+        # cells of the fit
+        outlying = None
         if X is None:
             if not self.store_matrices:
                 raise ValueError(
@@ -749,11 +754,13 @@ class RobustPCA(
             low_rank = self.low_rank_
             sparse = self.sparse_
             row_names = self._row_names
-            outlying = None if self._map is None else self.outlying_rows_
+            if self._map is not None:
+                outlying = self.outlying_rows_
+
+        # cells of other rows
         else:
             row_names = row_names_of(X)
             low_rank, sparse = self.decompose(X)
-            outlying = None
             if self._map is not None:
                 outlying = self.row_distances(X)[:, 1] > 1
             if self.algorithm_ == "pcp":  # the residuals of exact cells are small, not zero
@@ -914,11 +921,15 @@ class RobustPCA(
         self.alpha_ = float(terms.lam)
         self._huber_width = terms.width
 
+    def _forget(self, names):
+        """Remove what belongs to the rows of another fit."""
+        for name in names:
+            vars(self).pop(name, None)
+
     def _store_verdict(self, verdict, terms, row_names):
         """Keep what is known of the rows; nothing if nobody has looked."""
         self._map = None
-        for name in OF_VERDICT:
-            vars(self).pop(name, None)
+        self._forget(OF_VERDICT)
         if verdict is None:
             return
         self._map = verdict.map

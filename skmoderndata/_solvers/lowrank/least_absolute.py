@@ -90,9 +90,9 @@ def scores_in_units(
     if weights is not None and width > 0:
         widths = width / weights
     elif weights is not None:  # only proportions in a row matter
-        known = np.where(np.isnan(X), 0.0, weights)
-        largest = known.max(axis=1, keepdims=True)
-        slopes = np.where(known > 0, known / np.where(largest > 0, largest, 1), 1.0)
+        slope = np.where(np.isnan(X), 0.0, weights)
+        largest = slope.max(axis=1, keepdims=True)
+        slopes = np.where(slope > 0, slope / np.where(largest > 0, largest, 1), 1.0)
     if (scale == 1.0).all():
         return robust_scores(rows, components, width=widths, slopes=slopes)
 

@@ -99,13 +99,14 @@ def judge_rows(
     """
     # 1. suspects: far in the scores, or off the components; at most the farthest half
     first = _with_fixed_signs(first)
-    most = int(share * np.count_nonzero(~np.isnan(X).all(axis=1)))
+    bound = int(share * np.count_nonzero(~np.isnan(X).all(axis=1)))
     scores = first.U * first.s
     suspects = _suspects(X, first, scores, weights, rng)
 
     # 2. fit the others, convict the rows that do not fit their components
-    others, outlying, n_convicted, spent = _convict(X, suspects, decompose, most, weights)
-    too_many = n_convicted / len(X) if n_convicted > most else 0.0
+    others, outlying, n_convicted, spent = _convict(X, suspects, decompose, bound, weights)
+    too_many = n_convicted / len(X) if n_convicted > bound else 0.0
+
     terms = first
     residual = in_noise(X, scores @ first.Vt, first.noise_scale, weights)
     if others is not None:
@@ -139,20 +140,24 @@ def _suspects(
     rng: np.random.RandomState,
 ) -> Array:
     """Mask of the rows that may be outlying."""
+    # off the components
     residual = in_noise(X, scores @ first.Vt, first.noise_scale, weights)
     z = _off_components(residual, len(first.s), np.ones(len(X), bool))
+
+    # far along them
     scatter = _concentrate(scores, outlyingness(scores, rng))
     along = _mahalanobis(scores, *scatter) / _cutoff(len(first.s))
     suspects = (along > 1) | (z > OFF)
-    most = int(MOST_SUSPECTS * len(X))
-    if np.count_nonzero(suspects) > most:
-        farthest = np.argsort(-np.maximum(along, z / OFF), kind="stable")[:most]
+
+    n_farthest = int(MOST_SUSPECTS * len(X))
+    if np.count_nonzero(suspects) > n_farthest:
+        farthest = np.argsort(-np.maximum(along, z / OFF), kind="stable")[:n_farthest]
         suspects = np.isin(np.arange(len(X)), farthest)
     return suspects
 
 
 def _convict(
-    X: Array, suspects: Array, decompose: Decompose, most: int, weights: Array | None
+    X: Array, suspects: Array, decompose: Decompose, bound: int, weights: Array | None
 ) -> tuple[TableTerms | None, Array, int, int]:
     """Fit of the rows that are not outlying, the mask of these, most rows that seemed so, passes.
 
@@ -175,7 +180,7 @@ def _convict(
         suspects = suspects | (z > OFF)
         convicted = suspects & (z > OFF_SUSPECT)
         n_convicted = int(np.count_nonzero(convicted))
-        if n_convicted > most:
+        if n_convicted > bound:
             return None, nobody, n_convicted, spent
         if np.array_equal(convicted, left_out):
             return others, left_out, n_convicted, spent
@@ -212,8 +217,12 @@ def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
     """
     m = np.count_nonzero(~np.isnan(residual), axis=1)
     freedom = np.maximum(m - rank, 1)
-    known = np.where((m > 0)[:, None], np.abs(residual), 1 / MEDIAN_TO_STD)
-    size = MEDIAN_TO_STD * np.nanmedian(known, axis=1) * np.sqrt(np.maximum(m, 1) / freedom)
+    observed_size = np.where((m > 0)[:, None], np.abs(residual), 1 / MEDIAN_TO_STD)
+    size = (
+        MEDIAN_TO_STD
+        * np.nanmedian(observed_size, axis=1)
+        * np.sqrt(np.maximum(m, 1) / freedom)
+    )
     logarithm = np.log(np.maximum(size, 1e-12)) * np.sqrt(freedom) / LOG_MEDIAN_STD
     return size, logarithm
 
@@ -256,28 +265,34 @@ def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
     """
     n, r = T.shape
     n_core = int(CORE * n)
-    location, precision = np.zeros(r), np.zeros((r, r))
+    location = np.zeros(r)
+    precision = np.zeros((r, r))
     if r == 0 or n_core < LEAST_CORE * (r + 1):
         return location, precision
-    kept = np.argsort(start, kind="stable")[:n_core]
+    core = np.argsort(start, kind="stable")[:n_core]
 
-    good_share = len(kept) / n  # of the good rows, as far as one knows
+    good_share = n_core / n  # of the good rows, as far as one knows
     n_steps, n_reweighted = STEPS
     for step in range(n_steps):
-        location = T[kept].mean(axis=0)
-        covariance = np.atleast_2d(np.cov(T[kept].T, bias=True))
+        # 1. their mean and covariance
+        location = T[core].mean(axis=0)
+        covariance = np.atleast_2d(np.cov(T[core].T, bias=True))
         precision = linalg.pinvh(covariance)
         squares = _mahalanobis(T, location, precision) ** 2
-        middle = float(np.median(squares[kept]))
+
+        # 2. as if of Gaussian scores
+        middle = float(np.median(squares[core]))
         factor = chi2.ppf(0.5 * good_share, r) / middle if middle > 0 else 1.0
         precision = factor * precision
 
+        # 3. the rows that are nearest now
         near = factor * squares <= chi2.ppf(REWEIGHT, r)
         if step >= n_steps - n_reweighted and near.mean() > 0.5:
-            kept, good_share = np.flatnonzero(near), REWEIGHT
+            core = np.flatnonzero(near)
+            good_share = REWEIGHT
         else:
-            kept = np.argsort(squares, kind="stable")[:n_core]
-            good_share = len(kept) / n
+            core = np.argsort(squares, kind="stable")[:n_core]
+            good_share = n_core / n
     return location, precision
 
 
@@ -295,12 +310,14 @@ def _judged(
     X: Array, others: TableTerms, left_out: Array, weights: Array | None
 ) -> tuple[Array, Array]:
     """Scores of all rows, by robust regression where they were left out, and residuals."""
+    # fitted rows, and projected ones
     scores = np.empty((len(X), len(others.s)))
     scores[~left_out] = others.U * others.s
     their_weights = None if weights is None else weights[left_out]
     scores[left_out] = scores_in_units(
         X[left_out], others.Vt, others.column_scale, others.width, their_weights
     ).scores
+
     residual = in_noise(X, scores @ others.Vt, others.noise_scale, weights)
     residual[left_out] /= deviation_of_new(scores[left_out], others.s)[:, None]
     return scores, residual
@@ -318,12 +335,15 @@ def _with_left_out(
     shape = X.shape
     U = np.zeros((shape[0], len(others.s)))
     np.divide(scores, others.s, out=U, where=others.s > 0)
+
+    # their wrong cells, as of new rows
     residual = np.where(np.isnan(X), 0.0, X - scores @ others.Vt)
     noise = others.noise_scale if weights is None else others.noise_scale / np.sqrt(weights)
     support = np.abs(residual) > threshold * noise
     support[~left_out] = others.support
     sparse = np.where(support, residual, 0.0)
     sparse[~left_out] = others.sparse
+
     dual = np.zeros(shape)
     dual[~left_out] = others.convex.dual
     convex = others.convex._replace(dual=dual)

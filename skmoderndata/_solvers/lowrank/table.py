@@ -161,6 +161,7 @@ def _exact_terms(
     if settings.polish is True and result.s.size:
         lam, delta = weighted_widths(settings.lam, 0.0, weights)
         result, polished = _polished(X, result, lam, delta, settings.tol)
+
     p = X.shape[1]
     factors = result.U, result.s, result.Vt
     sparse = result.sparse
