@@ -56,6 +56,10 @@ EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of 
 MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
+# Largest number of components for each one above the noise.
+MOST_OF_RANK = 2
+# Fraction of the smaller side from which components leave no freedom to see errors.
+MOST_OF_SIDE = 0.5
 # Largest share of outlying rows with rows="auto": a larger group is structure.
 ROW_SHARE = 0.25
 OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells")
@@ -103,8 +107,11 @@ class RobustPCA(
     Parameters
     ----------
     n_components : int, default=None
-        Largest number of components, those with the largest singular values; None keeps all. It
-        does not change `low_rank_` and the certificate.
+        Number of components; None takes those above the noise, `rank_`. With noise so many are
+        fitted (fewer than half of the smaller side, else the refit could not see errors), and
+        `low_rank_` has this rank. Without noise, and with ``polish=False``, it is the largest
+        number that is kept, those with the largest singular values, and does not change
+        `low_rank_`. The certificate does not depend on it.
     alpha : float, default=None
         Weight of the sparse matrix. None means ``1 / sqrt(q max(n, p))`` with q the fraction of
         observed entries, the value of the recovery theorems. Smaller values classify more entries
@@ -183,9 +190,9 @@ class RobustPCA(
         exceeded by one good row in 10,000), and how far the median residual of the row, in units
         of the noise, is beyond that of the others (1 is four standard deviations).
     n_components_ : int
-        Number of components kept.
+        Number of components kept, or fitted.
     rank_ : int
-        Rank of the low-rank matrix.
+        Number of components above the noise; without noise the rank of the low-rank matrix.
     mean_ : ndarray of shape (n_features,)
         Values subtracted from the columns; zero without `center`.
     alpha_ : float
@@ -391,7 +398,7 @@ class RobustPCA(
         mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
         data -= mean
         rng = check_random_state(0 if self.random_state is None else self.random_state)
-        settings = self._settings(self._slope(n_observed, X.shape))
+        settings = self._settings(n_observed, X.shape)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             terms = decompose_table(
                 data, settings, weights=weights, progress=progress, rng=rng
@@ -455,10 +462,10 @@ class RobustPCA(
         self.fit(X, y)
         return Decomposition(self.low_rank_, self.sparse_)
 
-    def _settings(self, lam):
+    def _settings(self, n_observed, shape):
         """How to decompose the table."""
         return TableSettings(
-            lam=lam,
+            lam=self._slope(n_observed, shape),
             algorithm=self.algorithm,
             noise_std=self.noise_std,
             threshold=self.outlier_threshold,
@@ -467,7 +474,13 @@ class RobustPCA(
             tol=self.tol,
             max_iter=self.max_iter,
             polish=self.polish,
+            n_components=self._fitted_components(shape),
         )
+
+    def _fitted_components(self, shape):
+        """How many components a table with noise gets; None leaves it to the noise."""
+        k = self.n_components
+        return None if k is None or k >= MOST_OF_SIDE * min(shape) else k
 
     def _judges_rows(self, terms, progress):
         """Whether to look for outlying rows: beside noise, for the refit, if passes are left."""
@@ -546,10 +559,10 @@ class RobustPCA(
             convex=result,
             polished=False,
             lam=lam,
+            rank=len(s),
             width=lam * noise_width(sigma, shape),
         )
         self._store(terms, np.zeros(p), dtype)
-        self._store_verdict(None, None, None)
         self._forget(OF_ROWS)
         self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
         self._warn_fewer(shape)
@@ -901,9 +914,11 @@ class RobustPCA(
         return X, None if weights is None else np.where(weights > 0, weights, 1.0)
 
     def _store(self, terms, mean, dtype):
+        self._map = None
+        self._forget(OF_VERDICT)
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
-        self.rank_ = len(terms.s)
+        self.rank_ = terms.rank
         self.components_ = fix_signs(terms.Vt[:largest]).astype(dtype)
         self.singular_values_ = terms.s[:largest].astype(dtype)
         self.n_components_ = len(self.components_)
@@ -928,8 +943,6 @@ class RobustPCA(
 
     def _store_verdict(self, verdict, terms, row_names):
         """Keep what is known of the rows; nothing if nobody has looked."""
-        self._map = None
-        self._forget(OF_VERDICT)
         if verdict is None:
             return
         self._map = verdict.map
@@ -949,6 +962,25 @@ class RobustPCA(
         self._weights = weights
 
     def _warn_fewer(self, shape):
+        """Warn of fewer components than were asked for, or of more than the noise allows."""
+        k = self.n_components
+        is_fitted = self.algorithm_ == "stable" and self.polished_
+        if is_fitted and k is not None and MOST_OF_SIDE * min(shape) <= k <= min(shape):
+            warnings.warn(
+                f"n_components={k} is half of the smaller side {min(shape)} of X, or more, which "
+                f"leaves no freedom to see errors: {type(self).__name__} keeps at most the "
+                f"{self.rank_} components above the noise. Lower n_components.",
+                DoubtfulResultWarning,
+                stacklevel=4,
+            )
+        elif is_fitted and self.n_components_ > MOST_OF_RANK * self.rank_ > 0:
+            warnings.warn(
+                f"{type(self).__name__}: {self.n_components_} components were fitted, of which "
+                f"{self.rank_} are above the noise (rank_); the others are noise. Lower "
+                "n_components, or set None.",
+                DoubtfulResultWarning,
+                stacklevel=4,
+            )
         if self.n_components is not None and self.n_components > min(shape):
             reason = f"the smaller side {min(shape)} of X"
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)

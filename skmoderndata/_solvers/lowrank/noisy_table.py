@@ -1,7 +1,7 @@
 """Low rank, gross errors and noise in every cell: a convex problem, then a refit."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -32,6 +32,7 @@ class NoisyTable(NamedTuple):
     convex: PursuitResult  # of the table divided by `scale`
     scale: Array  # (p,), with median one
     refitted: bool
+    rank: int  # number of components above the noise
 
 
 def decompose_noisy(
@@ -44,11 +45,13 @@ def decompose_noisy(
     refits: bool = True,
     known_noise: bool = False,
     weights: Array | None = None,
+    n_components: int | None = None,
 ) -> NoisyTable:
     """Decompose a table with noise of standard deviation `sigma`, an estimate unless known.
 
     With `weights` of the cells `sigma` is that of a cell of weight one, and they take the place of
-    divisors of the columns: who gives them knows how the noise of cells differs.
+    divisors of the columns: who gives them knows how the noise of cells differs. The components
+    are those above the noise, or `n_components`, if that is given.
     """
     # 1. stable pursuit; where the noise of the columns differs, of the columns divided by it
     scale = np.ones(X.shape[1])
@@ -63,27 +66,20 @@ def decompose_noisy(
 
     # 2. the refit, unless it explains the cells worse
     table = X / scale
+    known: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
     fitted = None
     if refits:
         start = convex.Vt.T
-        fitted = refit(
-            table,
-            L,
-            start,
-            sigma=sigma,
-            threshold=threshold,
-            known_noise=known_noise,
-            weights=weights,
-        )
+        fitted = refit(table, L, start, sigma=sigma, threshold=threshold, **known)
     loss = weighted_widths(lam, noise_width(sigma, table.shape), weights)
-    if fitted is None or not explains_more(table, fitted, convex, *loss):
-        return _as_it_is(
-            X, convex, scale, sigma, threshold, known_noise=known_noise, weights=weights
-        )
+    if fitted is not None and not explains_more(table, fitted, convex, *loss):
+        fitted = None
+    if fitted is None and (n_components is None or not refits):
+        return _as_it_is(X, convex, scale, sigma, threshold, **known)
 
     # 3. once more, with weights by the noise that the refit has found
     final = scale
-    if not known_noise and scale.max() > scale.min():
+    if fitted is not None and not known_noise and scale.max() > scale.min():
         divisors = column_scale(table, fitted.noise_scale, fitted.noise_std)
         again = None
         if divisors is not None:
@@ -99,9 +95,24 @@ def decompose_noisy(
             )
         fitted, final = (fitted, scale) if again is None else (again, final)
 
+    # 4. as many components as were asked for
+    rank = len(convex.s) if fitted is None else fitted.A.shape[1]
+    if n_components not in (None, rank) or fitted is None:
+        fitted = refit(
+            X / final,
+            L if fitted is None else fitted.A @ fitted.B.T,
+            convex.Vt.T,
+            sigma=sigma if fitted is None else fitted.noise_std,
+            threshold=threshold,
+            n_components=n_components,
+            **known,
+        )
+
     factors = _in_units(fitted.A, fitted.B, final)
     noise = fitted.noise_scale * final
-    return NoisyTable(*factors, fitted.outlying, fitted.noise_std, noise, convex, scale, True)
+    return NoisyTable(
+        *factors, fitted.outlying, fitted.noise_std, noise, convex, scale, True, rank
+    )
 
 
 def explains_more(
@@ -138,7 +149,9 @@ def _as_it_is(
         noise = column_noise(residual, observed, sigma, weight=COLUMN_WEIGHT)
     outlying = np.abs(residual) > threshold * noise
     factors = _in_units(convex.U * convex.s, convex.Vt.T, scale)
-    return NoisyTable(*factors, outlying, sigma, noise * scale, convex, scale, False)
+    return NoisyTable(
+        *factors, outlying, sigma, noise * scale, convex, scale, False, len(convex.s)
+    )
 
 
 def _in_units(A: Array, B: Array, scale: Array) -> tuple[Array, Array, Array]:

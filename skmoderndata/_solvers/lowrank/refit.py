@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.quantiles import (
     MEDIAN_TO_STD,
@@ -31,6 +32,8 @@ ALL_CELLS_FLOOR = 0.6  # of the scale over all cells: the cut cells must not def
 TAIL_ROUNDS = 3
 COLUMN_WEIGHT = 20  # cells of the common noise in the noise of a column
 LEAST_FREEDOM = 0.1
+# Smallest eigenvalue of a component that was asked for, relative to the largest.
+RIDGE_RELATIVE = 1e-14
 ROBUST_TOL = 1e-6  # relative duality gap of regressions by least absolute deviations
 LOST_SHARE = 0.25  # of the cells of a row, beyond which its fit is doubtful
 MOST_COMPONENTS = 1 / 3  # of the smaller side, from which no refit is tried
@@ -55,6 +58,7 @@ def refit(
     threshold: float,
     known_noise: bool = False,
     weights: Array | None = None,
+    n_components: int | None = None,
 ) -> Refit | None:
     """Fit the cells of X within `threshold` standard deviations by least squares of low rank.
 
@@ -64,8 +68,9 @@ def refit(
     cut; estimates the noise from them; and cuts again. After each cut, rows and columns that lose
     many cells are fitted by least absolute deviations; where that mends some after the second one,
     its rounds are made once more. None where the components are not few: at least a third of the
-    smaller side. `known_noise`: `sigma` is not estimated. With `weights` of the cells their noise
-    is divided by the roots of these, and so are residuals.
+    smaller side. With `n_components` there are so many, whatever the noise. `known_noise`: `sigma`
+    is not estimated. With `weights` of the cells their noise is divided by the roots of these, and
+    so are residuals.
     """
     observed = ~np.isnan(X)
     live = live_columns(X)
@@ -85,15 +90,18 @@ def refit(
             trusted = keep_half(observed & ~outlying, observed, residual / noise, rank)
             filled, variance = steps_towards(X, L, trusted, weights)
             edge = NOISE_EDGE * sigma * (np.sqrt(n) + np.sqrt(p)) * np.sqrt(variance.mean())
-            leading = svt(filled, edge, subspace=start, max_rank=rank, tol=1e-3)
-            rank = len(leading.s)
-            if rank >= MOST_COMPONENTS * min(n, p):
+            if n_components is None:
+                leading = svt(filled, edge, subspace=start, max_rank=rank, tol=1e-3)
+                start = leading.Vt.T
+                sizes = leading.s + edge
+            else:
+                start, sizes = leading_vectors(filled, n_components)
+            rank = len(sizes)
+            if n_components is None and rank >= MOST_COMPONENTS * min(n, p):
                 return None
 
             # 2. least squares on the trusted cells
-            sizes = leading.s + edge
             ridges = (sigma**2 * n / sizes**2, sigma**2 * p / sizes**2)
-            start = leading.Vt.T
             A, B = fit_trusted(
                 X, trusted, start, n_steps=STEPS_PER_ROUND, ridges=ridges, cell_weights=weights
             )
@@ -135,6 +143,17 @@ def refit(
         )
         outlying = observed & (np.abs(residual) > threshold * noise)
     return Refit(A, B, outlying, float(sigma), noise)
+
+
+def leading_vectors(X: Array, n_components: int) -> tuple[Array, Array]:
+    """Leading right singular vectors (p, r) and singular values, from the smaller Gram matrix."""
+    wide = X.shape[0] < X.shape[1]
+    side = min(X.shape)
+    G = X @ X.T if wide else X.T @ X
+    values, vectors = eigen_range(G, side - n_components, side)
+    sizes = np.sqrt(np.maximum(values[::-1], RIDGE_RELATIVE * max(values[-1], 1e-300)))
+    vectors = vectors[:, ::-1]
+    return (X.T @ vectors / sizes if wide else vectors), sizes
 
 
 def whitened(X: Array, L: Array, observed: Array, root: Array | None) -> Array:

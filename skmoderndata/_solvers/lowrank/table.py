@@ -35,6 +35,7 @@ class TableSettings(NamedTuple):
     tol: float = 1e-6  # largest relative duality gap
     max_iter: int = 5000
     polish: bool | str = "auto"
+    n_components: int | None = None  # of a table with noise; None finds them
 
     @property
     def svt_solver(self) -> str:
@@ -61,6 +62,7 @@ class TableTerms(NamedTuple):
     convex: PursuitResult
     polished: bool
     lam: float  # weight of the gross errors
+    rank: int  # number of components above the noise
     width: float  # of Huber's function for the scores of a row in units of the scale
 
 
@@ -176,6 +178,7 @@ def _exact_terms(
         convex=result,
         polished=polished,
         lam=settings.lam,
+        rank=len(result.s),
         width=0.0,
     )
 
@@ -219,6 +222,7 @@ def _noisy_terms(
             refits=settings.polish is not False,
             known_noise=settings.noise_std is not None,
             weights=relative,
+            n_components=settings.n_components,
         )
 
         # noise and residuals in the unit of the table
@@ -235,6 +239,7 @@ def _noisy_terms(
             convex=split.convex,
             polished=split.refitted,
             lam=lam,
+            rank=split.rank,
             width=lam * noise_width(split.noise_std * unit, X.shape) * unit,
         )
 
