@@ -24,6 +24,7 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.lowrank.huge_cells import limits_of, put_back
 from skmoderndata._solvers.lowrank.least_absolute import scores_in_units
 from skmoderndata._solvers.lowrank.outlying_rows import (
     deviation_of_new,
@@ -237,6 +238,11 @@ class RobustPCA(
     below a tenth of it. The gap is computed from a dual matrix whose norm is bounded by the
     eigenvalues of a Gram matrix (for a smaller dimension up to 2500; estimated beyond).
 
+    Cells farther than 10,000 median absolute deviations from the median of their column are
+    errors, such as -999999 for a missing value: they are pulled in to this distance, in
+    `transform`, too, so that they do not rule the objective, and the certificate is that of the
+    table with them pulled in. `sparse_` has their whole error.
+
     The certificate belongs to the convex problem, of the rows that are not outlying; that rows are
     is a test, of level 3e-5 for a row. ``polish=False`` keeps the convex solution. The refit
     is not kept, and `polished_` is False, where it explains the entries worse than the convex
@@ -397,6 +403,11 @@ class RobustPCA(
 
         mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
         data -= mean
+        limits = limits_of(data)
+        huge = ((data < limits[0]) | (data > limits[1])).any()
+        table = data
+        if huge:
+            data = np.clip(data, *limits)
         rng = check_random_state(0 if self.random_state is None else self.random_state)
         settings = self._settings(n_observed, X.shape)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
@@ -407,8 +418,11 @@ class RobustPCA(
             if self._judges_rows(terms, progress):
                 verdict = self._judge_rows(data, terms, settings, weights, progress, rng)
                 terms = verdict.terms
+        if huge:
+            terms = put_back(terms, np.where(np.isnan(table), 0.0, table - data))
 
         self._store(terms, mean, dtype)
+        self._limits = limits
         self._store_verdict(verdict, terms, row_names)
         vars(self).pop("_of_rows", None)
         if self.store_matrices:
@@ -915,6 +929,7 @@ class RobustPCA(
 
     def _store(self, terms, mean, dtype):
         self._map = None
+        self._limits = (-np.inf, np.inf)
         self._forget(OF_VERDICT)
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
@@ -1033,7 +1048,7 @@ class RobustPCA(
     def _scores(self, X, weights=None):
         """Robust scores of validated rows in float64, and a mask of underdetermined rows."""
         solved = scores_in_units(
-            X.astype(np.float64) - self.mean_,
+            np.clip(X.astype(np.float64) - self.mean_, *self._limits),
             self.components_.astype(np.float64),
             self.column_scale_.astype(np.float64),
             self._huber_width,

@@ -108,6 +108,7 @@ def decompose_noisy(
             **known,
         )
 
+    assert fitted is not None  # a refit of a given rank always answers
     factors = _in_units(fitted.A, fitted.B, final)
     noise = fitted.noise_scale * final
     return NoisyTable(
