@@ -57,6 +57,8 @@ EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of 
 MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
+# Smallest side of a table in which errors can be seen at all.
+LEAST_SIDE = 8
 # Largest number of components for each one above the noise.
 MOST_OF_RANK = 2
 # Fraction of the smaller side from which components leave no freedom to see errors.
@@ -979,10 +981,13 @@ class RobustPCA(
     def _warn_fewer(self, shape):
         """Warn of fewer components than were asked for, or of more than the noise allows."""
         k = self.n_components
-        is_fitted = self.algorithm_ == "stable" and self.polished_
-        if is_fitted and k is not None and MOST_OF_SIDE * min(shape) <= k <= min(shape):
+        side = min(shape)
+        is_fitted = self.algorithm_ == "stable" and self.polished_ and k is not None
+
+        # too many to see errors, or to be more than noise
+        if is_fitted and side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
             warnings.warn(
-                f"n_components={k} is half of the smaller side {min(shape)} of X, or more, which "
+                f"n_components={k} is half of the smaller side {side} of X, or more, which "
                 f"leaves no freedom to see errors: {type(self).__name__} keeps at most the "
                 f"{self.rank_} components above the noise. Lower n_components.",
                 DoubtfulResultWarning,
@@ -996,6 +1001,7 @@ class RobustPCA(
                 DoubtfulResultWarning,
                 stacklevel=4,
             )
+
         if self.n_components is not None and self.n_components > min(shape):
             reason = f"the smaller side {min(shape)} of X"
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)

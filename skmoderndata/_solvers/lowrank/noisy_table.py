@@ -66,16 +66,16 @@ def decompose_noisy(
 
     # 2. the refit, unless it explains the cells worse
     table = X / scale
-    known: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
+    given: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
     fitted = None
     if refits:
         start = convex.Vt.T
-        fitted = refit(table, L, start, sigma=sigma, threshold=threshold, **known)
+        fitted = refit(table, L, start, sigma=sigma, threshold=threshold, **given)
     loss = weighted_widths(lam, noise_width(sigma, table.shape), weights)
     if fitted is not None and not explains_more(table, fitted, convex, *loss):
         fitted = None
     if fitted is None and (n_components is None or not refits):
-        return _as_it_is(X, convex, scale, sigma, threshold, **known)
+        return _as_it_is(X, convex, scale, sigma, threshold, **given)
 
     # 3. once more, with weights by the noise that the refit has found
     final = scale
@@ -96,16 +96,21 @@ def decompose_noisy(
         fitted, final = (fitted, scale) if again is None else (again, final)
 
     # 4. as many components as were asked for
-    rank = len(convex.s) if fitted is None else fitted.A.shape[1]
+    rank = len(convex.s)
+    if fitted is not None:
+        rank = fitted.A.shape[1]
+        L = fitted.A @ fitted.B.T
+        sigma = fitted.noise_std
     if n_components not in (None, rank) or fitted is None:
+        start = convex.Vt.T
         fitted = refit(
             X / final,
-            L if fitted is None else fitted.A @ fitted.B.T,
-            convex.Vt.T,
-            sigma=sigma if fitted is None else fitted.noise_std,
+            L,
+            start,
+            sigma=sigma,
             threshold=threshold,
             n_components=n_components,
-            **known,
+            **given,
         )
 
     assert fitted is not None  # a refit of a given rank always answers
