@@ -12,7 +12,7 @@ from skmoderndata.cross_decomposition import RegularizedCCA
 from skmoderndata.kernels import PSpectrum
 from skmoderndata.manifold import KernelGraphEmbedding
 from skmoderndata.model_selection import canonical_permutation_test
-from tests.common.test_contract import INSTANCES, sample, target
+from tests.common.instances import INSTANCES, sample, target
 from tests.common.test_weights import answers
 
 SPARSE = [one for one in INSTANCES if one.__sklearn_tags__().input_tags.sparse]

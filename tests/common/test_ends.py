@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata.svm import L2SVC
 from tests.common.clock import processor_time
-from tests.common.test_contract import INSTANCES, form, target
+from tests.common.instances import INSTANCES, form, target
 
 N = 150
 P = 6

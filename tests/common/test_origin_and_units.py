@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 
 from skmoderndata.decomposition import FeatureSignDictionaryLearning, SlowFeatureAnalysis
-from tests.common.test_contract import CLASSES, INSTANCES, outputs, sample, target
+from tests.common.instances import CLASSES, INSTANCES, outputs, sample, target
 from tests.common.test_structured import dense
 
 # (unit, offset)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from skmoderndata.linear_model import GroupLassoClassifier
 from skmoderndata.ranking import KernelPRank, NuSVOR
 from skmoderndata.svm import L2SVC, CoreVectorMachine, SupportFeatureMachine
-from tests.common.test_contract import INSTANCES, sample, target
+from tests.common.instances import INSTANCES, sample, target
 from tests.common.test_weights import WEIGHTED, answers
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
