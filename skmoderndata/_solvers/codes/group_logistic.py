@@ -211,8 +211,8 @@ def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) 
     used = np.flatnonzero(w)
     if len(used) >= len(r):
         return r
-    A = problem.X[:, used]
-    A = A.toarray() if sparse.issparse(A) else A
+    A: Any = problem.X[:, used]
+    A = A.toarray() if hasattr(A, "toarray") else A
     wanted = penalty.slopes(w)[used]
     if problem.intercept:
         A = np.column_stack([A, np.ones(len(r))])

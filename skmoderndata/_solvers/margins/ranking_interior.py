@@ -96,15 +96,16 @@ def interior_point(
     for step in range(1 + MAX_NEWTON_STEPS):
         # 1. certificate: thresholds and margin are the multipliers of the sums
         f = problem.K @ _coefficients(problem, point.v)
-        weights = [np.zeros(n), np.zeros(n)]
-        for side, members in enumerate((sign > 0, sign < 0)):
-            weights[side][sample[members]] = unit * sign[members] * point.v[members]
+        upper = np.zeros(n)
+        lower = np.zeros(n)
+        for side, members in ((upper, sign > 0), (lower, sign < 0)):
+            side[sample[members]] = unit * sign[members] * point.v[members]
         margin = size * unit * max(float(point.y[-1]), 0.0)
-        found = certificate(*weights, size * unit * f, margin, segments, bounds)
+        found = certificate(upper, lower, size * unit * f, margin, segments, bounds)
         if not np.isfinite(found.norm):
             break
         if best is None or found.gap < best.certified.gap or found.norm <= flat:
-            best = Interior(*weights, found, step)
+            best = Interior(upper, lower, found, step)
             last_progress = step
         # the gap stays near 1 while the norm falls towards an optimum of zero
         if found.norm < NORM_DECREASE * least_norm:
