@@ -367,7 +367,9 @@ def refuse_ragged(X: Any, what: str) -> None:
     """Refuse a list of rows of different lengths, of which NumPy makes no table."""
     if not isinstance(X, list | tuple):
         return
-    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+    # a string is one value
+    rows = [not isinstance(row, str) and hasattr(row, "__len__") for row in X]
+    lengths = [len(row) if is_row else 1 for row, is_row in zip(X, rows, strict=True)]
     if len(set(lengths)) > 1:
         row = next(i for i, length in enumerate(lengths) if length != lengths[0])
         raise ValueError(

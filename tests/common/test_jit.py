@@ -228,7 +228,7 @@ def test_two_processes_that_save_at_the_same_time_keep_both_signatures(cached, t
 
 def test_compile_fills_the_cache(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "skmoderndata.compile", "KMedoids"],
+        [sys.executable, "-m", "skmoderndata.compile", "KernelPerceptron"],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
