@@ -1,1 +1,1 @@
-"""What a sample is: containers, sequences, series, trees, documents, and their keys."""
+"""Samples of every kind: containers, sequences, series, trees, documents, and their keys."""

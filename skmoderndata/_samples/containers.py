@@ -9,7 +9,8 @@ from scipy import sparse
 from skmoderndata._compat import unmasked, working_memory
 from skmoderndata._typing import Array
 
-DENSE_ENTRIES = 2**20  # entries of a sparse table that are made dense at a time
+# Maximum number of entries of a sparse table that are made dense at a time.
+DENSE_ENTRIES = 2**20
 
 
 class Sample:
@@ -25,7 +26,7 @@ class Sample:
 
 
 def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
-    """Return samples of any kind as a list, unwrapped; refuse tables.
+    """Return samples of any kind as a list, unwrapped; raise an error for tables.
 
     Parameters
     ----------
@@ -43,30 +44,30 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
     X = unmasked(X, owner=name)
     if X is None:
         raise ValueError(
-            f"{name} received None for X: give a collection of samples, a list for instance."
+            f"{name} received None for X: give a collection of samples, for example a list."
         )
 
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         raise TypeError(
-            f"{name} needs a collection of samples, a list for instance, and received one "
+            f"{name} needs a collection of samples, for example a list, but received one "
             f"{type(X).__name__}."
         )
 
-    # a table: which of its columns holds the samples is for the caller to say
+    # the caller must choose the column of a table that contains the samples
     if hasattr(X, "columns") and hasattr(X, "shape"):
         raise ValueError(
-            f"{name} needs a collection of samples, and received a table of shape "
+            f"{name} needs a collection of samples, but received a table of shape "
             f"{tuple(X.shape)}: select one column."
         )
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim != 1:
         raise ValueError(
-            f"{name} needs a collection of samples, and received an array of objects of shape "
+            f"{name} needs a collection of samples, but received an array of objects of shape "
             f"{X.shape}: select one column."
         )
 
     if isinstance(X, set | frozenset | dict):
         raise TypeError(
-            f"{name} needs samples in order, a list for instance, and received a "
+            f"{name} needs samples in order, for example a list, but received a "
             f"{type(X).__name__}."
         )
 
@@ -81,7 +82,7 @@ def as_vectors(X: Any, name: str = "The kernel") -> Array:
     X = unmasked(X, owner=name)
     if is_sparse(X):
         raise TypeError(
-            f"{name} takes dense samples; convert a sparse matrix with X.toarray()."
+            f"{name} accepts only dense samples; convert a sparse matrix with X.toarray()."
         )
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object):
         X = [x.value if isinstance(x, Sample) else x for x in X]
@@ -91,40 +92,40 @@ def as_vectors(X: Any, name: str = "The kernel") -> Array:
         raise ValueError(f"{name} needs samples that are numeric vectors: {error}") from None
     if table.ndim != 2:
         raise ValueError(
-            f"{name} needs a table of shape (n_samples, n_features), and received an array of "
+            f"{name} needs a table of shape (n_samples, n_features), but received an array of "
             f"shape {table.shape}."
         )
     if not np.isfinite(table).all():
-        raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
+        raise ValueError(f"{name} needs finite samples, but received NaN or infinity.")
     return table
 
 
 def check_real(X: Any, name: str) -> None:
-    """Refuse complex numbers: a conversion would drop the imaginary part."""
+    """Raise ValueError for complex numbers: a conversion would drop the imaginary part."""
     try:
         wrong = np.iscomplexobj(X)
     except ValueError:  # samples of unequal length, which are checked elsewhere
         return
     if wrong:
         raise ValueError(
-            f"{name} needs real numbers, and received complex ones: give real and imaginary parts "
+            f"{name} needs real numbers, but received complex ones: give real and imaginary parts "
             "as separate features."
         )
 
 
 def check_finite(X: Any, name: str) -> None:
-    """Refuse NaN and infinity among numbers."""
+    """Raise ValueError if numbers include NaN or infinity."""
     numbers = X.data if is_sparse(X) else X
     try:
         finite = bool(np.isfinite(np.asarray(numbers, dtype=np.float64)).all())
-    except (TypeError, ValueError):  # no numbers, which is checked elsewhere
+    except (TypeError, ValueError):  # values other than numbers, which are checked elsewhere
         return
     if not finite:
-        raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
+        raise ValueError(f"{name} needs finite samples, but received NaN or infinity.")
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether X is a sparse matrix, without narrowing its type to that of the stubs."""
+    """Return whether X is a sparse matrix, without narrowing its type as the stubs would."""
     return bool(sparse.issparse(X))
 
 

@@ -25,7 +25,7 @@ class Corpus:
     counts : csr_array of shape (n_documents, n_terms)
         Rows of counts or weights.
     vectorizer : object or None
-        Fitted on the documents; None if these were rows.
+        Fitted on the documents; None if the documents were rows.
     """
 
     def __init__(self, counts: sparse.csr_array, vectorizer: Any) -> None:
@@ -100,7 +100,7 @@ def texts(X: Any, name: str) -> list[str]:
 def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
     """Return documents as finite rows of counts or weights."""
     if isinstance(X, str | bytes):
-        as_samples(X, name)  # refuses
+        as_samples(X, name)  # raises an error
 
     # a collection of rows becomes one table
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.dtype != object):
@@ -109,7 +109,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
         rows = [x.value if isinstance(x, Sample) else x for x in X]
         if any(isinstance(x, str | bytes) for x in rows):
             raise TypeError(
-                f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
+                f"{name}: samples are texts, but vectorizer=None needs rows of counts; set "
                 "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
             )
 
@@ -121,11 +121,11 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
     # an array of texts
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         raise TypeError(
-            f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
+            f"{name}: samples are texts, but vectorizer=None needs rows of counts; set "
             "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
         )
 
-    # no document: `check_array` wants one
+    # `check_array` needs at least one document
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[0]:
         return sparse.csr_array(X.shape)
     table = check_array(X, accept_sparse="csr", dtype=np.float64)

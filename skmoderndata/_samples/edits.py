@@ -13,7 +13,8 @@ from skmoderndata._solvers.common.linalg import mirror_lower
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances, one_word
 from skmoderndata._typing import Array
 
-CELLS = 2**24  # of the tables that one thread computes in one task
+# Number of table cells that a thread computes in one task, approximately.
+CELLS = 2**24
 
 
 @validate_params(  # type: ignore[untyped-decorator]
@@ -41,24 +42,24 @@ def edit_matrix(
     """
     costs = EditCosts(float(gap_cost), float(substitution_cost))
     A = pack(X, name)
-    own = Z is None or Z is X
-    A, B = (A, A) if own else one_alphabet(A, pack(Z, name), name)
+    is_square = Z is None or Z is X
+    A, B = (A, A) if is_square else one_alphabet(A, pack(Z, name), name)
     D = np.zeros((len(A), len(B)))
     others = (B.codes, B.offsets)
 
     def work(rows: slice) -> None:
         edit_distances(
-            A.codes, A.offsets, others, costs, first=rows.start, own=own, out=D[rows]
+            A.codes, A.offsets, others, costs, first=rows.start, own=is_square, out=D[rows]
         )
 
-    # blocks of rows, each with about as many cells of tables
+    # compute blocks of rows with about the same number of table cells
     if effective_n_jobs(n_jobs) == 1:
         work(slice(0, len(A)))
     else:
         pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into D
         pool(delayed(work)(rows) for rows in table_blocks(A.lengths, B.lengths))
 
-    if own and not one_word(A.offsets, costs):
+    if is_square and not one_word(A.offsets, costs):
         mirror_lower(D)
 
     # the metric of Yujian and Bo: 2 d / (g (|x| + |z|) + d)
@@ -69,7 +70,7 @@ def edit_matrix(
 
 
 def table_blocks(rows: Array, columns: Array) -> list[slice]:
-    """Blocks of rows whose tables have about `CELLS` cells together, for sequences of lengths."""
+    """Split rows into blocks whose tables have about `CELLS` cells, for these lengths."""
     work = np.cumsum((rows + 1.0) * (columns.sum() + len(columns) + 1.0))
     block = np.floor(work / CELLS)
     edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(rows)]

@@ -16,7 +16,7 @@ from skmoderndata._solvers.alignment.elastic import Elastic, elastic_costs
 from skmoderndata._solvers.alignment.warping import alignment_costs
 from skmoderndata._typing import Array
 
-# names of the distances, and the parameters of each beside the band
+# Names of the distances, and the parameters of each except the band.
 PARAMETERS = {
     "dtw": (),
     "weighted_dtw": ("steepness",),
@@ -54,12 +54,12 @@ def elastic_matrix(
     name : str
         Name of the caller, for error messages.
     **parameters : float or bool
-        Those of the distance.
+        Parameters of the distance.
 
     Returns
     -------
     distances : ndarray of shape (n_X, n_Z)
-        Infinite, with a warning, where the band admits no alignment.
+        Infinite, with a warning, for pairs for which the band admits no alignment.
     """
     check_parameters(metric, parameters, name)
     band = warping_band(name, radius=radius, slanted=slanted)
@@ -80,13 +80,13 @@ def packed_distances(
     band: Any,
     n_jobs: int | None = None,
 ) -> Array:
-    """Return the distances of packed series, with parameters that are checked."""
+    """Return the distances of packed series; the parameters must be checked before."""
     others = None if B is None else B.arrays
     if metric == "dtw":
         costs = alignment_costs(A.arrays, others, band=band, rooted=False, n_jobs=n_jobs)
         return np.sqrt(costs)
 
-    # the recursion with its costs
+    # all other distances use one recursion with different costs
     known: dict[str, Any] = {
         key: bool(value) if key in SWITCHES else float(value)
         for key, value in parameters.items()
@@ -97,19 +97,19 @@ def packed_distances(
 
 
 def check_parameters(metric: Any, parameters: dict[str, Any], name: str) -> None:
-    """Refuse unknown distances, and parameters that a distance does not have."""
+    """Raise ValueError for unknown distances, and for unknown or invalid parameters."""
     if not isinstance(metric, str) or metric not in PARAMETERS:
         known = ", ".join(f'"{key}"' for key in PARAMETERS)
         raise ValueError(f"{name}: metric={metric!r}; it must be one of {known}.")
 
-    # names, then ranges
-    own = PARAMETERS[metric]
+    # check names, then ranges
+    valid = PARAMETERS[metric]
     for key, value in parameters.items():
-        if key not in own:
-            takes = f"the parameters {', '.join(own)}" if own else "no parameters"
+        if key not in valid:
+            listed = f"the parameters {', '.join(valid)}" if valid else "no parameters"
             raise ValueError(
-                f'{name}: metric="{metric}" has no parameter {key}; beside the band it takes '
-                f"{takes}."
+                f'{name}: metric="{metric}" has no parameter {key}; besides the band it accepts '
+                f"{listed}."
             )
         is_switch = isinstance(value, bool | np.bool_)
         if key in SWITCHES:

@@ -9,12 +9,12 @@ from skmoderndata._typing import Array
 
 
 class Encoded:
-    """Samples that were converted once; `BaseKernel.encode` makes it.
+    """Samples that were converted once; `BaseKernel.encode` returns them.
 
-    A sequence of the original samples: `len`, iteration and integer indices refer to these, while
-    slices, integer arrays and Boolean arrays return another `Encoded` without a new conversion.
-    Kernels accept it in place of samples. A kernel with another encoding converts the samples
-    again.
+    A sequence of the original samples: `len`, iteration and integer indices refer to the samples,
+    while slices, integer arrays and Boolean arrays return another `Encoded` without a new
+    conversion. Kernels accept it in place of samples. A kernel with another encoding converts the
+    samples again.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ class Encoded:
     def __getitem__(self, indices: Any) -> Any:
         if isinstance(indices, int | np.integer):
             return self.samples[indices]
-        chosen = np.arange(len(self.samples))[indices]
-        form = None if self.form is None else self.form[chosen]
-        samples = [self.samples[i] for i in chosen]
+        positions = np.arange(len(self.samples))[indices]
+        form = None if self.form is None else self.form[positions]
+        samples = [self.samples[i] for i in positions]
         subset = Encoded(samples, form, self.key)
-        subset.diagonals = {kernel: d[chosen] for kernel, d in self.diagonals.items()}
+        subset.diagonals = {kernel: d[positions] for kernel, d in self.diagonals.items()}
         return subset
 
     def copy(self) -> "Encoded":

@@ -21,7 +21,7 @@ FINITE = Interval(Real, None, None, closed="neither")
 
 @dataclass(frozen=True)
 class Scoring:
-    """What aligned symbols or points score, and what gaps cost, as in `metrics.alignment`."""
+    """Scores of aligned symbols or points, and costs of gaps, as in `metrics.alignment`."""
 
     rule: GapRule
     match: float
@@ -32,7 +32,7 @@ class Scoring:
 
     def of_points(self, x: Array, z: Array) -> Array:
         """Return the scores of all pairs of points of two series."""
-        # by the name of scipy, or by a function of the user
+        # compute distances with a function of the user, or with a metric of scipy
         if callable(self.metric):
             distances = np.asarray(self.metric(x, z), dtype=np.float64)
         else:
@@ -41,7 +41,7 @@ class Scoring:
         if distances.shape != (len(x), len(z)) or np.isnan(distances).any():
             raise ValueError(
                 f"{self.name}: metric must return distances of shape {(len(x), len(z))}, none "
-                f"NaN, and returned shape {distances.shape}."
+                f"NaN, but returned shape {distances.shape}."
             )
         return np.ascontiguousarray(self.match - distances)
 
@@ -52,7 +52,7 @@ class Scoring:
             np.fill_diagonal(table, float(self.match))
             return table
 
-        # each pair in either order
+        # a pair has the same score in either order
         scores = _checked_scores(self.substitution_scores, self.name)
         for i, a in enumerate(symbols):
             for j, b in enumerate(symbols[: i + 1]):
@@ -65,20 +65,20 @@ class Scoring:
         return table
 
 
-def _checked_scores(given: dict[Any, float], name: str) -> dict[Any, float]:
+def _checked_scores(pairs: dict[Any, float], name: str) -> dict[Any, float]:
     """Return the scores with each pair in both orders."""
     scores: dict[Any, float] = {}
-    for pair, value in given.items():
+    for pair, value in pairs.items():
         if not (isinstance(pair, tuple) and len(pair) == 2):
             raise ValueError(
                 f"{name}: the keys of substitution_scores must be pairs of symbols, such as "
-                f"('A', 'G'); {pair!r} is none."
+                f"('A', 'G'); {pair!r} is not a pair."
             )
         if not isinstance(value, Real) or not np.isfinite(value):
             raise ValueError(
                 f"{name}: substitution_scores[{pair!r}]={value!r}; it must be a finite number."
             )
-        # one order or both, with the same score
+        # a pair may be given in one order, or in both with the same score
         a, b = pair
         if scores.get((a, b), value) != value:
             raise ValueError(
@@ -113,16 +113,16 @@ def scoring(
     name: str = "alignment",
 ) -> Scoring:
     """Check the parameters of `metrics.alignment`; `name` is the caller, for error messages."""
-    # a gap costs no more than its symbols one by one
+    # a gap must not cost more than its symbols one by one
     further = gap_cost if extension_cost is None else extension_cost
     if further > gap_cost:
         raise ValueError(
             f"{name}: extension_cost={further:g} is above gap_cost={gap_cost:g}, so that a long "
-            "gap would cost more than several short ones: lower it."
+            "gap would cost more than several short gaps: lower it."
         )
     if metric is not None and substitution_scores is not None:
         raise ValueError(
-            f"{name}: substitution_scores is for symbols and metric for series: set one of them."
+            f"{name}: substitution_scores is for symbols and metric for series: set only one."
         )
     rule = GapRule(float(gap_cost), float(further), mode == "local")
     return Scoring(rule, match, mismatch, substitution_scores, metric, name)
@@ -140,7 +140,7 @@ def aligned_pair(x: Any, z: Any, scores: Scoring) -> tuple[Array, float]:
             np.arange(len(a.values)), np.arange(len(b.values)), table, scores.rule
         )
 
-    # codes over one alphabet
+    # code both samples over one alphabet
     s, t = one_alphabet(pack([x], name), pack([z], name), name)
     return best_alignment(s.codes, t.codes, scores.of_symbols(t.symbols), scores.rule)
 
@@ -157,7 +157,7 @@ def alignment_matrix(
     else:
         pairs = _Points(X, others, scores)
 
-    # blocks of rows, which threads share
+    # compute blocks of rows, in threads
     S = np.zeros((pairs.n, pairs.m))
     blocks = pairs.row_blocks()
     if effective_n_jobs(n_jobs) == 1:
@@ -167,7 +167,7 @@ def alignment_matrix(
         pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `fill` writes into S
         pool(delayed(pairs.fill)(rows, S[rows]) for rows in blocks)
 
-    # among themselves the lower triangle is computed
+    # if X is compared with itself, only the lower triangle has been computed
     if others is None:
         S = np.tril(S) + np.tril(S, -1).T
     S += 0.0  # not -0.0
@@ -215,12 +215,12 @@ class _Symbols:
     def _own_scores(self, A: Packed) -> Array:
         out = np.zeros(len(A))
         for i in range(len(A)):
-            one = A[np.array([i])]
-            others = (one.codes, one.offsets)
+            sample = A[np.array([i])]
+            others = (sample.codes, sample.offsets)
             cell = out[i : i + 1, None]
             alignment_scores(
-                one.codes,
-                one.offsets,
+                sample.codes,
+                sample.offsets,
                 others,
                 self.table,
                 self.rule,
@@ -275,11 +275,11 @@ class _Points:
 
 def _normalized(S: Array, of_X: Array, of_Z: Array, name: str) -> Array:
     """Divide by the geometric means of the scores of the samples with themselves."""
-    # roots need scores of at least 0
+    # geometric means need scores of at least 0
     lowest = min(of_X.min(initial=0.0), of_Z.min(initial=0.0))
     if lowest < 0:
         raise ValueError(
-            f"{name}: normalize=True needs scores of samples with themselves of at least 0, and "
+            f"{name}: normalize=True needs scores of samples with themselves of at least 0, but "
             f"one is {lowest:g}; increase match, or the scores of equal symbols."
         )
     size = np.sqrt(np.outer(of_X, of_Z))

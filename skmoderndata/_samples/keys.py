@@ -14,7 +14,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skmoderndata._samples.nested import TRUSTED_NODES, refuse_endless
 
-EXACT = frozenset({str, int, float, bool, type(None)})  # types whose `repr` tells the value
+# Types whose `repr` determines the value.
+EXACT = frozenset({str, int, float, bool, type(None)})
 NAMED_ONLY = FunctionType | BuiltinFunctionType | type
 
 
@@ -41,7 +42,7 @@ class Key(NamedTuple):
 
 
 def key_of_sample(x: Any, name: str, *, any_object: bool = False) -> Key:
-    """Return a key of a sample, which the sample may outlive and change after.
+    """Return a key of a sample; later changes of the sample do not affect the key.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ def key_of_sample(x: Any, name: str, *, any_object: bool = False) -> Key:
     name : str
         The caller and the sample, for error messages.
     any_object : bool
-        Whether objects that cannot be pickled count by identity; otherwise they are refused, as
-        nobody would notice a change of them.
+        Whether objects that cannot be pickled count by identity; otherwise they raise TypeError,
+        because a change of them would go unnoticed.
     """
     return _Reader(name, any_object=any_object).key(x)
 
@@ -60,8 +61,8 @@ def key_of_sample(x: Any, name: str, *, any_object: bool = False) -> Key:
 def key_of_kernel(kernel: Any) -> Key:
     """Return a key of a kernel: its class and its parameters.
 
-    Functions and classes among the parameters count by identity, as their names do not tell what
-    they compute; so does what cannot be pickled.
+    Functions and classes among the parameters count by identity, because their names do not
+    determine what they compute. So do objects that cannot be pickled.
     """
     return key_of_sample(kernel, "The kernel", any_object=True)
 
@@ -132,20 +133,20 @@ class _Reader:
     def _sequence(self, x: Any) -> tuple[bytes, Sequence[Any]]:
         kind = type(x)
         if kind not in (list, tuple):  # a named tuple, a tree of nltk with its label
-            own = getattr(x, "__dict__", {})
-            return b"S" + self.number(kind), [own, *x]
+            attributes = getattr(x, "__dict__", {})
+            return b"S" + self.number(kind), [attributes, *x]
         tag = b"l" if kind is list else b"t"
         if EXACT.issuperset(map(type, x)):  # fast for sequences of tokens
             return tag + b"f" + repr(x).encode("utf-8", "surrogatepass"), ()
         return tag, x
 
     def _set(self, x: Any) -> tuple[bytes, Sequence[Any]]:
-        """Entries in the order of their keys, as that of a set is arbitrary."""
+        """Return the entries in the order of their keys, because sets have no order."""
         if set(map(type, x)) in ({str}, {int}):
             return b"f" + repr(sorted(x)).encode("utf-8", "surrogatepass"), ()
         keys = [_Reader(self.name, any_object=self.any_object).key(entry) for entry in x]
         keys.sort(key=lambda key: key.digest)
-        numbers = b" ".join(self.number(one.value) for key in keys for one in key.others)
+        numbers = b" ".join(self.number(v.value) for key in keys for v in key.others)
         return b"u" + b"".join(key.digest for key in keys) + numbers, ()
 
     def _array(self, x: Any) -> tuple[bytes, Sequence[Any]]:
@@ -162,7 +163,7 @@ class _Reader:
             return b"i" + self.number(x), ()
         if isinstance(x, MethodType):
             return b"M", (x.__func__, x.__self__)
-        if hasattr(x, "value_key"):  # what never changes may know its key
+        if hasattr(x, "value_key"):  # an immutable object may provide its key
             key: Key = x.value_key()
             return b"K" + key.digest + b" ".join(self.number(v.value) for v in key.others), ()
         if hasattr(x, "tag") and hasattr(x, "attrib"):
@@ -179,14 +180,14 @@ class _Reader:
             if self.any_object:
                 return b"i" + self.number(x)
             raise TypeError(
-                f"{self.name} is of type {type(x).__name__}, and cannot be told from a changed "
-                f"one: it cannot be pickled ({error}). Compute without a cache."
+                f"{self.name} is of type {type(x).__name__} and cannot be pickled ({error}), so "
+                "changes of it would go unnoticed. Compute without a cache."
             ) from None
         return b"p" + buffer.getvalue()
 
 
 class _Pickler(pickle.Pickler):
-    """Pickle an object; functions and classes, of which pickle keeps the name, by number."""
+    """Pickle an object; number functions and classes, which pickle stores only by name."""
 
     def __init__(self, file: Any, reader: _Reader) -> None:
         super().__init__(file, protocol=4)

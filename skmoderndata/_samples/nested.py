@@ -1,4 +1,4 @@
-"""Nested samples without recursion: refusal of endless ones, and deep copies."""
+"""Nested samples without recursion: errors for endless samples, and deep copies."""
 
 import copy
 from collections.abc import Callable
@@ -7,18 +7,21 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-MAX_NODES = 10_000_000  # of one sample
-TRUSTED_NODES = 100_000  # visited before somebody asks for an end: 16 MB, and .1 s
+# Maximum number of nodes of a sample.
+MAX_NODES = 10_000_000
+
+# Number of nodes visited before a check whether the sample ends: 16 MB, and .1 s.
+TRUSTED_NODES = 100_000
 ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), frozenset})
 
 Look = Callable[[Any], tuple[Any, Any]]
 
 
 def refuse_endless(root: Any, look: Look, name: str) -> None:
-    """Refuse a sample that contains itself, or has more than `MAX_NODES` nodes.
+    """Raise ValueError if a sample contains itself, or has more than `MAX_NODES` nodes.
 
-    A part that occurs several times counts each time: 28 tuples can stand for 2^28 nodes. The time
-    is that of the distinct nodes.
+    A part that occurs several times counts each time: 28 tuples can represent 2^28 nodes. The time
+    grows with the number of distinct nodes.
 
     Parameters
     ----------
@@ -27,12 +30,12 @@ def refuse_endless(root: Any, look: Look, name: str) -> None:
     look : callable
         ``look(node)`` returns a description and the sequence of the nodes below.
     name : str
-        What the nodes belong to, for error messages.
+        Name of the sample, for error messages.
     """
-    sizes: dict[int, int] = {}  # nodes at and below each finished node
-    alive = {id(root): root}  # so that no other node gets the id of one that was seen
+    sizes: dict[int, int] = {}  # number of nodes at and below each finished node
+    alive = {id(root): root}  # keeps visited nodes alive, so that no id is used twice
     path = [(root, iter(look(root)[1]))]
-    total = [1]  # nodes counted so far at and below each node of the path
+    total = [1]  # number of nodes counted so far at and below each node of the path
 
     # depth first: the path holds the open nodes
     while path:
@@ -64,7 +67,7 @@ def refuse_endless(root: Any, look: Look, name: str) -> None:
 def copied(x: Any) -> Any:
     """Return a copy of a sample, down to its numbers and strings, without recursion.
 
-    Immutable parts are not copied, nor is what cannot be.
+    Immutable parts are not copied, and neither are objects that cannot be copied.
     """
     if type(x) in ATOMS:
         return x
@@ -74,10 +77,10 @@ def copied(x: Any) -> Any:
         return x.copy()
 
     copies: dict[int, Any] = {}
-    levels: dict[int, int] = {}  # of lists and tuples whose entries are being copied
+    levels: dict[int, int] = {}  # level of each list or tuple whose entries are being copied
     waiting = [x]
 
-    # entries first, then the list or tuple that holds them
+    # copy entries first, then the list or tuple that contains them
     while waiting:
         node = waiting[-1]
         kind = type(node)
@@ -91,7 +94,7 @@ def copied(x: Any) -> Any:
             waiting.extend(node)
         elif levels[id(node)] != level:  # below itself
             return copy.deepcopy(x)
-        else:  # all its entries are there
+        else:  # all its entries have been copied
             entries = [v if type(v) in ATOMS else copies[id(v)] for v in waiting.pop()]
             changed = any(a is not b for a, b in zip(entries, node, strict=True))
             copies[id(node)] = kind(entries) if changed or kind is list else node
@@ -110,7 +113,7 @@ def _copy_of_object(x: Any) -> Any:
 
 
 def _copy_of_element(root: ElementTree.Element) -> ElementTree.Element:
-    """Copy an element and those below it; `copy.deepcopy` overflows the stack if they are deep."""
+    """Copy an element and its descendants; `copy.deepcopy` overflows the stack on deep trees."""
     copies: dict[ElementTree.Element, ElementTree.Element] = {}
     waiting = [root]
     while waiting:

@@ -89,14 +89,14 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
     packed : Packed
         Symbols sorted by value for text, bytes and integers, in order of appearance otherwise.
     """
-    # one kind of sequence for all samples
+    # all samples must be sequences of one kind
     samples = as_samples(X, name)
     kinds = [_kind(x, i, name) for i, x in enumerate(samples)]
     if len(set(kinds)) > 1:
-        other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+        i = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
         raise TypeError(
-            f"{name}: sample 0 is {_shown(samples[0])}, and sample {other} is "
-            f"{_shown(samples[other])}; give all samples as str, all as bytes, or all as "
+            f"{name}: sample 0 is {_shown(samples[0])}, but sample {i} is "
+            f"{_shown(samples[i])}; give all samples as str, all as bytes, or all as "
             "sequences of tokens."
         )
     kind = kinds[0] if kinds else "text"
@@ -104,7 +104,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
     lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
 
-    # symbols become small numbers in their order
+    # number the symbols in their order
     if kind == "text":
         encoded = "".join(samples).encode("utf-32-le", "surrogatepass")
         points = np.frombuffer(encoded, dtype="<u4")
@@ -129,8 +129,8 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
             flat.extend([numbers.setdefault(token, len(numbers)) for token in tokens])
         except TypeError as error:
             raise TypeError(
-                f"{name}: the symbols of a sequence must be hashable; sample {i} has "
-                f"others: {error}."
+                f"{name}: the symbols of a sequence must be hashable; sample {i} has symbols "
+                f"that are not: {error}."
             ) from None
     return Packed(np.array(flat, dtype=np.int32), offsets, tuple(numbers), kind)
 
@@ -162,7 +162,7 @@ def _shown(x: Any) -> str:
 
 
 def _ranks(values: Array) -> tuple[Array, Array]:
-    """Return ranks among the distinct values and these values, for small integers."""
+    """Return the distinct values of small integers, after the rank of each integer among them."""
     largest = int(values.max(initial=-1))
     present = np.zeros(largest + 1, dtype=bool)
     present[values] = True
@@ -171,12 +171,12 @@ def _ranks(values: Array) -> tuple[Array, Array]:
 
 
 def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed, Packed]:
-    """Return two collections over the union of their symbols; those of `A` keep their numbers."""
+    """Return two collections over the union of their symbols; `A` keeps its symbol numbers."""
     if A.symbols == B.symbols:
         return A, B
     if {A.kind, B.kind} == {"text", "bytes"} and len(A.codes) and len(B.codes):
         raise TypeError(
-            f"{name}: one collection is of str and the other of bytes; decode these."
+            f"{name}: one collection is of str and the other of bytes; decode the bytes."
         )
     numbers = {symbol: i for i, symbol in enumerate(A.symbols)}
     of_B = [numbers.setdefault(symbol, len(numbers)) for symbol in B.symbols]
@@ -196,7 +196,7 @@ def joined(A: Packed, B: Packed, name: str = "The kernel") -> Packed:
 def over_alphabet(
     X: Packed, alphabet: Iterable[Hashable], unknown: str, name: str = "The kernel"
 ) -> Packed:
-    """Return a collection over a given alphabet; other symbols are refused, or become -1."""
+    """Return a collection over an alphabet; other symbols raise ValueError, or become -1."""
     numbers = {symbol: i for i, symbol in enumerate(alphabet)}
     table = np.array([numbers.get(s, -1) for s in X.symbols], dtype=np.int32)
     if unknown == "raise" and (table < 0).any():
@@ -205,6 +205,6 @@ def over_alphabet(
         if strange:
             raise ValueError(
                 f"{name}: the symbol {strange[0]!r} is not in the alphabet of {len(numbers)} "
-                'symbols; add it, or set unknown="ignore" to leave its windows out.'
+                'symbols; add it, or set unknown="ignore" to omit its windows.'
             )
     return X.recoded(table, tuple(numbers))

@@ -41,7 +41,7 @@ class Series:
 
     @property
     def arrays(self) -> tuple[Array, Array]:
-        """Arrays in the form that solvers expect."""
+        """Arrays in the form that the solvers accept."""
         return self.values, self.offsets
 
     def __len__(self) -> int:
@@ -96,10 +96,10 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
 
         channels = np.array([x.shape[1] for x in samples])
         if np.ptp(channels):
-            other = int(np.argmax(channels != channels[0]))
+            i = int(np.argmax(channels != channels[0]))
             raise ValueError(
-                f"{name}: all series need the same channels; series 0 has {channels[0]}, and "
-                f"series {other} has {channels[other]}."
+                f"{name}: all series need the same channels; series 0 has {channels[0]}, but "
+                f"series {i} has {channels[i]}."
             )
 
         lengths = [len(x) for x in samples]
@@ -113,7 +113,7 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
 
 def pack_one(x: Any, name: str) -> Array:
     """Return one series as an array of shape (length, n_channels), after all checks."""
-    # checks of an ordinary array in one pass: those that say what is wrong take 50 times as long
+    # check an ordinary array in one pass; the checks with messages take 50 times as long
     if type(x) is np.ndarray and x.dtype == np.float64 and x.ndim in (1, 2) and x.size:
         points = np.ascontiguousarray(x)
         if all_within(points.reshape(-1), SMALLEST, LARGEST):
@@ -127,7 +127,7 @@ def is_frame(X: Any) -> bool:
 
 
 def rows_of_frame(X: Any, name: str) -> Array:
-    """Return a data frame of numbers as an array; refuse frames that hold series otherwise."""
+    """Return a data frame of numbers as an array; raise ValueError for any other frame."""
     try:
         if n_levels(X) > 1:
             raise ValueError("its index has several levels")
@@ -136,8 +136,8 @@ def rows_of_frame(X: Any, name: str) -> Array:
         )
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} takes a data frame of numbers with one series in each row, and received one "
-            f"of another form ({error}): convert it with preprocessing.SeriesFormatter, or select "
+            f"{name} accepts a data frame of numbers with one series in each row, but received "
+            f"another form ({error}): convert it with preprocessing.SeriesFormatter, or select "
             "one column."
         ) from None
 
@@ -196,16 +196,16 @@ def _check_finite(series: Series, name: str) -> None:
 
 
 def same_channels(X: Series, Z: Series, name: str) -> None:
-    """Refuse two collections with different numbers of channels."""
+    """Raise ValueError if two collections have different numbers of channels."""
     equal_channels(X.values, Z.values, name)
 
 
 def equal_channels(x: Array, z: Array, name: str) -> None:
-    """Refuse points with different numbers of channels."""
+    """Raise ValueError if points have different numbers of channels."""
     if x.shape[1] != z.shape[1]:
         raise ValueError(
-            f"{name}: all series need the same channels; those of one collection have "
-            f"{x.shape[1]}, and those of the other {z.shape[1]}."
+            f"{name}: all series need the same channels; the series of one collection have "
+            f"{x.shape[1]}, but the series of the other have {z.shape[1]}."
         )
 
 
@@ -250,17 +250,17 @@ def warping_band(
         return Band(FREE)
 
     # a band around the diagonal: steps, or a fraction of the length
-    whole = is_integer(radius)
-    if not _is_number(radius) or radius < 0 or not (whole or radius < 1):
+    in_steps = is_integer(radius)
+    if not _is_number(radius) or radius < 0 or not (in_steps or radius < 1):
         raise ValueError(
             f"{name}: radius={radius!r}; it must be a number of steps of at least 0 as an "
             "int, or a fraction of the longer series below 1 as a float."
         )
-    return Band(SLANTED if slanted else SAKOE_CHIBA, float(radius), not whole, 2.0)
+    return Band(SLANTED if slanted else SAKOE_CHIBA, float(radius), not in_steps, 2.0)
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value is an int of Python or NumPy, and no Boolean."""
+    """Whether a value is an int of Python or NumPy, but not a Boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

@@ -82,7 +82,7 @@ def flatten(tree: Any, name: str = "The tree") -> tuple[list[Hashable], list[int
     """Return labels and numbers of children in post-order.
 
     The nodes are visited in reverse order, last child first, without recursion, so that trees may
-    be deep. A tree that contains itself, or has more than `MAX_NODES` nodes, is refused.
+    be deep. A tree that contains itself, or has more than `MAX_NODES` nodes, raises ValueError.
     """
     root, look = _reader(tree, name)
     labels: list[Hashable] = []
@@ -106,11 +106,11 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
         raise ValueError(f"{name} is missing ({tree!r}); drop it.")
     if isinstance(tree, str):
         raise TypeError(
-            f"{name} is a str, and a tree must be {FORMS}; from_brackets(text) reads "
+            f"{name} is a str, but a tree must be {FORMS}; from_brackets(text) reads "
             '"(S (NP x) (VP y))", and one node is a tuple of one label.'
         )
 
-    # a tree of nltk, which is a list, too
+    # a tree of nltk is also a list, so test for it first
     if callable(getattr(tree, "label", None)):
         return tree, _nltk_node
 
@@ -127,7 +127,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
     if hasattr(tree, "tag") and hasattr(tree, "iter"):
         return tree, _element
 
-    raise TypeError(f"{name} is of type {type(tree).__name__}, and a tree must be {FORMS}.")
+    raise TypeError(f"{name} is of type {type(tree).__name__}, but a tree must be {FORMS}.")
 
 
 def _is_sequence(x: Any) -> bool:
@@ -139,7 +139,7 @@ def _nested_node(node: Any, name: str) -> tuple[Any, Any]:
         return node, ()
     if not node:
         raise ValueError(
-            f"{name} has an empty {type(node).__name__} for a node; a leaf is its label."
+            f"{name} has an empty {type(node).__name__} for a node; write a leaf as its label."
         )
     if _is_sequence(node[0]):
         raise ValueError(
@@ -209,7 +209,7 @@ def _only_root(roots: list[Any], name: str) -> Any:
 
 
 def _refuse_cycles(root: Any, below: Callable[[Any], list[Any]], n: int, name: str) -> None:
-    """Refuse cycles: nodes have at most one parent, so unreachable nodes are on a cycle."""
+    """Raise ValueError for cycles: with at most one parent, nodes on a cycle are unreachable."""
     stack = [root]
     reached = 0
     while stack:
@@ -240,10 +240,10 @@ def from_brackets(text: str) -> tuple[Any, ...]:
     ('S', ('NP', 'she'), ('VP', ('V', 'sees'), ('NP', 'him')))
     """
     if not isinstance(text, str):
-        raise TypeError(f"from_brackets needs one str, and received a {type(text).__name__}.")
+        raise TypeError(f"from_brackets needs one str, but received a {type(text).__name__}.")
     shown = f"{text!r:.60}"
 
-    # the nodes that are open, the outermost first
+    # open nodes, the outermost first
     open_nodes: list[list[Any]] = [[]]
     for token in text.replace("(", " ( ").replace(")", " ) ").split():
         if token == "(":
@@ -258,7 +258,7 @@ def from_brackets(text: str) -> tuple[Any, ...]:
                 raise ValueError(f"from_brackets: bracket without a label in {shown}.")
             open_nodes[-1].append(tuple(node))
 
-    # one tree, and nothing beside it
+    # there must be one tree and nothing else
     if len(open_nodes) > 1:
         raise ValueError(f"from_brackets: {len(open_nodes) - 1} unclosed brackets in {shown}.")
     (found,) = open_nodes
@@ -278,7 +278,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     Parameters
     ----------
     tree : tree
-        A tree in any form that the kernels on trees take.
+        A tree in any form that the kernels on trees accept.
 
     Returns
     -------
@@ -299,7 +299,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     levels: list[list[int]] = []  # nodes by their height
     order: list[
         tuple[int, int]
-    ] = []  # of each node: height of its subtree, rank at this height
+    ] = []  # for each node: height of its subtree, rank at this height
     stack: list[int] = []
     for node, degree in enumerate(degrees):
         below.append(stack[len(stack) - degree :])
@@ -311,7 +311,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
         levels[height].append(node)
         stack.append(node)
 
-    # ranks of the subtrees of one height, by label and ranks of their children
+    # rank the subtrees of each height by their label and the ranks of their children
     for height, level in enumerate(levels):
         content = {}
         for node in level:
