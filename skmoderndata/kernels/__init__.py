@@ -1,4 +1,4 @@
-"""Kernels as objects of the kernel protocol of scikit-learn."""
+"""Kernel objects that follow scikit-learn's kernel protocol."""
 
 from skmoderndata._samples.trees import from_brackets, sort_children
 from skmoderndata.kernels._algebra.functions import (

@@ -108,7 +108,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return self._check(X)
 
     def _collection(self, X: Any, name: str) -> list[Any]:
-        """Return samples of any kind as a list; `name` is that of the caller, for messages."""
+        """Return samples of any kind as a list; `name` names the caller in error messages."""
         return as_samples(X, name)
 
     def from_data(self, X: Any) -> "BaseKernel":
@@ -127,17 +127,17 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return clone(self)
 
     def _real(self, X: Any) -> Any:
-        """Refuse complex samples: a conversion to real numbers would drop the imaginary part."""
+        """Convert samples; reject complex ones, whose imaginary part would be dropped."""
         if isinstance(X, Encoded):
             return X.form if X.key and X.key == self.encoding else self._check(X.samples)
         if self.requires_vector_input:
             check_real(X, type(self).__name__)
-            if not self._needs_vectors:  # a kernel of others, which need not check
+            if not self._needs_vectors:  # the kernels inside this one may not check
                 check_finite(X, type(self).__name__)
         return self._check(X)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences of samples only.
+        """Return whether the kernel depends only on differences of samples.
 
         Returns
         -------
@@ -191,13 +191,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         self : kernel
             The kernel itself.
         """
-        own = super().get_params(deep=False)
+        valid = super().get_params(deep=False)
         for path, value in params.items():
             name, _, inner = path.partition("__")
-            if name not in own:
+            if name not in valid:
                 raise ValueError(
                     f"Invalid parameter {name!r} for kernel {type(self).__name__}: "
-                    f"its parameters are {sorted(own)}."
+                    f"its parameters are {sorted(valid)}."
                 )
 
             # a parameter of this kernel
@@ -205,7 +205,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                 setattr(self, name, value)
                 continue
 
-            # one of an inner kernel, or a whole kernel of a sequence
+            # a parameter of an inner kernel, or an entire kernel of a sequence
             target = getattr(self, name)
             if isinstance(target, list | tuple):
                 index, _, inner = inner.partition("__")
@@ -231,7 +231,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 
     @property
     def hyperparameters(self) -> list[Any]:
-        """Tunable parameters, those of this kernel first, then those of its inner kernels."""
+        """Tunable parameters of this kernel, then the tunable parameters of its inner kernels."""
         hyperparameters = []
         for name in self._tunable:
             value = getattr(self, name)
@@ -241,7 +241,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             size = int(np.size(value))
             hyperparameters.append(Hyperparameter(name, "numeric", bounds, size))
 
-        # those of the inner kernels
+        # tunable parameters of the inner kernels
         for path, kernel in self._parts():
             for h in kernel.hyperparameters:
                 bounds = "fixed" if h.fixed else h.bounds
@@ -265,7 +265,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         layers = []
         seen = set()
         for h in free:
-            # an inner kernel is one block under its path, a parameter of this kernel has its name
+            # keys are names of parameters of this kernel, or paths of inner kernels
             key = next(k for k in gradients if h.name == k or h.name.startswith(f"{k}__"))
             if key not in seen:
                 seen.add(key)
@@ -315,7 +315,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
     def _check_real(
         self, name: str, low: float, high: float = np.inf, *, low_included: bool = False
     ) -> None:
-        """Refuse numbers, or arrays of numbers, outside the interval from low to high."""
+        """Raise ValueError unless all numbers lie in the interval from low to high."""
         value = getattr(self, name)
         allowed = f"{'at least' if low_included else 'above'} {low:g}"
         if np.isfinite(high):
@@ -351,7 +351,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 def kernel_from_data(kernel: Any, X: Any) -> Any:
     """Return a copy of a kernel object, with data-dependent parameters set from samples `X`.
 
-    The operands of scikit-learn's sums, products and powers get theirs, too.
+    In scikit-learn's sums, products and powers, the parameters of each operand are set.
     """
     if isinstance(kernel, BaseKernel):
         return kernel.from_data(X)
@@ -365,7 +365,7 @@ def kernel_from_data(kernel: Any, X: Any) -> Any:
 def constant_diagonal(kernel: Any) -> bool:
     """Whether the diagonal of the matrix of a kernel object is known to be constant.
 
-    It is for stationary kernels, and for others, which need not depend on differences only.
+    Stationary kernels have a constant diagonal, and so do some kernels that are not stationary.
     """
     if isinstance(kernel, BaseKernel):
         return kernel._diagonal_is_constant
@@ -385,7 +385,7 @@ def function_values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
     if values.shape != (n,) or not np.isfinite(values).all():
         raise ValueError(
             f"{name}: a function of samples must return one finite number per sample, shape "
-            f"({n},), and returned an array of shape {values.shape}."
+            f"({n},), but returned an array of shape {values.shape}."
         )
     return values
 
@@ -397,7 +397,7 @@ def show(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
 
-    # arrays, short or by their checksum
+    # print short arrays, and a checksum of long ones
     if isinstance(value, np.ndarray):
         if value.size <= 12 and value.dtype != object:
             return f"array({value.tolist()})"
@@ -405,10 +405,12 @@ def show(value: Any) -> str:
         return f"array(<shape {value.shape}, checksum {mark:08x}>)"
 
     if isinstance(value, Kernel) and not isinstance(value, BaseKernel):
-        # those of scikit-learn print three digits and no bounds: all that differs from defaults
-        real = inspect.signature(type(value)).parameters
-        given = value.get_params(deep=False).items()
-        shown = [f"{k}={show(v)}" for k, v in given if not same_value(v, real[k].default)]
+        # scikit-learn's kernels print three digits and no bounds: print all non-default parameters
+        signature = inspect.signature(type(value)).parameters
+        values = value.get_params(deep=False).items()
+        shown = [
+            f"{k}={show(v)}" for k, v in values if not same_value(v, signature[k].default)
+        ]
         return f"{type(value).__name__}({', '.join(shown)})"
 
     if isinstance(value, list | tuple):

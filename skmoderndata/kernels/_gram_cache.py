@@ -10,8 +10,11 @@ from skmoderndata._samples.keys import Key, key_of_kernel, key_of_sample
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import show
 
-KEY_BYTES = 256  # of the key of a sample
-GROWTH = 1.25  # of the number of samples that a full table has room for
+# Size of the key of a sample, in bytes.
+KEY_BYTES = 256
+
+# Size of an enlarged table, in samples, relative to its previous size.
+GROWTH = 1.25
 
 
 class GramCache:
@@ -25,7 +28,7 @@ class GramCache:
     ----------
     max_bytes : int, default=1073741824
         Memory for kernel values, in bytes; the least recently used kernels are dropped first.
-        Where the samples of one call need more, their values are computed and not stored.
+        If the samples of one call need more, their values are computed but not stored.
 
     See Also
     --------
@@ -35,11 +38,12 @@ class GramCache:
     -----
     The key is the kernel with all its parameters and the value of each sample: equal strings,
     lists, sets, arrays or graphs count as one sample, because a kernel depends on values only, and
-    a list that changes is another sample from then on. Functions among the parameters of a kernel
-    are the same while they are the same object; call `clear` after a change of anything else that
-    a function reads. A sample that cannot be pickled is refused, because no change of it would be
-    noticed. For each kernel the cache stores one square matrix over all samples seen so far, which
-    is exact for kernels without state. Threads use one cache; each process has its own.
+    a list that changes counts as a new sample from then on. Functions among the parameters of a
+    kernel are equal if they are the same object; call `clear` after a change of anything else that
+    a function reads. A sample that cannot be pickled raises TypeError, because the cache could not
+    notice a change of it. For each kernel the cache stores one square matrix over all samples seen
+    so far, which is exact for kernels without state. Threads share one cache; each process has a
+    cache of its own.
 
     Examples
     --------
@@ -82,14 +86,14 @@ class GramCache:
         K : ndarray of shape (n_X, n_Y)
             Kernel values.
         """
-        own = Y is None or Y is X
+        is_square = Y is None or Y is X
         others = X if Y is None else Y
         row_keys = _keys(X)
-        column_keys = row_keys if own else _keys(others)
+        column_keys = row_keys if is_square else _keys(others)
         with self._lock:
             table = self._table(kernel, [*row_keys, *column_keys])
             if table is None:  # too many samples for `max_bytes`
-                K = finite(kernel, kernel(X) if own else kernel(X, others))
+                K = finite(kernel, kernel(X) if is_square else kernel(X, others))
                 self.n_computed += int(K.size)
                 return K
 
@@ -104,19 +108,19 @@ class GramCache:
     def _table(self, kernel: Any, keys: list[Key]) -> "_Table | None":
         """Return the table of a kernel with room for samples, None if they need too much memory.
 
-        The bound holds at every moment: a table that grows is in memory twice.
+        The bound holds at every moment, also while an old table is copied to a larger one.
         """
         name = key_of_kernel(kernel)
         table = self._tables.pop(name, None) or _Table()
         n_needed = len(set(keys) | table.numbers.keys())
         if n_needed > len(table.K) and n_bytes_of(n_needed) + table.n_bytes > self.max_bytes:
-            # without the samples of other calls
+            # drop the samples of other calls
             table = _Table()
             n_needed = len(set(keys))
         if n_bytes_of(n_needed) > self.max_bytes:
             return None
 
-        # other kernels make room, the one that was not used for the longest time first
+        # drop the tables of other kernels, the least recently used first
         size = n_needed
         if n_needed > len(table.K):
             while self._size() + table.n_bytes + n_bytes_of(n_needed) > self.max_bytes:
@@ -125,7 +129,7 @@ class GramCache:
             if self._size() + table.n_bytes + n_bytes_of(spare) <= self.max_bytes:
                 size = spare
         table.grow(size, keys)
-        self._tables[name] = table  # the one used last is at the end
+        self._tables[name] = table  # the most recently used table is at the end
         return table
 
     def _size(self) -> int:
@@ -162,7 +166,7 @@ class _Table:
         return n_bytes_of(len(self.K))
 
     def grow(self, size: int, keys: list[Key]) -> None:
-        """Give numbers to samples, and make the matrix larger if it is smaller than `size`."""
+        """Give numbers to new samples; enlarge the matrix if it is smaller than `size`."""
         old = len(self.K)
         if size > old:
             grown = np.full((size, size), np.nan)
@@ -172,20 +176,20 @@ class _Table:
             self.numbers.setdefault(key, len(self.numbers))
 
     def numbers_of(self, keys: list[Key]) -> Array:
-        """Return the places of samples in the matrix."""
+        """Return the positions of samples in the matrix."""
         return np.array([self.numbers[key] for key in keys], dtype=np.intp)
 
     def complete(
         self, kernel: Any, samples: dict[int, Any], rows: Array, columns: Array
     ) -> int:
-        """Compute what is missing in a block; return the number of values computed."""
+        """Compute the missing values of a block; return the number of values computed."""
         rows = np.unique(rows)
         columns = np.unique(columns)
         unknown = np.isnan(self.K[np.ix_(rows, columns)])
         needed = rows[unknown.any(axis=1)]
         count = 0
         while needed.size:
-            # rows with the same missing columns together
+            # compute rows with the same missing columns together
             gaps = np.isnan(self.K[np.ix_(needed, columns)])
             same = (gaps == gaps[0]).all(axis=1)
             group = needed[same]
@@ -205,12 +209,12 @@ class _Table:
 
 
 def n_bytes_of(n_samples: int) -> int:
-    """Memory of a table of so many samples."""
+    """Memory of a table of `n_samples` samples, in bytes."""
     return 8 * n_samples**2 + KEY_BYTES * n_samples
 
 
 def finite(kernel: Any, K: Any) -> Array:
-    """Refuse kernel values that are not finite."""
+    """Return kernel values as an array; raise ValueError if some are not finite."""
     if not np.isfinite(K).all():
         raise ValueError(f"GramCache: {show(kernel)} has values that are not finite.")
     return np.asarray(K)

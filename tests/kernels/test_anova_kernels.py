@@ -40,7 +40,7 @@ def test_methods_agree_and_columns_may_be_swapped(seed):
 
 
 @pytest.mark.invariance
-def test_blocks_of_rows_do_not_show(monkeypatch, seed):
+def test_blocks_of_rows_change_nothing(monkeypatch, seed):
     X = np.random.default_rng(seed).normal(size=(50, 4))
     K = ANOVA(3)(X)
     monkeypatch.setattr("skmoderndata.kernels._vectors.anova.TILE", 300)
@@ -114,7 +114,7 @@ def test_messages(message, call):
 @pytest.mark.edge
 @pytest.mark.parametrize("base_kernels", [None, DotProduct(0.0)])
 def test_newton_is_zero_above_the_number_of_terms(base_kernels, seed):
-    """Of three inputs there are no four; and of samples with zeros fewer still."""
+    """Three inputs have no subset of four, and samples with zeros have even fewer subsets."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 6)) * (rng.random((20, 6)) < 0.5)
     for degree in (2, 3, 4, 7):

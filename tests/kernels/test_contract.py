@@ -1,4 +1,4 @@
-"""What users of kernels expect of each of them, derived from the registry."""
+"""Properties that users expect of every kernel in the registry."""
 
 import pickle
 import re
@@ -67,7 +67,7 @@ def test_every_kernel_has_a_twin():
 
 @pytest.mark.oracle
 @each
-def test_equals_its_brute_force_twin(kernel, twin, seed):
+def test_matches_its_brute_force_twin(kernel, twin, seed):
     X = draw(twin, seed)
     Y = draw(twin, seed + 100, n=5)
     expected = np.array([[twin.pair(kernel, x, y) for y in Y] for x in X])
@@ -76,13 +76,14 @@ def test_equals_its_brute_force_twin(kernel, twin, seed):
     assert K.dtype == np.float64
     scale = max(1.0, float(np.abs(expected).max()))
     assert_allclose(K, expected, rtol=1e-10, atol=1e-10 * scale)
-    own = np.array([twin.pair(kernel, x, x) for x in X])
-    assert_allclose(kernel.diag(X), own, rtol=1e-10, atol=1e-10 * max(1, np.abs(own).max()))
+    diagonal = np.array([twin.pair(kernel, x, x) for x in X])
+    atol = 1e-10 * max(1, np.abs(diagonal).max())
+    assert_allclose(kernel.diag(X), diagonal, rtol=1e-10, atol=atol)
 
 
 @pytest.mark.edge
 @pytest.mark.parametrize(("kernel", "twin"), ON_VECTORS)
-def test_complex_samples_are_refused(kernel, twin, seed):
+def test_raises_on_complex_samples(kernel, twin, seed):
     """A conversion would drop the imaginary part."""
     X = np.asarray(draw(twin, seed), dtype=float) * (1 + 1j)
     with pytest.raises(ValueError, match="real and imaginary parts as separate features"):
@@ -92,7 +93,7 @@ def test_complex_samples_are_refused(kernel, twin, seed):
 
 
 def of_scikit_learn():
-    """Kernels that are made of scikit-learn's, on rows of numbers or on samples that hold them."""
+    """Kernels built from scikit-learn's, on rows of numbers or on samples that contain rows."""
     inner = [RBF(), DotProduct(), RBF() + WhiteKernel()]
     rows = [Normalized, GaussianOf, PolynomialOf, ExponentialOf]
     return [
@@ -111,14 +112,14 @@ def of_scikit_learn():
 @pytest.mark.edge
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize(("kernel", "form"), of_scikit_learn(), ids=lambda x: type(x).__name__)
-def test_wrappers_of_kernels_refuse_missing_numbers(kernel, form, value):
-    """Kernels of scikit-learn return NaN; ours refuse, and so do ours that are made of them."""
+def test_wrappers_of_kernels_raise_on_nan(kernel, form, value):
+    """Scikit-learn's kernels return NaN; ours raise, also if they contain scikit-learn's."""
     X = np.random.default_rng(0).normal(size=(4, 3))
     assert np.isfinite(kernel(form(X))).all()
     X[1, 2] = value
     for call in (kernel, kernel.diag, lambda Z: kernel(Z[:1], Z)):
         with pytest.raises(
-            ValueError, match="needs finite samples, and received NaN or infinity"
+            ValueError, match="needs finite samples, but received NaN or infinity"
         ):
             call(form(X))
 
@@ -126,7 +127,7 @@ def test_wrappers_of_kernels_refuse_missing_numbers(kernel, form, value):
 @pytest.mark.edge
 @pytest.mark.parametrize(("kernel", "twin"), ON_VECTORS)
 def test_samples_without_columns(kernel, twin):
-    """All samples are equal then: constant values and their diagonal, or a clear refusal."""
+    """All samples are equal then: values and diagonal are constant, or the kernel raises."""
     X = np.zeros((3, 0))
     message = None
     try:
@@ -164,16 +165,19 @@ STATIONARY = [case for case in KERNELS if case.values[0].is_stationary()]
 @pytest.mark.certificate
 @pytest.mark.parametrize(("kernel", "twin"), STATIONARY)
 def test_stationary_kernels_depend_on_differences_only(kernel, twin, seed):
-    """Those of samples without differences, such as strings, cannot claim it."""
+    """Kernels of samples without differences, such as strings, cannot claim it."""
     assert kernel.requires_vector_input
     X, Y = (np.asarray(draw(twin, s), dtype=float) for s in (seed, seed + 100))
-    for shift in (0.125, 0.5):  # exact in binary; some kernels take numbers of at least 0 only
+    for shift in (
+        0.125,
+        0.5,
+    ):  # exact in binary; some kernels accept only non-negative numbers
         K = kernel(X + shift, Y + shift)
         assert_allclose(K, kernel(X, Y), rtol=1e-12, atol=1e-12 * np.abs(K).max())
 
 
-def test_who_claims_to_be_stationary():
-    """Which constructions inherit it, and which have a constant diagonal only."""
+def test_combined_kernels_inherit_stationarity():
+    """Some constructions inherit it; others have only a constant diagonal."""
     inner = RBF(0.5)
     other = DotProduct(1.0) ** 2
     of_kernel = [Normalized, ExponentialOf, PolynomialOf, GaussianOf]
@@ -215,7 +219,7 @@ def test_subsets_and_order(kernel, twin, seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize(("kernel", "twin"), TUNED)
-def test_gradients_are_those_of_finite_differences(kernel, twin, seed):
+def test_gradients_match_finite_differences(kernel, twin, seed):
     X = draw(twin, seed)
     K, gradient = kernel(X, eval_gradient=True)
     assert gradient.shape == (7, 7, kernel.n_dims)
@@ -264,7 +268,7 @@ def test_clone_pickle_and_parameters(kernel, twin):
 
 
 @pytest.mark.parametrize("cls", all_kernels(), ids=lambda cls: cls.__name__)
-def test_repr_tells_parameters_apart(cls):
+def test_repr_distinguishes_parameters(cls):
     kernels = TWINS[cls.__name__].make()
     assert len({repr(k) for k in kernels}) == len(kernels)
     assert all(a != b for i, a in enumerate(kernels) for b in kernels[:i])
@@ -274,7 +278,7 @@ def test_repr_tells_parameters_apart(cls):
 @each
 def test_wrapped_samples_are_unwrapped(kernel, twin):
     if type(kernel).__name__ in ("Conformal", "Pullback", "Covariance"):
-        return  # there a function of the user takes the samples as they are
+        return  # a function of the user receives the samples as they are
     if any(type(k).__module__.startswith("sklearn") for k in kernel.get_params().values()):
         return  # scikit-learn's kernels do not unwrap
     if type(kernel).__name__ == "DistanceKernel" or hasattr(kernel, "edges"):
@@ -301,7 +305,7 @@ def test_works_in_gaussian_process_regression(kernel, twin):
         return
     X = draw(twin, 3, n=8)
     if not isinstance(X, np.ndarray) and isinstance(X[0], np.ndarray | tuple):
-        return  # scikit-learn takes these in a wrapper only, tested with SampleColumn
+        return  # scikit-learn accepts these only in a wrapper, tested with SampleColumn
     y = np.linspace(-1, 1, 8)
     model = GaussianProcessRegressor(kernel + WhiteKernel(1.0, "fixed"), optimizer=None)
     model.fit(X, y)

@@ -1,4 +1,4 @@
-"""Evidence that kernels of generative models are the derivatives and sums they claim to be."""
+"""Evidence that kernels of generative models equal the derivatives and sums that define them."""
 
 import pickle
 from itertools import product
@@ -75,7 +75,7 @@ def two_classes(n, seed=0):
 
 
 class Chain(BaseEstimator):
-    """A model with the interface of hmmlearn that needs no such package: moments, no EM."""
+    """A model with hmmlearn's interface that does not need hmmlearn: moments, no EM."""
 
     def __init__(self, n_components=2):
         self.n_components = n_components
@@ -165,7 +165,7 @@ def test_scores_have_mean_zero_under_the_model():
 
 
 @pytest.mark.oracle
-def test_passes_of_hmmlearn_agree():
+def test_passes_match_hmmlearn():
     hmm = pytest.importorskip("hmmlearn.hmm")
     rng = np.random.default_rng(0)
     model = hmm.CategoricalHMM(4)
@@ -246,7 +246,7 @@ def test_scores_of_vectors_are_derivatives(kind):
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 @pytest.mark.parametrize("cls", [GaussianMixture, BayesianGaussianMixture])
 def test_mixtures_of_scikit_learn_are_read(cls, kind):
-    """The density that the scores belong to is that of the model: scores are its slopes."""
+    """Scores are the slopes of the density of the model."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)) + 3 * rng.integers(0, 2, size=(60, 1))
     model = cls(n_components=2, covariance_type=kind, random_state=0).fit(X)
@@ -264,7 +264,7 @@ def test_mixtures_of_scikit_learn_are_read(cls, kind):
     assert_allclose(G, expected, rtol=1e-8, atol=1e-8)
     settled = Fisher(clone(model)).from_data(X)
     assert_allclose(settled(X), Fisher(model)(X))
-    assert_allclose(clone(settled)(X), settled(X))  # cloning keeps what is fitted
+    assert_allclose(clone(settled)(X), settled(X))  # cloning keeps the fitted model
 
 
 def test_naive_bayes_counts_as_the_mixture_of_its_classes():
@@ -279,7 +279,7 @@ def test_naive_bayes_counts_as_the_mixture_of_its_classes():
 
 
 class Cubic:
-    """Scores of something else."""
+    """A model of the user's with scores."""
 
     def score_vector(self, X):
         return np.array([[len(x), len(x) ** 3] for x in X], dtype=float)
@@ -333,7 +333,7 @@ def test_containers_and_encoded_samples_give_the_same_matrix():
     encoded = kernel.encode(X)
     assert_array_equal(kernel(encoded[[3, 0]], encoded), K[[3, 0]])
     other = HMMFisher(**BOOK, symbols="ba")
-    assert_array_equal(other(encoded), other(X))  # scores of another model are not taken
+    assert_array_equal(other(encoded), other(X))  # cached scores of another model are not used
 
 
 @pytest.mark.invariance
@@ -412,9 +412,9 @@ def test_unfitted_models_are_fitted_to_the_training_samples():
         assert again == settled
         assert_array_equal(again(X), settled(X))
     other = kernel.from_data(["aaab", "aaba"])
-    assert repr(other) != repr(settled)  # caches tell the folds apart by this
+    assert repr(other) != repr(settled)  # caches distinguish the folds by this
 
-    # each fold with models of its own
+    # fit separate models in each fold
     model = make_pipeline(KernelTransformer(Normalized(kernel)), SVC(kernel="precomputed"))
     scores = cross_val_score(model, X, y, cv=KFold(3))
     for found, (train, test) in zip(scores, KFold(3).split(X), strict=True):
@@ -488,7 +488,7 @@ def test_probabilities_of_all_pairs_of_strings_sum_to_one():
 
 @pytest.mark.edge
 def test_paths_that_are_improbable_at_first_are_not_lost():
-    """Two halves in exchanged order: one scale for a row would lose one of two ways."""
+    """Two halves in exchanged order: a single scale per row would lose one of the two paths."""
     first = "a" * 400
     second = "bc" * 200
     kernel = PairHMM(JOINT, INSERT, symbols="abc")
@@ -589,7 +589,7 @@ def test_probabilities_in_a_pipeline():
         ),
         (PairHMM(np.eye(3) / 3, [0.5, 0.5]), r"symmetric, of shape \(2, 2\)"),
         (PairHMM([[0.5, 0.2], [0.1, 0.2]], [0.5, 0.5]), "symmetric"),
-        (PairHMM([[0.1, 0.4], [0.4, 0.1]], [0.5, 0.5]), 'semi-definite, or take topology="st'),
+        (PairHMM([[0.1, 0.4], [0.4, 0.1]], [0.5, 0.5]), 'semi-definite, or use topology="st'),
         (PairHMM(np.eye(2), [0.5, 0.5]), "joint sums to 2"),
         (PairHMM(np.eye(2) / 2, [0.5, 0.6]), "insert sums to 1.1"),
         (PairHMM(np.eye(2) / 2, [0.5, 0.5], tau=0.0), "tau=0"),
@@ -633,7 +633,7 @@ def test_estimators_settle_and_encode_each_sample_once(make, kernel, monkeypatch
     monkeypatch.setattr(cls, name, lambda self, S: seen.append(len(S)) or real(self, S))
     k = Normalized(kernel)
     model = make(k).fit(X, y)
-    assert sum(seen) <= 2 * len(X)  # once for the parameters at most, once for all values
+    assert sum(seen) <= 2 * len(X)  # at most once for the parameters, once for all values
     expected = model.predict(X[:6])
     for other in (np.array(X, dtype=object), np.array(X), pd.Series(X)):
         assert_array_equal(make(k).fit(other, y).predict(other[:6]), expected)
@@ -657,14 +657,14 @@ ZERO_ROW = np.array([[0.7, 0.3], [0.0, 0.0]])
         ({"startprob": [0.5, 0.6]}, "startprob sums to 1.1"),
         ({"startprob": [np.nan, 0.6]}, "NaN, infinite or negative"),
         ({"startprob": [-0.5, 1.5]}, "NaN, infinite or negative"),
-        ({"transmat": np.eye(3)}, r"transmat has shape \(3, 3\), and needs shape \(2, 2\)"),
+        ({"transmat": np.eye(3)}, r"transmat has shape \(3, 3\), but must have \(2, 2\)"),
         ({"startprob": None}, "give either model, or all of startprob"),
         ({"parameters": "x"}, "some of the letters 'ste'"),
         ({"parameters": ""}, "some of the letters 'ste'"),
         ({"information": "full"}, "information="),
         ({"information": [1.0, 2.0]}, "2 rows for 10 scores"),
         ({"information": -np.ones(10)}, "positive semi-definite"),
-        ({"symbols": "abc"}, "symbols has 3 entries, and the model emits 2"),
+        ({"symbols": "abc"}, "symbols has 3 entries, but the model emits 2"),
         ({"model": object()}, "not both"),
     ],
 )
@@ -711,6 +711,6 @@ def test_bad_input(kernel, X, message):
 
 
 @pytest.mark.edge
-def test_log_likelihood_of_an_unfitted_model_is_refused():
+def test_log_likelihood_raises_for_an_unfitted_model():
     with pytest.raises(ValueError, match="is not fitted"):
         hmm_log_likelihood(CategoricalChain(), [[0]])

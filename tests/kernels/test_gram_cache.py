@@ -1,4 +1,4 @@
-"""Evidence that stored kernel values are those of the kernel and of the samples as they are."""
+"""Evidence that stored values match the kernel and the current state of the samples."""
 
 import ast
 import copy
@@ -43,7 +43,7 @@ WORDS = ["gatta", "cat", "gala", "atta", "t"]
 
 
 def lengths(power):
-    """Functions of one name, as a loop or a notebook cell makes them."""
+    """Functions with the same name, as a loop or a notebook cell defines them."""
 
     def measure(X):
         return np.array([float(len(x)) ** power for x in X])
@@ -118,8 +118,8 @@ def len_of_one(X):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("group", with_functions())
-def test_kernels_with_other_functions_are_other_kernels(group):
-    """Functions that share a name; a cache must not confuse them, nor forget clones."""
+def test_kernels_with_different_functions_differ(group):
+    """Functions share a name; a cache must neither confuse them nor forget clones."""
     cache = GramCache()
     for kernel in with_functions()[group]:
         assert_allclose(cache.values(kernel, WORDS), kernel(WORDS), rtol=1e-13)
@@ -139,7 +139,7 @@ def test_encoded_samples_keep_diagonals_apart():
 
 
 class Scores:
-    """A model of any samples, of a class with one name."""
+    """A model of any samples, from a class whose name is always the same."""
 
     def __init__(self, power):
         self.power = power
@@ -152,7 +152,7 @@ class Scores:
 
 
 @pytest.mark.oracle
-def test_scores_are_those_of_the_model():
+def test_scores_match_the_model():
     X = Fisher(Scores(1)).encode(WORDS)
     for power in (1, 2, 3):
         kernel = Fisher(Scores(power))
@@ -168,7 +168,7 @@ def test_scores_are_those_of_the_model():
 
 
 @pytest.mark.oracle
-def test_rows_of_texts_are_those_of_their_vectorizer():
+def test_rows_of_texts_match_their_vectorizer():
     """Two vectorizers with one vocabulary read new texts differently."""
     texts = ["a cat sat", "a dog sat", "the cat"]
     first, second = (
@@ -186,7 +186,7 @@ Pair = namedtuple("Pair", ["a", "b"])
 
 
 class Graph:
-    """As much of a networkx graph as its readers ask for."""
+    """The part of a networkx graph that its readers need."""
 
     def __init__(self, labels, edges):
         self.nodes_of = {i: {"label": label} for i, label in enumerate(labels)}
@@ -262,7 +262,7 @@ def rename(x):
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", changeable())
 def test_samples_are_known_by_value(kind):
-    """Equal samples are one sample; one that changes in place is another from then on."""
+    """Equal samples count as one; a sample that changes in place counts as new from then on."""
     kernel, X, change = changeable()[kind]
     if kind == "sparse":
         kernel = Conformal(Covariance([len_of_one]), lambda X: [float(x.sum()) for x in X])
@@ -317,12 +317,12 @@ def test_deep_samples_need_no_recursion():
 
 
 @pytest.mark.edge
-def test_what_cannot_be_told_from_a_changed_one_is_refused():
+def test_raises_if_a_change_would_go_unnoticed():
     kernel = Conformal(Covariance([len_of_one]), len_of_one)
     made = (i for i in range(3))
     with pytest.raises(TypeError, match="GramCache: sample 1 is of type generator"):
         GramCache().values(kernel, ["a", made])
-    by_identity = Conformal(kernel, made)  # a parameter counts by identity then
+    by_identity = Conformal(kernel, made)  # such a parameter counts by identity
     assert key_of_kernel(by_identity) == key_of_kernel(Conformal(kernel, made))
     assert key_of_kernel(by_identity) != key_of_kernel(
         Conformal(kernel, (i for i in range(3)))

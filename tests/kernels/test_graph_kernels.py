@@ -118,7 +118,7 @@ def test_the_spectrum_kept_follows_the_parameters():
 
 
 @pytest.mark.certificate
-def test_outside_of_its_range_the_series_would_not_be_positive():
+def test_raises_where_the_series_is_not_positive():
     assert np.linalg.eigvalsh(np.linalg.inv(np.eye(3) - 0.8 * PATH))[0] < -7
     for relative in (0.01, 0.5, 0.999):
         assert np.linalg.eigvalsh(VonNeumann(PATH, relative=relative)(range(3)))[0] > 0
@@ -140,13 +140,13 @@ def test_outside_of_its_range_the_series_would_not_be_positive():
         (ExponentialDiffusion(PATH, np.nan), [0], "decay"),
         (DAGPath([(0, 1, 1.0), (1, 0, 1.0)], 0, 1), [[0.0]], "cycle; use GraphPath"),
         (DAGPath([(0, 1, -1.0)], 0, 1), [[0.0]], "has the weight -1.0"),
-        (DAGPath([(0, 1)], 0, 1), [[0.0]], "an edge is"),
+        (DAGPath([(0, 1)], 0, 1), [[0.0]], "an edge must be"),
         (DAGPath([(0, 1, 1.0)], 0, 2), [[0.0]], "sink=2"),
         (GraphPath([(0, 0, 1.0), (0, 1, 1.0)], 0, 1), [[0.0]], "spectral radius is 1"),
     ],
     ids=lambda v: repr(v)[:40],
 )
-def test_messages_say_what_is_wrong(kernel, X, message):
+def test_messages_name_parameter_and_remedy(kernel, X, message):
     with pytest.raises(ValueError, match=message):
         kernel(X)
 

@@ -1,4 +1,4 @@
-"""Evidence that kernels made of kernels are what their formulas say."""
+"""Evidence that kernels built from kernels match their formulas."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_normalising_in_the_logarithm_does_not_overflow():
 
 
 def bush(last="leaf"):
-    """Tree of a hundred branches of twelve twigs with one leaf each; the last one is given."""
+    """Tree of a hundred branches of twelve twigs with one leaf each, with the given last leaf."""
     branches = [("b", *((f"t{j}", "leaf") for j in range(12))) for _ in range(100)]
     return ("r", *branches[1:], (*branches[0][:-1], ("t11", last)))
 
@@ -121,7 +121,7 @@ SMALL_TREES = [("a", ("b", "c")), ("a", ("b", ("c", "d")))]
     ],
 )
 def test_gradients_of_normalised_logarithms(kernel, X):
-    """Derivatives are finite where the values overflow, and those of finite differences."""
+    """Derivatives are finite if the values overflow, and match finite differences."""
     kernel = Normalized(kernel)
     _, gradient = kernel(X, eval_gradient=True)
     assert np.isfinite(gradient).all()
@@ -133,7 +133,7 @@ def test_gradients_of_normalised_logarithms(kernel, X):
 
 
 @pytest.mark.edge
-def test_gradients_that_overflow_are_refused():
+def test_raises_if_gradients_overflow():
     kernel = Normalized(GapWeighted(p=200, decay=1.0, decay_bounds=(0.1, 1)))
     with pytest.raises(ValueError, match=r"exceeds double precision.*'fixed'"):
         kernel(["a" * 800, "a" * 799], eval_gradient=True)

@@ -1,4 +1,4 @@
-"""Evidence that kernels of real numbers and covariance functions are what they say."""
+"""Evidence that kernels of real numbers and covariance functions match their definitions."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_arcsine_is_the_covariance_of_a_wide_network():
 
 
 @pytest.mark.recovery
-def test_a_spline_gives_a_cubic_back():
+def test_spline_recovers_a_cubic():
     X = np.linspace(0, 1, 12)[:, None]
     y = np.where(X[:, 0] < 0.5, 1 + X[:, 0], 1 + X[:, 0] + 3 * (X[:, 0] - 0.5) ** 2)
     model = GaussianProcessRegressor(Spline(1) + WhiteKernel(1e-8), optimizer=None).fit(X, y)

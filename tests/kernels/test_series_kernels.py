@@ -1,4 +1,4 @@
-"""Evidence that the kernels on series are what they state."""
+"""Evidence that the kernels on series match their definitions."""
 
 import numpy as np
 import pytest
@@ -52,8 +52,8 @@ def test_worked_examples():
 @pytest.mark.oracle
 @pytest.mark.parametrize("reach", [0.0, 1.0, 3.0, 25.0])
 @pytest.mark.parametrize("rate", [1e-4, 0.3, 20.0, 1e4])
-def test_scaled_sums_are_those_of_logarithms(reach, rate, seed):
-    """Spikes, narrow triangles, tiny widths: where numbers vanish, logarithms take over."""
+def test_scaled_sums_match_logarithms(reach, rate, seed):
+    """Spikes, narrow triangles, tiny widths: if numbers underflow, logarithms replace them."""
     rng = np.random.default_rng(seed)
     X = ragged(seed, n=10, longest=150)
     for x in X[::3]:
@@ -183,7 +183,7 @@ def test_settled_parameters(seed):
     every = np.linalg.norm(values[:, None] - values[None], axis=2)
     expected = np.median(every) * np.sqrt(np.median([len(x) for x in X]))
     found = GlobalAlignment("median").from_data(X).sigma
-    # 10,000 of the pairs are drawn
+    # the median uses 10,000 random pairs
     assert_allclose(found, expected, rtol=0.1)
     assert found == GlobalAlignment("median").from_data(X).sigma
 
@@ -234,7 +234,7 @@ def test_bad_samples_are_named(kernel):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("kernel", [DTWKernel("median"), GlobalAlignment("median")], ids=repr)
-def test_constant_series_settle_nothing(kernel):
+def test_median_raises_on_constant_series(kernel):
     with pytest.raises(ValueError, match="as a number"):
         kernel.from_data([np.ones(5), np.ones(7)])
 

@@ -1,4 +1,4 @@
-"""Evidence that kernels on sets count what they say."""
+"""Evidence that kernels on sets match their definitions."""
 
 import numpy as np
 import pytest
@@ -106,20 +106,20 @@ def test_elements_not_seen_before_match_nothing_and_weigh_one():
         (Intersection(), ["cat"], "must be a set"),
         (Intersection(), [3], "must be a set"),
         (Intersection(), [[{1}]], "hashable"),
-        (Intersection(), np.array([[2.0, 0]]), "0 and 1 only"),
+        (Intersection(), np.array([[2.0, 0]]), "only 0 and 1"),
         (Intersection(), {1, 2}, "in order"),
         (Intersection(), np.array([[{1}], [{2}]], dtype=object), "select one column"),
         (Intersection([1.0]), [{3}], "weights has 1 entries"),
         (Intersection({1: -1.0}), [{1}], "at least 0"),
         (Agreement(3), [{7}], "contains 7, which is not in the universe"),
-        (Agreement(3), np.eye(4), "4 columns, and a universe of 3"),
+        (Agreement(3), np.eye(4), "4 columns, but the universe has 3"),
         (Agreement("abc"), [{"a"}], "universe"),
         (Agreement(-1), [set()], "universe"),
         (DerivedSubsets(RBF()), ["cat"], "collection of elements"),
     ],
     ids=lambda v: repr(v)[:40],
 )
-def test_messages_say_what_is_wrong(kernel, X, message):
+def test_messages_name_parameter_and_remedy(kernel, X, message):
     with pytest.raises((ValueError, TypeError), match=message):
         kernel(X)
 
@@ -139,7 +139,7 @@ def test_data_frames_are_tables():
     "kernel", [Intersection(), PowerSet(), UnionComplement(6), Agreement(6)], ids=repr
 )
 def test_sparse_tables_stay_as_they_are(kernel, writeable, seed):
-    """Stored zeros and entries in two parts, out of order: the answer of the dense table."""
+    """Stored zeros, and entries in two parts, out of order, equal the dense table."""
     dense = (np.random.default_rng(seed).random((7, 6)) < 0.5).astype(float)
     X = sparse.csr_array(dense)
     parts = [X.data / 2, X.data / 2, np.zeros(7)]

@@ -1,4 +1,4 @@
-"""Evidence that kernels on strings count what they say, for any symbols and any length."""
+"""Evidence that kernels on strings match their definitions, for any symbols and any length."""
 
 import warnings
 from itertools import combinations, product
@@ -83,7 +83,7 @@ def texts(rng, n, longest=30, symbols="abcd"):
 
 
 def families(n, seed=0):
-    """Strings over the same symbols whose order tells two classes apart."""
+    """Strings over the same symbols, whose order distinguishes two classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     words = [("abc", "bca"), ("acb", "bac")]
@@ -147,7 +147,7 @@ def test_worked_examples(kernel, x, z, expected):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("p", [1, 3, 5])
-def test_spectrum_is_that_of_the_character_counts(p, seed):
+def test_spectrum_matches_character_counts(p, seed):
     X = texts(np.random.default_rng(seed), 30, 80)
     counts = CountVectorizer(
         analyzer="char", ngram_range=(p, p), lowercase=False
@@ -195,7 +195,7 @@ def test_both_routes_and_the_features_of_mismatch_agree(p, m, seed):
 
 @pytest.mark.invariance
 def test_costs_of_symbols(seed):
-    """With a cost of 1 for all replacements they count mismatches; scale does not matter."""
+    """If all replacements cost 1, costs count mismatches; their scale does not matter."""
     rng = np.random.default_rng(seed)
     X = texts(rng, 9, 40)
     Y = texts(rng, 5, 40)
@@ -246,13 +246,13 @@ def test_products_of_counts_by_both_ways(seed, monkeypatch):
     assert_array_equal(gram_of_counts(A), dense @ dense.T)
     assert_array_equal(gram_of_counts(A, n_bytes=1), dense @ dense.T)
     assert_array_equal(gram_of_counts(A[:7], A), dense[:7] @ dense.T)
-    for products in (0.0, np.inf):  # one half copied to the other, or both computed
+    for products in (0.0, np.inf):  # copy the lower half to the upper half, or compute both
         monkeypatch.setattr(windows, "WORTH_HALVES", products)
         assert_array_equal(gram_of_counts(A), dense @ dense.T)
 
 
 @pytest.mark.oracle
-def test_features_multiply_to_the_kernel(seed):
+def test_products_of_features_equal_the_kernel(seed):
     rng = np.random.default_rng(seed)
     X = texts(rng, 9)
     Y = texts(rng, 5, symbols="cdxy")
@@ -274,7 +274,7 @@ def test_any_length_of_substrings_is_exact():
 
 @pytest.mark.recovery
 def test_order_of_symbols_is_learnt():
-    """All strings have the same symbols in the same numbers; substrings tell them apart."""
+    """All strings have the same numbers of each symbol; only substrings distinguish them."""
     X, y = families(80)
     model = make_pipeline(
         KernelTransformer(Normalized(PSpectrum(1))), SVC(kernel="precomputed")
@@ -343,7 +343,7 @@ def test_new_symbols_match_nothing(kernel):
 @pytest.mark.invariance
 @each
 def test_values_do_not_depend_on_the_collection(kernel, seed):
-    """Batches, lanes and blocks leave no trace, not in the last bit."""
+    """Batches, lanes and blocks do not change values, not even in the last bit."""
     rng = np.random.default_rng(seed)
     X = texts(rng, 11, 60)
     Y = texts(rng, 14, 60)
@@ -570,7 +570,7 @@ def columns(X):
     ids=lambda e: type(e).__name__,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_estimators_take_every_container(estimator, kernel):
+def test_estimators_accept_every_container(estimator, kernel):
     X, y = families(30)
     if isinstance(kernel, Intersection):
         X = [frozenset(x[i : i + 2] for i in range(5)) for x in X]
@@ -657,7 +657,7 @@ def test_empty_samples_and_empty_collections(kernel):
 
 
 class ZeroInLogarithms(Intersection):
-    """Stands for a kernel in logarithms with samples that are similar to nothing."""
+    """A kernel in logarithms with samples that are similar to nothing."""
 
     def _log_gram(self, X, Y):
         with np.errstate(divide="ignore"):
@@ -683,17 +683,17 @@ def test_zero_self_similarity_in_logarithms():
         (["ab", None], ValueError, "sample 1 is missing"),
         (["ab", float("nan")], ValueError, "sample 1 is missing"),
         (pd.Series(["ab", None, "c"], dtype="str"), ValueError, "sample 1 is missing"),
-        (["ab", b"ab"], TypeError, "sample 0 is of type str, and sample 1 is of type bytes"),
+        (["ab", b"ab"], TypeError, "sample 0 is of type str, but sample 1 is of type bytes"),
         (["ab", ["a", "b"]], TypeError, "sample 1 is of type list"),
         ([3, 4], TypeError, "sample 0 is of type int"),
         ([np.array([0.5, 1.0])], TypeError, "an integer array of one dimension"),
         (np.ones((3, 2, 2), dtype=int), TypeError, r"an array of shape \(2, 2\)"),
-        ([[["a"], ["b"]]], TypeError, "sample 0 has others"),
+        ([[["a"], ["b"]]], TypeError, "sample 0 has symbols that are not"),
         (pd.DataFrame({"a": ["x"], "b": ["y"]}), ValueError, "select one column"),
         (np.array([["x", "y"]], dtype=object), ValueError, "select one column"),
     ],
 )
-def test_samples_that_are_refused(X, error, message):
+def test_raises_on_invalid_samples(X, error, message):
     with pytest.raises(error, match=message):
         PSpectrum(1)(X)
 
@@ -711,7 +711,7 @@ def test_samples_that_are_refused(X, error, message):
         (BlendedSpectrum(2, weights=[1, 1], decay=0.5), "weights or decay, not both"),
         (Mismatch(2, 3, "ab"), "at most p=2"),
         (Mismatch(2, 1), "alphabet=None needs training samples"),
-        (Mismatch(2, 1, "aba"), "distinct symbols"),
+        (Mismatch(2, 1, "aba"), "none repeated"),
         (Mismatch(2, 1, 0), "alphabet=0"),
         (Mismatch(2, 1, "ab"), "'c' is not in the alphabet of 2"),
         (Mismatch(2, 1, 2), "alphabet=2 symbols, but the samples have 3"),
@@ -748,7 +748,7 @@ def test_samples_that_are_refused(X, error, message):
     ],
     ids=repr,
 )
-def test_parameters_that_are_refused(kernel, message):
+def test_raises_on_invalid_parameters(kernel, message):
     with pytest.raises(ValueError, match=message):
         kernel(["abc"])
 
@@ -800,8 +800,8 @@ def test_peptides_by_a_search_in_a_pipeline(kernel, grid, least):
 
 @pytest.mark.invariance
 @each
-def test_threads_that_call_a_kernel_leave_no_trace(kernel, seed):
-    """Eight threads at once, each with other rows: the compiled loops share nothing."""
+def test_threads_change_nothing(kernel, seed):
+    """Eight threads at once, each with different rows: the compiled loops share nothing."""
     rng = np.random.default_rng(seed)
     X = texts(rng, 40, 50)
     Y = texts(rng, 15, 50)
@@ -820,5 +820,5 @@ def test_threads_that_call_a_kernel_leave_no_trace(kernel, seed):
 def test_more_gaps_than_symbols_cost_nothing():
     words = ["cat", "gattac", "a"]
     expected = RestrictedGapWeighted(3, 3)(words)
-    # patterns of positions beyond the longest sequence would be 2e17
+    # there would be 2e17 patterns of positions beyond the longest sequence
     assert_array_equal(RestrictedGapWeighted(3, 10**17)(words), expected)

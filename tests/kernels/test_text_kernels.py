@@ -1,4 +1,4 @@
-"""Evidence that kernels on text are the forms they state, without a matrix of terms by terms."""
+"""Evidence that kernels on text match their formulas, without a matrix of terms by terms."""
 
 import pickle
 import tracemalloc
@@ -90,7 +90,7 @@ def test_worked_example_of_tf_idf():
 
 
 @pytest.mark.oracle
-def test_smooth_weights_are_those_of_scikit_learn(seed):
+def test_smooth_weights_match_scikit_learn(seed):
     kernel = TfIdf(CountVectorizer(), smooth=True).from_data(BOOK)
     features = TfidfVectorizer(norm=None).fit(BOOK).transform(BOOK)
     assert_allclose(kernel(BOOK), (features @ features.T).toarray(), rtol=1e-12)
@@ -99,7 +99,7 @@ def test_smooth_weights_are_those_of_scikit_learn(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(900, 700), (700, 900), (30, 900)], ids=str)
-def test_latent_features_are_those_of_truncated_svd(shape, seed):
+def test_latent_features_match_truncated_svd(shape, seed):
     rng = np.random.default_rng(seed)
     topics = rng.dirichlet(np.full(shape[1], 0.05), size=6)
     mixed = rng.dirichlet(np.full(6, 0.3), size=shape[0]) * [9.0, 7.0, 5.0, 3.5, 2.5, 2.0]
@@ -138,7 +138,7 @@ def test_diffused_features_solve_the_equation_of_diffusion(n, kind, seed):
 
 @pytest.mark.oracle
 @each
-def test_features_multiply_to_the_kernel(kernel, seed):
+def test_products_of_features_equal_the_kernel(kernel, seed):
     rng = np.random.default_rng(seed)
     X = rows(rng, 9)
     Y = rows(rng, 5)
@@ -165,7 +165,7 @@ def test_no_matrix_of_terms_by_terms(kernel):
 
 @pytest.mark.recovery
 def test_terms_are_similar_through_other_documents():
-    """Queries have one word each, and the corpus says which words go together."""
+    """Queries have one word each, and the corpus shows which words occur together."""
     rng = np.random.default_rng(0)
     words = np.array([f"w{i:02d}" for i in range(40)])
     subject = rng.integers(2, size=300)
@@ -260,7 +260,7 @@ def test_a_corpus_apart_from_the_training_samples():
     counts = CountVectorizer().fit(background)
     by_rows = TfIdf(corpus=counts.transform(background))
     assert_allclose(by_rows(counts.transform(BOOK)), expected(BOOK), rtol=1e-13)
-    # one decomposition serves all copies and parameters
+    # all copies and parameters use one decomposition
     diffusion = SemanticDiffusion(vectorizer=CountVectorizer()).from_data(background)
     diffusion(BOOK)
     copy = clone(diffusion).set_params(relative=0.9)
@@ -293,7 +293,7 @@ def test_vectorizers_of_every_kind():
     ids=["transformer", "normalised", "centroid", "kmeans", "cholesky"],
 )
 @each
-def test_estimators_take_texts_and_sparse_rows(kernel, make):
+def test_estimators_accept_texts_and_sparse_rows(kernel, make):
     outputs = []
     by_text = make(clone(kernel).set_params(vectorizer=CountVectorizer()))
     by_rows = make_pipeline(CountVectorizer(), make(clone(kernel)))
@@ -366,7 +366,7 @@ def test_terms_in_every_document_and_in_none():
     assert_array_equal(kernel.diag([[5, 0, 0], [0, 0, 7]]), 0.0)
     assert_array_equal(TfIdf(corpus=np.zeros((2, 3)))(corpus), 0.0)
     assert_array_equal(GeneralizedVectorSpace(corpus=corpus)([[0, 0, 1]]), 0.0)
-    assert_array_equal(SemanticDiffusion(corpus=corpus).diag([[0, 0, 3]]), 9.0)  # stays
+    assert_array_equal(SemanticDiffusion(corpus=corpus).diag([[0, 0, 3]]), 9.0)  # keeps 3
     assert_array_equal(SemanticDiffusion(corpus=np.zeros((2, 3)))(corpus), corpus @ corpus.T)
 
 
@@ -383,8 +383,8 @@ def test_more_components_than_the_rank():
 @pytest.mark.parametrize(
     ("kernel", "X", "error", "message"),
     [
-        (VectorSpace(), BOOK, TypeError, "samples are texts, and vectorizer=None"),
-        (VectorSpace(), np.array(BOOK), TypeError, "samples are texts, and vectorizer=None"),
+        (VectorSpace(), BOOK, TypeError, "samples are texts, but vectorizer=None"),
+        (VectorSpace(), np.array(BOOK), TypeError, "samples are texts, but vectorizer=None"),
         (VectorSpace(), BOOK[0], TypeError, "needs a collection of samples"),
         (VectorSpace(), [[np.nan, 1.0]], ValueError, "NaN"),
         (VectorSpace(), [[np.inf, 1.0]], ValueError, "infinity"),
@@ -405,13 +405,13 @@ def test_more_components_than_the_rank():
             ValueError,
             "TfIdf: corpus=None needs training samples; call kernel.from_data",
         ),
-        (TfIdf(corpus=D), D[:, :3], ValueError, "samples have 3 terms, and the corpus has 4"),
+        (TfIdf(corpus=D), D[:, :3], ValueError, "samples have 3 terms, but the corpus has 4"),
         (TfIdf(corpus=D, smooth="yes"), D, ValueError, "one of True, False"),
         (TfIdf(corpus=np.empty((0, 4))), D, ValueError, "no documents"),
         (TfIdf("words", BOOK), BOOK, ValueError, "a vectorizer of scikit-learn"),
         (SemanticSmoothing(), D, ValueError, "give either proximity or similarity"),
         (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give either"),
-        (SemanticSmoothing(np.eye(3)), D, ValueError, "4 terms, and the matrix has 3 rows"),
+        (SemanticSmoothing(np.eye(3)), D, ValueError, "4 terms, but the matrix has 3 rows"),
         (
             SemanticSmoothing(similarity=[[1, 2], [2, 1]]),
             D[:, :2],
@@ -431,7 +431,7 @@ def test_more_components_than_the_rank():
         (LatentSemantic(0, corpus=D), D, ValueError, "an integer of at least 1"),
     ],
 )
-def test_what_is_refused(kernel, X, error, message):
+def test_raises_on_invalid_input(kernel, X, error, message):
     with pytest.raises(error, match=message):
         kernel(X)
 

@@ -1,4 +1,4 @@
-"""Evidence that kernels on trees and structures count what they say, for any form of a tree."""
+"""Evidence that kernels on trees and structures match their definitions in every form."""
 
 import ast
 import copy
@@ -66,7 +66,7 @@ def graph_families(n, seed=0):
 
 
 def tree_families(n, seed=0):
-    """Trees with the same labels, in which the order of two subtrees tells the class."""
+    """Trees with the same labels, in which the order of two subtrees determines the class."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     found = []
@@ -79,7 +79,7 @@ def tree_families(n, seed=0):
 
 
 class Node:
-    """What nltk.Tree looks like from outside."""
+    """A tree with the interface of nltk.Tree."""
 
     def __init__(self, name, children):
         self.name = name
@@ -93,7 +93,7 @@ class Node:
 
 
 class DirectedGraph:
-    """What a networkx.DiGraph looks like from outside."""
+    """A graph with the interface of networkx.DiGraph."""
 
     def __init__(self, tree):
         self.nodes = {}
@@ -268,7 +268,7 @@ def test_normalised_large_trees_are_finite(kernel, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("kernel", [CompleteSubtree(0.5), WeisfeilerLehman(2)], ids=repr)
-def test_features_multiply_to_the_kernel(kernel, seed):
+def test_products_of_features_equal_the_kernel(kernel, seed):
     rng = np.random.default_rng(seed)
     draw = trees if isinstance(kernel, CompleteSubtree) else graphs
     X = draw(rng, 9)
@@ -289,7 +289,7 @@ def test_features_multiply_to_the_kernel(kernel, seed):
     ids=["trees", "graphs"],
 )
 def test_structure_is_learnt(kernel, families, name, values):
-    """Labels are the same in both classes; what they stand beside tells these apart."""
+    """Labels are the same in both classes; only their neighbours distinguish the classes."""
     X, y = families(60)
     model = make_pipeline(KernelTransformer(Normalized(kernel)), SVC(kernel="precomputed"))
     grid = {f"kerneltransformer__kernel__kernel__{name}": values}
@@ -401,7 +401,7 @@ def test_values_do_not_depend_on_the_collection(kernel, seed):
 
 
 @pytest.mark.invariance
-def test_blocks_of_samples_leave_no_trace(seed):
+def test_blocks_of_samples_change_nothing(seed):
     rng = np.random.default_rng(seed)
     X = ["".join(rng.choice(list("abcd"), size=12)) for _ in range(15)]
     kernel = Convolution(
@@ -490,7 +490,7 @@ def test_a_fit_encodes_each_sample_once(make):
     [KernelKMeans(2, random_state=0), KernelNearestCentroid(), SVC()],
     ids=lambda e: type(e).__name__,
 )
-def test_estimators_take_every_container(estimator, kernel, families):
+def test_estimators_accept_every_container(estimator, kernel, families):
     X, y = families(20)
     objects = np.empty(len(X), dtype=object)
     objects[:] = X
@@ -518,7 +518,7 @@ def test_a_grid_computes_each_value_once():
 
 
 class Graph:
-    """What a networkx graph looks like from outside."""
+    """A graph with the interface of a networkx graph."""
 
     def __init__(self, labels, edges, kinds, several=False):
         self.nodes = {f"n{i}": {"label": label} for i, label in enumerate(labels)}
@@ -604,7 +604,7 @@ def graph(**changes):
         ([T1, None], ValueError, "sample 1 is missing"),
         ([float("nan")], ValueError, "sample 0 is missing"),
         (["(S x)"], TypeError, "from_brackets"),
-        ([3], TypeError, "sample 0 is of type int, and a tree must be nested tuples"),
+        ([3], TypeError, "sample 0 is of type int, but a tree must be nested tuples"),
         ([()], ValueError, "sample 0 has an empty tuple for a node"),
         ([("a", [])], ValueError, "an empty list for a node"),
         ([("a", (("b", "c"), "d"))], ValueError, "begin with its label"),
@@ -630,7 +630,7 @@ def graph(**changes):
         (np.array([["x", "y"]], dtype=object), ValueError, "select one column"),
     ],
 )
-def test_trees_that_are_refused(X, error, message):
+def test_raises_on_invalid_trees(X, error, message):
     with pytest.raises(error, match=message):
         AllSubtree()(X)
 
@@ -647,7 +647,7 @@ def test_trees_that_are_refused(X, error, message):
         ("((S x) y)", "without a label"),
     ],
 )
-def test_brackets_that_are_refused(text, message):
+def test_raises_on_invalid_brackets(text, message):
     with pytest.raises(ValueError, match=message):
         from_brackets(text)
 
@@ -656,7 +656,7 @@ def test_brackets_that_are_refused(text, message):
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        (["CCO"], TypeError, "sample 0 is of type str; a graph is"),
+        (["CCO"], TypeError, "sample 0 is of type str; give a networkx graph"),
         ([(["a"], [(0, 1)])], ValueError, "outside 0 to 0"),
         ([(["a"], [0])], ValueError, "pairs of node numbers"),
         ([(["a"], [(0.0, 0.5)])], ValueError, "pairs of node numbers"),
@@ -674,7 +674,7 @@ def test_brackets_that_are_refused(text, message):
         ([None], TypeError, "of type NoneType"),
     ],
 )
-def test_graphs_that_are_refused(X, error, message):
+def test_raises_on_invalid_graphs(X, error, message):
     with pytest.raises(error, match=message):
         WeisfeilerLehman(edge_labels=True)(X)
 
@@ -703,7 +703,7 @@ def one_part(x):
     ],
     ids=lambda x: repr(x)[:40],
 )
-def test_parameters_that_are_refused(kernel, message):
+def test_raises_on_invalid_parameters(kernel, message):
     with pytest.raises(ValueError, match=message):
         kernel([T1])
 

@@ -325,7 +325,7 @@ def test_empty_sequences_and_collections():
             {"substitution_scores": {("a", "b"): 1.0, ("b", "a"): 2.0}},
             "must not depend on the order",
         ),
-        ({"substitution_scores": {}, "metric": "euclidean"}, "set one of them"),
+        ({"substitution_scores": {}, "metric": "euclidean"}, "set only one"),
     ],
 )
 @pytest.mark.parametrize("function", [alignment, pairwise_alignment])

@@ -331,7 +331,7 @@ def test_bad_input_is_named(x, settings, message):
         ([], "empty collection"),
         ([[1.0], []], "series 1 is empty"),
         ([[1.0], [2.0, np.nan]], "series 1 has NaN or infinity at time 1"),
-        ([np.zeros(2), np.zeros((2, 3))], "series 0 has 1, and series 1 has 3"),
+        ([np.zeros(2), np.zeros((2, 3))], "series 0 has 1, but series 1 has 3"),
         ([1.0, 2.0], "series 0 is a single number"),
         (np.zeros((2, 2), dtype=object), "select one column"),
     ],

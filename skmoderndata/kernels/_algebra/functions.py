@@ -30,7 +30,7 @@ class Bilinear(BaseKernel):
 
     Notes
     -----
-    A matrix `B` with an eigenvalue below -1e-10 times the largest is refused.
+    A matrix `B` with an eigenvalue below -1e-10 times the largest raises ValueError.
 
     References
     ----------
@@ -59,15 +59,15 @@ class Bilinear(BaseKernel):
         B = np.asarray(self.B, dtype=np.float64)
         if B.shape != (p, p):
             raise ValueError(
-                f"Bilinear: B has shape {B.shape}, and samples with {p} features need ({p}, {p})."
+                f"Bilinear: B has shape {B.shape}, but samples with {p} features need ({p}, {p})."
             )
         largest = np.abs(B).max(initial=0.0)
         if not np.allclose(B, B.T, rtol=1e-10, atol=1e-12 * largest):
-            raise ValueError("Bilinear: B must be symmetric; (B + B.T) / 2 is.")
+            raise ValueError("Bilinear: B must be symmetric; use (B + B.T) / 2.")
         w = linalg.eigvalsh(B) if p else np.zeros(1)
         if w[0] < -1e-10 * max(w[-1], -w[0]):
             raise ValueError(
-                f"Bilinear: B must be positive semi-definite, and has an eigenvalue {w[0]:.3g}."
+                f"Bilinear: B must be positive semi-definite, but has an eigenvalue {w[0]:.3g}."
             )
         return B
 

@@ -33,7 +33,7 @@ class _OfKernel(BaseKernel):
 
     @property
     def encoding(self) -> Hashable | None:
-        """Name of the form that `encode` stores, that of the inner kernel."""
+        """Name of the form that `encode` stores: the same as for the inner kernel."""
         return self.kernel.encoding if isinstance(self.kernel, BaseKernel) else None
 
     def _encode(self, X: list[Any]) -> Any:
@@ -45,7 +45,7 @@ class _OfKernel(BaseKernel):
         return super()._collection(X, name)
 
     def from_data(self, X: Any) -> BaseKernel:
-        """Return a copy with the parameters of the inner kernel from training samples.
+        """Return a copy whose inner kernel is set from training samples.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class _OfKernel(BaseKernel):
         return X
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
+        """Return whether the kernel depends only on differences of samples.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class _OfKernel(BaseKernel):
 
     @property
     def _diagonal_is_constant(self) -> bool:
-        """Whether the diagonal is constant, as that of the inner kernel is."""
+        """Whether the inner kernel, and with it this one, has a constant diagonal."""
         return constant_diagonal(self.kernel)
 
     def _inner_gram(self, X: Any, Y: Any) -> Array:
@@ -120,8 +120,8 @@ class Conformal(_OfKernel):
 
     Notes
     -----
-    Positive semi-definite for any `func` if `kernel` is. Gradients are those of `kernel`,
-    rescaled. For pickling, `func` must be importable, so it cannot be a lambda.
+    Positive semi-definite for any `func` if `kernel` is. Gradients are the rescaled gradients of
+    `kernel`. For pickling, `func` must be importable, so it cannot be a lambda.
 
     References
     ----------
@@ -140,7 +140,7 @@ class Conformal(_OfKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
     )  # fmt: skip
 
@@ -149,7 +149,7 @@ class Conformal(_OfKernel):
         self.func = func
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
+        """Return whether the kernel depends only on differences of samples.
 
         Returns
         -------
@@ -197,8 +197,8 @@ class Pullback(BaseKernel):
     Notes
     -----
     Positive semi-definite for any `func` if `kernel` is. If `func` selects columns, sums and
-    products of pullbacks combine kernels on different columns of a table. Gradients are those of
-    `kernel`.
+    products of pullbacks combine kernels on different columns of a table. Gradients are the
+    gradients of `kernel`.
 
     References
     ----------
@@ -216,7 +216,7 @@ class Pullback(BaseKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
     )  # fmt: skip
 
@@ -226,11 +226,11 @@ class Pullback(BaseKernel):
 
     @property
     def _diagonal_is_constant(self) -> bool:
-        """Whether the diagonal is constant, as that of the inner kernel is."""
+        """Whether the inner kernel, and with it this one, has a constant diagonal."""
         return constant_diagonal(self.kernel)
 
     def from_data(self, X: Any) -> BaseKernel:
-        """Return a copy with the parameters of the inner kernel from images of training samples.
+        """Return a copy whose inner kernel is set from the images of training samples.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Pullback(BaseKernel):
     def _check(self, X: Any) -> Any:
         images = self.func(X)
         if self.kernel.requires_vector_input:
-            check_finite(images, "Pullback: what func returns")
+            check_finite(images, "Pullback: the kernel of the values of func")
         return images
 
     def _gram(self, X: Any, Y: Any) -> Array:
@@ -270,7 +270,7 @@ class PolynomialOf(_OfKernel):
     kernel : Kernel
         Inner kernel.
     coef : sequence of float, default=(1.0, 1.0)
-        Non-negative coefficients, starting with that of the constant.
+        Non-negative coefficients, starting with the constant term.
 
     See Also
     --------
@@ -295,7 +295,7 @@ class PolynomialOf(_OfKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
     )  # fmt: skip
 
@@ -364,7 +364,7 @@ class ExponentialOf(_OfKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
     )  # fmt: skip
     _tunable = ("scale",)
@@ -436,7 +436,7 @@ class GaussianOf(_OfKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
     )  # fmt: skip
     _tunable = ("sigma",)
@@ -515,9 +515,9 @@ class Normalized(_OfKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
-        no_comparison="It transforms other kernels, and the rows of these include it.",
+        no_comparison="It transforms other kernels, whose rows include it.",
     )  # fmt: skip
 
     def __init__(self, kernel: Any) -> None:
@@ -559,12 +559,12 @@ class Normalized(_OfKernel):
             if Y is None:
                 np.fill_diagonal(K, positive)
         else:
-            # without logarithms: the roots of the diagonal
+            # without logarithms, divide by the roots of the diagonal
             r = self._roots(X)
             s = r if Y is None else self._roots(Y)
             K = r[:, None] * self._inner_gram(X, Y) * s
 
-            # a sample whose own value is zero keeps it
+            # a sample with similarity 0 to itself keeps this value
             if Y is None:
                 np.fill_diagonal(K, r > 0)
         return np.asarray(K)
@@ -586,7 +586,7 @@ class Normalized(_OfKernel):
         if not (np.isfinite(gradient).all() and np.isfinite(r).all()):
             raise ValueError(
                 f"Normalized: the gradient of {self.kernel!r} exceeds double precision for these "
-                "samples; fix its parameters by bounds 'fixed', or take smaller samples."
+                "samples; fix its parameters with bounds 'fixed', or use smaller samples."
             )
 
         # d(r k r') = r dk r' - K (dk(x, x) / k(x, x) + dk(z, z) / k(z, z)) / 2
@@ -601,6 +601,6 @@ class Normalized(_OfKernel):
         gradients = self.kernel._log_gradients(self.kernel._real(X))
         slopes = self.kernel._in_order_of_theta(gradients)
         centred = slopes - _sums_of_pairs(_diagonal_of(slopes)) / 2
-        # where a value is zero, the derivative of its logarithm need not be finite
+        # if a value is zero, the derivative of its logarithm need not be finite
         values = K[:, :, None]
         return {"kernel": values * np.where(values > 0.0, centred, 0.0)}

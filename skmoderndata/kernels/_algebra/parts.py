@@ -38,12 +38,12 @@ class _OverParts(BaseKernel):
         n_kernels = len(self.kernels)
         if len(self.columns) != n_kernels:
             raise ValueError(
-                f"{name}: columns names {len(self.columns)} parts, and there are "
+                f"{name}: columns lists {len(self.columns)} parts, but there are "
                 f"{n_kernels} kernels."
             )
 
     def from_data(self, X: Any) -> BaseKernel:
-        """Return a copy with the parameters of each kernel from its component of the samples.
+        """Return a copy in which each kernel is set from its component of the samples.
 
         Parameters
         ----------
@@ -65,10 +65,10 @@ class _OverParts(BaseKernel):
         name = type(self).__name__
         if self.columns is not None:
             table = as_vectors(X, name)
-            everyone = np.ones(len(table), dtype=bool)
-            return [(table[:, [*chosen]], everyone) for chosen in self.columns]
+            present = np.ones(len(table), dtype=bool)
+            return [(table[:, [*indices]], present) for indices in self.columns]
 
-        # one entry for each kernel
+        # a sample has one entry for each kernel
         samples = as_samples(X, name)
         n_kernels = len(self.kernels)
         for x in samples:
@@ -78,7 +78,7 @@ class _OverParts(BaseKernel):
                     f"for each kernel; received {x!r}."
                 )
 
-        # the samples that have a part, and their parts
+        # find the samples that have a part, and collect their parts
         components = []
         for i, kernel in enumerate(self.kernels):
             present = np.array([x[i] is not None for x in samples], dtype=bool)
@@ -281,9 +281,9 @@ class TensorProduct(_OverParts):
         factors = [self._part(i, X, None) for i in range(len(self.kernels))]
         gradients = {}
         for i in range(len(factors)):
-            others = np.ones_like(K)
+            product = np.ones_like(K)
             for j, factor in enumerate(factors):
                 if j != i:
-                    others *= factor
-            gradients[f"kernels__{i}"] = others[:, :, None] * self._part_gradient(i, X)
+                    product *= factor
+            gradients[f"kernels__{i}"] = product[:, :, None] * self._part_gradient(i, X)
         return gradients

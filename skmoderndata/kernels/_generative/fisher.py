@@ -93,10 +93,10 @@ class HMMFisher(ScoreKernel):
     A sample is a sequence of symbols, or for Gaussian and Poisson models an array of shape
     (length, n_features). The constrained score of a transition is ``N(k, l) / Q(k, l) - N(k, .)``
     with N the expected counts given x; the other scores are analogous: derivatives with respect to
-    the logits of a softmax function, divided by the probability. Where a probability is 0 the
-    score is 0. One forward and one backward pass compute all scores. Scores grow with the length
-    of a sequence: see `Normalized`. Positive semi-definite. A sequence that is impossible under
-    the model is refused.
+    the logits of a softmax function, divided by the probability. If a probability is 0, its score
+    is 0. One forward and one backward pass compute all scores. Scores grow with the length of a
+    sequence: see `Normalized`. Positive semi-definite. A sequence that is impossible under the
+    model raises ValueError.
 
     scikit-learn's `clone` discards fitted attributes: a grid search refits a fitted model on each
     fold, unless it is wrapped in `sklearn.frozen.FrozenEstimator`.
@@ -152,13 +152,13 @@ class HMMFisher(ScoreKernel):
     def _arrays(self) -> HiddenMarkovModel | None:
         """Return the checked model; None if it must be fitted first."""
         arrays = [self.startprob, self.transmat, self.emissionprob]
-        given = [a is not None for a in arrays]
-        if self.model is None and all(given):
+        is_set = [a is not None for a in arrays]
+        if self.model is None and all(is_set):
             emission = (self.emissionprob,)
             return checked_model(
                 self.startprob, self.transmat, "symbols", emission, "HMMFisher"
             )
-        if self.model is None or any(given):
+        if self.model is None or any(is_set):
             raise ValueError(
                 "HMMFisher: give either model, or all of startprob, transmat and emissionprob, "
                 "but not both."
@@ -219,7 +219,7 @@ class HMMFisher(ScoreKernel):
 
     def _scores(self, X: Any) -> Array:
         model = self._arrays()
-        assert model is not None  # `_check` asks `is_fitted` first
+        assert model is not None  # `_check` has tested `is_fitted`
         seen, values = observations(model, X, self.symbols, "HMMFisher")
         S = len(model.startprob)
         emission_size = sum(a.size for a in model.emission)
@@ -248,30 +248,30 @@ class HMMFisher(ScoreKernel):
             )
 
         # scores of the first state and of the moves
-        wanted = self.parameters
+        letters = self.parameters
         groups = []
-        if "s" in wanted:
+        if "s" in letters:
             start = start_scores(model.startprob, passed, seen.offsets, self.constrained)
             groups.append(start)
-        if "t" in wanted:
+        if "t" in letters:
             groups.append(move_scores(model.transmat, passed, self.constrained))
 
         # scores of the emissions, by the type of the observations
         n = len(seen.offsets) - 1
         if model.kind == "symbols":
-            if "e" in wanted:
+            if "e" in letters:
                 E = model.emission[0]
                 counts = sums_by_symbol(passed.states, seen.rows, seen.offsets, E.shape[1])
                 groups.append(symbol_scores(E, counts, self.constrained))
         elif model.kind == "normal":
-            given = (values, passed.states, *model.emission, seen.offsets)
-            if set("em") & set(wanted):
-                groups.append(mean_scores(*given).reshape(n, -1))
-            if set("ec") & set(wanted):
-                groups.append(covariance_scores(*given).reshape(n, -1))
-        elif set("el") & set(wanted):
+            arguments = (values, passed.states, *model.emission, seen.offsets)
+            if set("em") & set(letters):
+                groups.append(mean_scores(*arguments).reshape(n, -1))
+            if set("ec") & set(letters):
+                groups.append(covariance_scores(*arguments).reshape(n, -1))
+        elif set("el") & set(letters):
             rates = model.emission[0]
-            assert values is not None  # the observations of models of counts are vectors
+            assert values is not None  # models of counts observe vectors
             ratios = values[:, None, :] / rates - 1.0
             weighted = passed.states[:, :, None] * ratios
             weighted = weighted.reshape(len(ratios), rates.size)
@@ -339,8 +339,8 @@ class MarkovFisher(ScoreKernel):
     _card = KernelCard(
         family=FAMILY, cite=("jaakkola1998exploiting", "shawetaylor2004kernel"),
         cost="total length x symbols, and sparse products", domain="string", method=PAGE,
-        textbook="Take CountVectorizer of pairs of letters with LinearSVC: it classifies "
-        "names by their language better, as the example shows.",
+        textbook="Use CountVectorizer on pairs of letters with LinearSVC: it recognises the "
+        "language of names better, as the example shows.",
     )  # fmt: skip
 
     def __init__(
@@ -381,17 +381,17 @@ class MarkovFisher(ScoreKernel):
         n_contexts = M ** (self.p - 1)
         if len(Q) != n_contexts:
             raise ValueError(
-                f"MarkovFisher: transmat has shape {Q.shape}, and p={self.p} with {M} "
+                f"MarkovFisher: transmat has shape {Q.shape}, but p={self.p} with {M} "
                 f"symbols needs {n_contexts} rows, one for each context."
             )
         pi = probabilities(self.startprob, "startprob", (n_contexts,), "MarkovFisher")
         return pi, Q
 
     def _contexts(self, X: Any, M: int) -> tuple[Array, Array, Array, Array]:
-        """Numbers of the windows with offsets, and the first context of each sequence."""
+        """Return the numbers of the windows, their offsets, and each sequence's first context."""
         if float(M) ** self.p > 2**31 - 1:
             raise ValueError(
-                f"MarkovFisher: {M} symbols make {M}^{self.p} windows, too many columns; lower p."
+                f"MarkovFisher: {M} symbols give {M}^{self.p} windows, too many columns; lower p."
             )
         # windows of p symbols, as numbers with p digits
         p = self.p
@@ -432,7 +432,7 @@ class MarkovFisher(ScoreKernel):
         return kernel
 
     def _estimate_chain(self, samples: Any) -> None:
-        """Replace probabilities that are None by those of the training samples."""
+        """Estimate the probabilities that are None from the training samples."""
         if self.startprob is not None and self.transmat is not None:
             return
 
@@ -450,7 +450,7 @@ class MarkovFisher(ScoreKernel):
                 "symbols, or drop empty samples."
             )
 
-        # how often each window of p symbols occurs, and each context at the start
+        # count the windows of p symbols, and the contexts at the start of a sequence
         windows, _, _, first = self._contexts(samples, M)
         n_contexts = M ** (self.p - 1)
         counts = np.bincount(windows, minlength=M**self.p)
@@ -469,7 +469,7 @@ class MarkovFisher(ScoreKernel):
         windows, ends, long, first = self._contexts(X, M)
         n = len(ends) - 1
 
-        # the score is 1 / P, which is infinite where P is zero
+        # a score contains 1 / P, so P must not be zero
         wrong = np.flatnonzero(P[windows] == 0.0)
         wrong_start = long[pi[first] == 0.0]
         if len(wrong) or len(wrong_start):
@@ -482,7 +482,7 @@ class MarkovFisher(ScoreKernel):
                 "smoothing above 0."
             )
 
-        # moves: 1 / P for each window, less the visits of its context where rows sum to one
+        # moves: 1 / P for each window, minus the visits of its context, because rows sum to one
         n_contexts = len(pi)
         ratios = 1.0 / P[windows]
         entries = (ratios, windows.copy(), ends.copy())
@@ -495,7 +495,7 @@ class MarkovFisher(ScoreKernel):
         possible = P > 0.0
         moves = (moves - expected).multiply(possible[None, :])
 
-        # the first context: 1 / pi, less one for all that are possible
+        # first context: 1 / pi, minus one for every possible context
         begins = np.zeros((n, n_contexts))
         begins[long] = -1.0 * (pi > 0.0)
         begins[long, first] += 1.0 / pi[first]
@@ -639,17 +639,19 @@ class Fisher(ScoreKernel):
             if G.ndim != 2 or len(G) != len(X) or not np.isfinite(G).all():
                 raise ValueError(
                     "Fisher: score_vector(X) must return finite numbers, one row for each "
-                    f"sample, and returned an array of shape {G.shape}."
+                    f"sample, but returned an array of shape {G.shape}."
                 )
             return G
 
         model = read_mixture(inner(self.model))
-        assert model is not None  # `_validate` refuses others
+        assert model is not None  # `_validate` rejects other models
         table = as_vectors(X, "Fisher")
         p = table.shape[1]
         p_model = model.means.shape[1]
         if p != p_model:
-            raise ValueError(f"Fisher: samples have {p} features, and the model {p_model}.")
+            raise ValueError(
+                f"Fisher: samples have {p} features, but the model has {p_model}."
+            )
         return mixture_scores(model, table, self.parameters)
 
 

@@ -48,8 +48,8 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
     sizes = zip(shape, p.shape, strict=False)
     fits = p.ndim == len(shape) and all(m in (None, n) for m, n in sizes)
     if not fits or not p.size:
-        wanted = ", ".join("any" if m is None else str(m) for m in shape)
-        raise ValueError(f"{owner}: {name} has shape {p.shape}, and needs shape ({wanted}).")
+        required = ", ".join("any" if m is None else str(m) for m in shape)
+        raise ValueError(f"{owner}: {name} has shape {p.shape}, but must have ({required}).")
     if not np.isfinite(p).all() or (p < 0).any():
         raise ValueError(f"{owner}: {name} has entries that are NaN, infinite or negative.")
 
@@ -65,7 +65,7 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
                 "training sequences never visit or never leave; fit fewer states, or set the "
                 "row to probabilities that sum to one."
             )
-        raise ValueError(f"{owner}: {where} sums to {total:.10g}, and must sum to one.")
+        raise ValueError(f"{owner}: {where} sums to {total:.10g}, but must sum to one.")
 
     return p
 
@@ -87,7 +87,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
         startprob, transmat, emissionprob = model
         return checked_model(startprob, transmat, "symbols", (emissionprob,), owner)
 
-    # a model of hmmlearn, by what it emits
+    # find the kind of a model of hmmlearn from its emission parameters
     kind = next((kind for name, kind in KINDS.items() if hasattr(model, name)), None)
     if not hasattr(model, "transmat_") or kind is None:
         if not hasattr(model, "fit") or type(model).__name__ in ("GMMHMM", "MultinomialHMM"):
@@ -108,7 +108,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
             "and 'full' are supported."
         )
 
-    # a diagonal model keeps variances, which hmmlearn shows as matrices
+    # hmmlearn returns the variances of a diagonal model as matrices
     covariances = np.asarray(model.covars_, dtype=np.float64)
     if model.covariance_type == "diag" and covariances.ndim == 3:
         covariances = np.diagonal(covariances, axis1=1, axis2=2).copy()
@@ -154,7 +154,7 @@ def are_numbers(symbols: Sequence[Any]) -> bool:
 
 
 def symbols_from_data(X: Any, symbols: Any, owner: str) -> Any:
-    """Return the alphabet: the one given, None for numbers, or the sorted symbols of X."""
+    """Return `symbols` if given, None for numbers, otherwise the sorted symbols of X."""
     if symbols is not None:
         return symbols
     packed = pack_symbols(X, owner)
@@ -174,7 +174,7 @@ def pack_numbers(X: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def _offsets(lengths: Sequence[int]) -> Array:
-    """Where sequences of these lengths begin, one after another, and where the last one ends."""
+    """Return the starts of concatenated sequences, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
@@ -202,12 +202,12 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
     else:
         if len(symbols) != n_symbols or len(set(symbols)) < n_symbols:
             raise ValueError(
-                f"{owner}: symbols has {len(symbols)} entries, and the model emits {n_symbols} "
+                f"{owner}: symbols has {len(symbols)} entries, but the model emits {n_symbols} "
                 "symbols; give one distinct symbol for each."
             )
         numbers = {s: i for i, s in enumerate(symbols)}
 
-    # the number of each symbol; -1 for one that the model does not know
+    # number of each symbol; -1 if it is not a symbol of the model
     table = np.array([numbers.get(s, -1) for s in packed.symbols], dtype=np.int64)
     rows = table[packed.codes] if len(packed.codes) else np.zeros(0, dtype=np.int64)
 
@@ -218,7 +218,7 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
         symbol = packed.symbols[packed.codes[index]]
         raise ValueError(
             f"{owner}: sample {i} has the symbol {symbol!r}, which is "
-            f"not among the {n_symbols} of the model; train with all symbols, or drop it."
+            f"not among the {n_symbols} symbols of the model; train with all symbols, or drop it."
         )
     return rows
 
@@ -251,7 +251,7 @@ def observations(
     model: HiddenMarkovModel, X: Any, symbols: Any, owner: str
 ) -> tuple[Observations, Array | None]:
     """Return the emission probabilities of the observations, and the observed vectors."""
-    means = model.emission[0]  # or the probabilities of symbols, or rates
+    means = model.emission[0]  # for symbols their probabilities, for counts their rates
     if model.kind == "symbols":
         table = np.ascontiguousarray(means.T)
         rows, offsets = symbol_rows(X, symbols, len(table), owner)

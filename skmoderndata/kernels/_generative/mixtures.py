@@ -20,9 +20,9 @@ class NormalMixture(NamedTuple):
     weights : ndarray of shape (n_components,)
         Probabilities of the components.
     means : ndarray of shape (n_components, n_features)
-        Their means.
+        Means of the components.
     covariances : ndarray of shape (n_components, n_features[, n_features])
-        Their covariances; variances where features are independent.
+        Covariances of the components; variances if the features are independent.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Structure of the covariances, as in `GaussianMixture`.
     """

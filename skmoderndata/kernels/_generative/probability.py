@@ -118,7 +118,7 @@ class MixtureP(ProbabilityKernel):
     --------
     >>> import numpy as np
     >>> from skmoderndata.kernels import MixtureP
-    >>> p = np.array([[0.9, 0.2], [0.3, 0.6]])  # of a one, for components and features
+    >>> p = np.array([[0.9, 0.2], [0.3, 0.6]])  # P(1) for each component and feature
     >>> def log_prob(X):
     ...     X = np.asarray(X)[:, None, :]
     ...     return np.log(np.where(X == 1, p, 1 - p)).sum(axis=2)
@@ -186,13 +186,13 @@ class MixtureP(ProbabilityKernel):
             logs = log_densities(table, mixture.means, mixture.covariances)
             weights = np.asarray(mixture.weights)
         elif isinstance(model, tuple | list):
-            given, log_prob = model
-            weights = np.asarray(given, dtype=np.float64)
+            component_weights, log_prob = model
+            weights = np.asarray(component_weights, dtype=np.float64)
             logs = np.asarray(log_prob(X))
             if logs.shape != (len(X), len(weights)) or np.isnan(logs).any():
                 raise ValueError(
                     "MixtureP: log_prob(X) must return logarithms of shape (n_samples, "
-                    f"{len(weights)}), and returned an array of shape {logs.shape}."
+                    f"{len(weights)}), but returned an array of shape {logs.shape}."
                 )
         else:
             joint = model.predict_joint_log_proba(as_vectors(X, "MixtureP"))
@@ -306,8 +306,8 @@ class FixedLengthHMM(_CommonPaths):
     emissionprob : array-like of shape (n_states, n_symbols)
         Probabilities of the symbols.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1
-        and so on, and for other sequences takes the sorted symbols of the training samples.
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1 and so
+        on; for other sequences it means the sorted symbols of the training samples.
 
     See Also
     --------
@@ -361,7 +361,7 @@ class HiddenTree(_CommonPaths):
 
     .. math:: k(x, z) = \sum_h P(h) P(x \mid h) P(z \mid h)
 
-    where h runs over the states of all nodes; the state of a node depends on that of its parent.
+    where h runs over the states of all nodes; each state depends on the state of the parent.
 
     Parameters
     ----------
@@ -370,12 +370,12 @@ class HiddenTree(_CommonPaths):
     startprob : array-like of shape (n_states,)
         Probabilities of the root's state.
     transmat : array-like of shape (n_states, n_states)
-        Probabilities of the state of a child, given that of its parent.
+        Probabilities of the state of a child, given the state of its parent.
     emissionprob : array-like of shape (n_states, n_symbols)
         Probabilities of the symbols observed at a node.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1
-        and so on, and for other sequences takes the sorted symbols of the training samples.
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1 and so
+        on; for other sequences it means the sorted symbols of the training samples.
 
     See Also
     --------
@@ -465,7 +465,7 @@ class PairHMM(CodedKernel):
     Parameters
     ----------
     joint : array-like of shape (n_symbols, n_symbols)
-        Probabilities of aligned pairs of symbols: symmetric, of sum one, and positive
+        Probabilities of aligned pairs of symbols: symmetric, with sum one, and positive
         semi-definite in the default topology.
     insert : array-like of shape (n_symbols,)
         Probabilities of unpaired symbols.
@@ -480,8 +480,8 @@ class PairHMM(CodedKernel):
         into t. "standard": only one of the two insertions may follow a pair, as in alignment
         programs; this kernel is not positive semi-definite for all parameters.
     symbols : str or sequence, default=None
-        Symbols in the order of the rows of `joint`. None means the numbers 0, 1 and so on,
-        and for other sequences takes the sorted symbols of the training samples.
+        Symbols in the order of the rows of `joint`. None means the numbers 0, 1 and so on; for
+        other sequences it means the sorted symbols of the training samples.
 
     See Also
     --------
@@ -556,7 +556,7 @@ class PairHMM(CodedKernel):
             if 2 * self.delta + self.tau > 1 or self.epsilon + self.tau > 1:
                 raise self._refuse("tau", "at most 1 - 2 delta and 1 - epsilon")
         elif np.linalg.eigvalsh(P)[0] < -1e-10:
-            raise self._refuse("joint", 'positive semi-definite, or take topology="standard"')
+            raise self._refuse("joint", 'positive semi-definite, or use topology="standard"')
 
     def _model(self) -> PairModel:
         d = float(self.delta)
@@ -578,19 +578,19 @@ class PairHMM(CodedKernel):
         return PairModel(joint, insert, moves, ends)
 
     def _log_gram(self, X: Packed, Y: Packed | None) -> Array:
-        own = Y is None
+        is_square = Y is None
         model = self._model()
         X = self._coded(X)
         Z = X if Y is None else self._coded(Y)
         K = np.empty((len(X), len(Z)))
 
-        # all pairs, or those below the diagonal
-        i, j = np.tril_indices(len(X)) if own else np.indices(K.shape).reshape(2, -1)
+        # all pairs, or only the lower triangle of a square matrix
+        i, j = np.tril_indices(len(X)) if is_square else np.indices(K.shape).reshape(2, -1)
         pairs = np.stack([i, j], axis=1)
         others = (Z.codes, Z.offsets)
         values = pair_logarithms(model, (X.codes, X.offsets), others, pairs)
         K[i, j] = values
-        if own:
+        if is_square:
             K[j, i] = values
         return K
 

@@ -13,7 +13,7 @@ from skmoderndata.kernels._base import BaseKernel
 
 
 class Scored:
-    """Samples whose scores are computed together, when a kernel with its parameters first asks.
+    """Samples whose scores are computed together, when a fitted kernel first needs them.
 
     Estimators convert their samples before they fit the parameters of the kernel. Subsets of a
     collection use the same scores.
@@ -27,8 +27,8 @@ class Scored:
         self.cache: dict[Key, Any] = {} if cache is None else cache
 
     def __getitem__(self, indices: Array) -> "Scored":
-        chosen = indices if self.indices is None else self.indices[indices]
-        return Scored(self.samples, chosen, self.cache)
+        subset = indices if self.indices is None else self.indices[indices]
+        return Scored(self.samples, subset, self.cache)
 
     def under(self, kernel: "ScoreKernel") -> Any:
         """Return one row of scores for each sample; the scores of the last kernel are cached."""
@@ -44,7 +44,7 @@ class Scored:
 class ScoreKernel(BaseKernel):
     """Inner product of feature vectors that a fitted model computes from single samples.
 
-    Subclasses define `_scores(X)`, and `is_fitted`, which tells whether these can be computed.
+    Subclasses define `_scores(X)`, and `is_fitted`, which is True if scores can be computed.
     Encoded samples cache their scores, so that the model evaluates each sample once.
     """
 
@@ -60,7 +60,7 @@ class ScoreKernel(BaseKernel):
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps: scores, computed on demand."""
+        """Name of the form that `encode` stores: scores, computed on demand."""
         return "samples with scores"
 
     def _check(self, X: Any) -> Scored:
@@ -95,7 +95,9 @@ class ScoreKernel(BaseKernel):
         diagonal = info.ndim == 1
         square = info.ndim == 2 and info.shape[0] == info.shape[1]
         if not (diagonal or square) or not np.isfinite(info).all():
-            raise self._refuse("information", "finite, of shape (n_scores,) or twice that")
+            raise self._refuse(
+                "information", "finite, of shape (n_scores,) or (n_scores, n_scores)"
+            )
         valid = not (info < 0).any() if diagonal else np.allclose(info, info.T)
         if not valid:
             raise self._refuse("information", "symmetric and positive semi-definite")
@@ -150,7 +152,7 @@ def times_root(G: Any, information: Any) -> Any:
     info = np.asarray(information, dtype=np.float64)
     if info.shape[0] != G.shape[1]:
         raise ValueError(
-            f"information has {info.shape[0]} rows for {G.shape[1]} scores; give one for each."
+            f"information has {info.shape[0]} rows for {G.shape[1]} scores; give one row for each."
         )
     if info.ndim == 1:
         possible = info > 1e-14 * info.max(initial=0.0)

@@ -14,7 +14,8 @@ from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels from graphs"
 PAGE = "graph_kernels"
-BLOCK_ENTRIES = 2**21  # entries of the systems solved at once
+# Maximum number of matrix entries in a batch of linear systems.
+BLOCK_ENTRIES = 2**21
 
 
 class _OverPaths(BaseKernel):
@@ -38,7 +39,7 @@ class _OverPaths(BaseKernel):
         for edge in self.edges:
             if len(edge) != 3:
                 raise ValueError(
-                    f"{name}: an edge is (from, to, kernel or number), not {edge!r}."
+                    f"{name}: an edge must be (from, to, kernel or number), not {edge!r}."
                 )
             u, v, weight = edge
             if not isinstance(weight, Kernel) and not (np.isreal(weight) and weight >= 0):
@@ -183,7 +184,7 @@ class GraphPath(_OverPaths):
     Parameters
     ----------
     edges, source, sink
-        As for `DAGPath`; walks may pass a node several times.
+        See `DAGPath`; walks may pass a node several times.
 
     See Also
     --------
@@ -284,12 +285,12 @@ class _BetweenNodes(BaseKernel):
         if not np.allclose(S, S.T, rtol=1e-10, atol=1e-12 * largest):
             raise ValueError(
                 f"{type(self).__name__}: similarity must be symmetric; for a directed graph "
-                "take (A + A.T) / 2."
+                "use (A + A.T) / 2."
             )
         return S
 
     def _spectrum(self) -> tuple[Array, Array]:
-        """Eigenvalues and eigenvectors, cached as long as the similarity is the same object."""
+        """Return eigenvalues and eigenvectors, cached while `similarity` is the same object."""
         cached: Any = getattr(self, "_cached_spectrum", None)
         laplacian = getattr(self, "laplacian", False)
         key = (id(self.similarity), laplacian)
@@ -314,11 +315,11 @@ class _BetweenNodes(BaseKernel):
             values = np.array([x.value if isinstance(x, Sample) else x for x in samples])
             values = values.reshape(len(samples))
             nodes = values.astype(np.intp)
-            whole = bool((nodes == values).all())
+            are_integers = bool((nodes == values).all())
         except (TypeError, ValueError):
-            whole = False
-        if not whole:
-            raise ValueError(f"{name}: a sample is the number of a node, an integer.")
+            are_integers = False
+        if not are_integers:
+            raise ValueError(f"{name}: a sample must be the number of a node, an integer.")
 
         # nodes of the graph
         S = self.similarity
@@ -363,8 +364,8 @@ class ExponentialDiffusion(_BetweenNodes):
     decay : float, default=1.0
         Weight c of a step: the rate of diffusion. Negative values are allowed.
     laplacian : bool, default=False
-        Subtract the degrees from the diagonal of B, which gives the negative Laplacian and the
-        heat kernel; its rows sum to 1.
+        Whether to subtract the degrees from the diagonal of B, which gives the negative Laplacian
+        and the heat kernel; its rows sum to 1.
     decay_bounds : pair of floats or "fixed", default="fixed"
         Range of `decay` in hyperparameter search, where it must be above 0.
 
@@ -397,7 +398,7 @@ class ExponentialDiffusion(_BetweenNodes):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel", "kondor2002diffusion"),
         cost="V^3 + n^2 V, V nodes", domain="node", method=PAGE,
-        textbook="Take scipy.linalg.expm of the similarities, and SVC(kernel='precomputed'): it "
+        textbook="Use scipy.linalg.expm of the similarities, and SVC(kernel='precomputed'): it "
         "is the same matrix in one line.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
@@ -445,12 +446,12 @@ class VonNeumann(_BetweenNodes):
         Weight c of a step, at least 0 and below ``1 / rho``, with rho the spectral radius of B.
         None uses ``relative / rho``.
     relative : float, default=0.5
-        Fraction of the largest possible `decay`, above 0 and below 1; used where `decay` is None.
+        Fraction of the largest possible `decay`, above 0 and below 1; used if `decay` is None.
     include_identity : bool, default=True
         Whether walks of length 0 count. Without them the kernel is ``B (I - c B)^-1``, which is
-        positive semi-definite only if B is; any other B is refused.
+        positive semi-definite only if B is; any other B raises ValueError.
     relative_bounds : pair of floats or "fixed", default="fixed"
-        Range of `relative` in hyperparameter search, used where `decay` is None.
+        Range of `relative` in hyperparameter search, used if `decay` is None.
 
     See Also
     --------
@@ -460,7 +461,7 @@ class VonNeumann(_BetweenNodes):
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
     eigendecomposition is computed and cached as long as `similarity` is the same object. A `decay`
-    out of range is refused, never lowered. The definition is the standard one.
+    out of range raises ValueError; it is never lowered. The definition is the standard one.
 
     References
     ----------
@@ -517,7 +518,7 @@ class VonNeumann(_BetweenNodes):
         if w.size and w[0] < -1e-10 * np.abs(w).max():
             raise ValueError(
                 "VonNeumann(include_identity=False) needs a positive semi-definite similarity, "
-                f"and this one has an eigenvalue {w[0]:.3g}."
+                f"but this one has an eigenvalue {w[0]:.3g}."
             )
         return w * values
 

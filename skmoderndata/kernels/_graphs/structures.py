@@ -54,9 +54,9 @@ class Convolution(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite if the kernels on parts are. Each of them is called once, on the
-    distinct parts of all samples, so that the cost is quadratic in their number. `decompose` runs
-    at every call.
+    Positive semi-definite if the kernels on parts are. Each kernel is called once, on the distinct
+    parts of all samples, so that the cost is quadratic in the number of distinct parts.
+    `decompose` runs at every call.
 
     References
     ----------
@@ -124,7 +124,7 @@ class Convolution(BaseKernel):
         return len(samples), decompositions
 
     def from_data(self, X: Any) -> BaseKernel:
-        """Return a copy with the parameters of each kernel from the parts of training samples.
+        """Return a copy in which each kernel is set from the parts of training samples.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class Convolution(BaseKernel):
             right = left if Y is None else _Distinct(*B[kind], m)
             tables = self._tables(kind, left, None if Y is None else right)
 
-            # blocks of left decompositions within the working memory; sums do not depend on them
+            # blocks of left decompositions fit the working memory and do not change the sums
             row_bytes = 16 * max(1, len(right.entries[0]))
             step = max(1, working_memory() // (row_bytes * left.largest_count))
             for start in range(0, n, step):
@@ -230,7 +230,7 @@ class Convolution(BaseKernel):
 
 
 def _equal(a: list[Any], b: list[Any]) -> Array:
-    """Matrix of ones for equal parts and zeros for others; those of each list are distinct."""
+    """Matrix with 1 for equal parts and 0 otherwise; the parts of each list are distinct."""
     columns = {_key(part): j for j, part in enumerate(b)}
     table = np.zeros((len(a), len(b)))
     for i, part in enumerate(a):
@@ -247,7 +247,7 @@ class _Distinct:
     """
 
     def __init__(self, rows: list[int], tuples: list[tuple[Any, ...]], n: int) -> None:
-        # numbers of distinct parts, and the first of each
+        # number the distinct parts, and keep the first occurrence of each
         self.parts: list[list[Any]] = []
         columns = []
         for column in zip(*tuples, strict=True):
@@ -257,7 +257,7 @@ class _Distinct:
             self.parts.append([first[j] for j in range(len(keys))])
             columns.append(numbers)
 
-        # distinct tuples, and how often each sample has them
+        # find the distinct tuples, and count them in each sample
         distinct, tuple_of = np.unique(np.array(columns), axis=1, return_inverse=True)
         self.entries = list(distinct)
         ones = np.ones(len(rows))
@@ -269,7 +269,7 @@ class _Distinct:
 
 
 def _key(part: Any) -> Any:
-    """Return a key of a part: equal parts have equal keys, also if they cannot be hashed."""
+    """Return a key of a part: equal parts have equal keys, even if they cannot be hashed."""
     try:
         hash(part)
     except TypeError:
@@ -338,7 +338,7 @@ class _Graph(NamedTuple):
     labels: list[Any]
     degrees: Array
     neighbours: Array
-    edge_labels: list[Any] | None  # of the ends; None where edges have no labels
+    edge_labels: list[Any] | None  # one for each end of an edge; None without labels
 
 
 def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
@@ -348,23 +348,23 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     degrees = _one_after_another([graph.degrees for graph in graphs])
     neighbours = _one_after_another([graph.neighbours for graph in graphs])
 
-    # labels of edges, which are the same for all where no graph has any
+    # labels of edges; if no graph has labels, all edges get the same one
     if all(graph.edge_labels is None for graph in graphs):
         n_ends = len(neighbours.codes)
         symbols = (None,) if n_ends else ()
         edges = Packed(np.zeros(n_ends, np.int32), neighbours.offsets, symbols, "tokens")
     else:
-        given = [
+        edge_labels = [
             [None] * len(graph.neighbours) if graph.edge_labels is None else graph.edge_labels
             for graph in graphs
         ]
-        edges = pack(given, name)
+        edges = pack(edge_labels, name)
 
     return Graphs(pack([graph.labels for graph in graphs], name), degrees, neighbours, edges)
 
 
 def _one_after_another(arrays: list[Array]) -> Packed:
-    """Numbers of all graphs, one graph after another."""
+    """Concatenate the numbers of all graphs."""
     lengths = [len(array) for array in arrays]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     numbers = np.concatenate([np.zeros(0, np.int32), *arrays]).astype(np.int32)
@@ -377,28 +377,27 @@ def _read_graph(x: Any, name: str) -> _Graph:
         return _read_networkx(x, name)
     if not isinstance(x, list | tuple) or len(x) not in (2, 3):
         raise TypeError(
-            f"{name} is of type {type(x).__name__}; a graph is a networkx graph whose nodes have "
-            "an attribute label, or a tuple (labels, edges) or (labels, edges, edge_labels)."
+            f"{name} is of type {type(x).__name__}; give a networkx graph whose nodes have an "
+            "attribute label, or a tuple (labels, edges) or (labels, edges, edge_labels)."
         )
 
     # labels, edges and perhaps labels of edges
-    given = x[0]
-    labels = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    labels = x[0].tolist() if isinstance(x[0], np.ndarray) else list(x[0])
     pairs = _edges(x[1], len(labels), name)
     kinds = None if len(x) == 2 else list(x[2])
     if kinds is not None and len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
 
-    # each edge at both of its ends, a loop once; by node, in the order of the edges
+    # list each edge at both of its ends, a loop once; by node, in the order of the edges
     nodes = pairs.ravel()
-    others = pairs[:, ::-1].ravel()
+    opposite = pairs[:, ::-1].ravel()
     at_second_end = np.arange(len(nodes)) % 2 == 1
-    ends = np.flatnonzero(~(at_second_end & (nodes == others)))
+    ends = np.flatnonzero(~(at_second_end & (nodes == opposite)))
     ends = ends[np.argsort(nodes[ends], kind="stable")]
 
     degrees = np.bincount(nodes[ends], minlength=len(labels))
     of_ends = None if kinds is None else [kinds[end // 2] for end in ends.tolist()]
-    return _Graph(labels, degrees, others[ends], of_ends)
+    return _Graph(labels, degrees, opposite[ends], of_ends)
 
 
 def _read_networkx(x: Any, name: str) -> _Graph:
@@ -421,15 +420,15 @@ def _read_networkx(x: Any, name: str) -> _Graph:
         degrees.append(len(ends) - before)
 
     labels = [x.nodes[v]["label"] for v in number]
-    others = np.array([node for node, _ in ends], dtype=np.int64)
+    opposite = np.array([node for node, _ in ends], dtype=np.int64)
     return _Graph(
-        labels, np.array(degrees, dtype=np.int64), others, [kind for _, kind in ends]
+        labels, np.array(degrees, dtype=np.int64), opposite, [kind for _, kind in ends]
     )
 
 
-def _edges(given: Any, n_nodes: int, name: str) -> Array:
+def _edges(edges: Any, n_nodes: int, name: str) -> Array:
     """Check edges; return them as an integer array of shape (n_edges, 2)."""
-    pairs = np.asarray(given, dtype=np.int64 if len(given) == 0 else None)
+    pairs = np.asarray(edges, dtype=np.int64 if len(edges) == 0 else None)
     if not len(pairs):
         pairs = pairs.reshape(0, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
@@ -453,7 +452,7 @@ class WeisfeilerLehman(BaseKernel):
     n_iter : int, default=3
         Number of refinement rounds H; 0 counts the original labels.
     edge_labels : bool, default=False
-        Whether the labels of the edges are combined with those of the neighbours.
+        Whether a new label also depends on the labels of the edges to the neighbours.
 
     See Also
     --------
@@ -498,7 +497,7 @@ class WeisfeilerLehman(BaseKernel):
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps."""
+        """Name of the form that `encode` stores."""
         return "graphs"
 
     def _check(self, X: Any) -> Graphs:
@@ -506,21 +505,21 @@ class WeisfeilerLehman(BaseKernel):
 
     def _counts(self, X: Graphs, Y: Graphs | None) -> tuple[Any, Any]:
         """Count the labels of all rounds, columns side by side."""
-        both = X.joined(Y)
+        graphs = X.joined(Y)
         if self.edge_labels:
-            _refuse_unlabelled(both.edges)
+            _refuse_unlabelled(graphs.edges)
 
-        # nodes are numbered per graph: numbers among all nodes
-        offsets = both.labels.offsets
-        first = np.repeat(offsets[:-1], both.neighbours.lengths)
-        neighbours = both.neighbours.codes + first
+        # convert node numbers within a graph to numbers among all nodes
+        offsets = graphs.labels.offsets
+        first = np.repeat(offsets[:-1], graphs.neighbours.lengths)
+        neighbours = graphs.neighbours.codes + first
 
-        ends = np.cumsum(both.degrees.codes, dtype=np.int64)
+        ends = np.cumsum(graphs.degrees.codes, dtype=np.int64)
         starts = np.concatenate([[0], ends])
-        edges = both.edges.codes.astype(np.int64) * self.edge_labels
-        labels = both.labels.codes.astype(np.int64)
+        edges = graphs.edges.codes.astype(np.int64) * self.edge_labels
+        labels = graphs.labels.codes.astype(np.int64)
 
-        # 1. count the labels, 2. refine them by those of the neighbours, and so on
+        # alternate: 1. count the labels, 2. refine them by the labels of the neighbours
         rounds = []
         for h in range(self.n_iter + 1):
             if h:
@@ -563,7 +562,7 @@ class WeisfeilerLehman(BaseKernel):
 
 
 def _refuse_unlabelled(edges: Packed) -> None:
-    """Refuse graphs with edges that have no label, where the labels of edges count."""
+    """Raise ValueError if an edge has no label; called if the labels of edges count."""
     if None not in edges.symbols:
         return
     symbol = edges.symbols.index(None)

@@ -27,11 +27,11 @@ PAGE = "tree_kernels"
 
 
 class TreeKernel(BaseKernel):
-    """A kernel on trees: `_gram` and `_diag` take a `Forest`."""
+    """A kernel on trees: `_gram` and `_diag` accept a `Forest`."""
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps, common to all kernels on trees."""
+        """Name of the form that `encode` stores, common to all kernels on trees."""
         return "trees"
 
     def _check(self, X: Any) -> Forest:
@@ -83,8 +83,8 @@ class CoRootedSubtree(_Subtrees):
     labelled : bool, default=True
         Whether labels must agree; False compares only the shapes of trees.
     match : {"children", "node"}, default="children"
-        Definition of a production: the label of a node and those of its children ("children"), or
-        its label and the number of its children ("node").
+        Definition of a production: the label of a node and the labels of its children
+        ("children"), or its label and the number of its children ("node").
     decay : float, default=1.0
         Factor for each production of a subtree, above 0 and at most 1.
 
@@ -135,15 +135,15 @@ class AllSubtree(_Subtrees):
        \Delta(v, w) = \lambda \prod_i (1 + \Delta(v_i, w_i))
 
     for nodes with the same production, a label and the labels of the children :math:`v_i`, and
-    :math:`\Delta = 0` for others and for leaves.
+    :math:`\Delta = 0` for other pairs of nodes and for leaves.
 
     Parameters
     ----------
     labelled : bool, default=True
         Whether labels must agree; False compares only the shapes of trees.
     match : {"children", "node"}, default="children"
-        Definition of a production: the label of a node and those of its children ("children"), or
-        its label and the number of its children ("node").
+        Definition of a production: the label of a node and the labels of its children
+        ("children"), or its label and the number of its children ("node").
     decay : float, default=1.0
         Factor for each production of a subtree, above 0 and at most 1. Large trees need a small
         factor.
@@ -160,9 +160,9 @@ class AllSubtree(_Subtrees):
 
     Notes
     -----
-    A sample is an ordered tree: nested tuples or lists ``(label, child, ...)`` with a label alone
+    A sample is an ordered tree: nested tuples or lists ``(label, child, ...)`` with a bare label
     for a leaf; a pair ``(parents, labels)``, where the root has parent -1 and children are in the
-    order of their positions; an object with ``label()`` that iterates over its children, as
+    order of their positions; an object with ``label()`` that iterates over its children, such as
     `nltk.Tree`; an `ast` node, whose label is its class; an `ElementTree` element, whose label is
     its tag; or a networkx arborescence whose nodes have an attribute ``label``.
 
@@ -247,8 +247,8 @@ class AllSubtree(_Subtrees):
         d = super()._diag(X, logarithm=logarithm)
         if not self.include_leaves:
             return d
-        own = squared_norms(self._leaves(X))
-        return _log_sum(d, own) if logarithm else d + own
+        leaf_pairs = squared_norms(self._leaves(X))
+        return _log_sum(d, leaf_pairs) if logarithm else d + leaf_pairs
 
     def _gradients(self, X: Forest, K: Array) -> dict[str, Array]:
         nodes = self._nodes(X)
@@ -319,10 +319,10 @@ class CompleteSubtree(TreeKernel):
         self._check_real("decay", 0.0, 1.0)
 
     def _counts(self, X: Forest, Y: Forest | None) -> tuple[Any, Any]:
-        both = together(X, Y)
-        starts, child = children(both.degrees.codes)
-        numbers, n_inner = complete_subtrees(both.labels.codes, starts, child)
-        counts = count_windows(numbers, both.labels.offsets, len(n_inner))
+        forest = together(X, Y)
+        starts, child = children(forest.degrees.codes)
+        numbers, n_inner = complete_subtrees(forest.labels.codes, starts, child)
+        counts = count_windows(numbers, forest.labels.offsets, len(n_inner))
         weights = float(self.decay) ** (n_inner / 2)
         counts.data *= weights[counts.indices]
         n = len(X)

@@ -29,15 +29,17 @@ from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels on series"
 PAGE = "series_kernels"
+
+# Maximum logarithm whose exponential is finite in double precision.
 LARGEST_LOG = 709.0
 
 
 class SeriesKernel(BaseKernel):
-    """A kernel on series: `_gram` and `_diag` take `Series` collections."""
+    """A kernel on series: `_gram` and `_diag` accept `Series` collections."""
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps, common to all kernels on series."""
+        """Name of the form that `encode` stores, common to all kernels on series."""
         return "series"
 
     def _check(self, X: Any) -> Series:
@@ -71,8 +73,8 @@ class DTWKernel(SeriesKernel):
     slanted : bool, default=True
         Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
     multiscale_radius : int, default=None
-        If given, distances are those of `metrics.multiscale_dtw` with this radius: upper bounds
-        that are computed in linear time.
+        If given, `metrics.multiscale_dtw` with this radius computes the distances: upper bounds,
+        in linear time.
     power : float, default=2.0
         The exponent q.
     gamma_bounds : tuple of two floats or "fixed", default="fixed"
@@ -87,7 +89,7 @@ class DTWKernel(SeriesKernel):
     Notes
     -----
     A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Not positive
-    semi-definite. The value is 0 where the band admits no alignment.
+    semi-definite. The value is 0 if the band admits no alignment.
 
     References
     ----------
@@ -166,7 +168,7 @@ class DTWKernel(SeriesKernel):
             second = X if Y is None else Y
             costs = self._by_scales(X, second, int(self.multiscale_radius), rooted)
 
-        # the root of the costs, unless those of the points have it
+        # take the root of the costs, unless the costs of points are roots already
         root = 2.0 if self.root and not rooted else 1.0
         exponent = float(self.power) / root
         return costs if exponent == 1.0 else np.asarray(costs**exponent)
@@ -207,7 +209,7 @@ class DTWKernel(SeriesKernel):
             if middle <= 0:
                 raise ValueError(
                     'DTWKernel: gamma="median" needs a positive median of the distances between '
-                    "training samples, and found 0; give gamma as a number."
+                    "training samples, but it is 0; give gamma as a number."
                 )
             copy.set_params(gamma=float(1 / middle))
         return copy
@@ -219,7 +221,7 @@ class DTWKernel(SeriesKernel):
         return np.ones(len(X))
 
     def _gradients(self, X: Series, K: Array) -> dict[str, Array]:
-        positive = K > 0  # at an infinite distance K is 0, and 0 * inf is no number
+        positive = K > 0  # at an infinite distance K is 0, and 0 * inf would be NaN
         exponent = float(self.gamma) * self._powers(X, None)
         exponent = np.where(positive, exponent, 0.0)
         return {"gamma": np.where(positive, -K * exponent, 0.0)}
@@ -282,10 +284,10 @@ class GlobalAlignment(SeriesKernel):
     _card = KernelCard(
         family=FAMILY, cite=("cuturi2011fast",), cost="product of two lengths for each pair",
         domain="series", psd=True, method=PAGE,
-        textbook="Take RidgeClassifierCV on maxima of 500 random convolutions: from ten "
-        "outlines of each digit it classifies 76 percent of new ones right, SVC with this "
-        "kernel 70 percent.",
-        no_comparison="DTWNeighborsClassifier has the row for time series.",
+        textbook="Use RidgeClassifierCV on maxima of 500 random convolutions: trained on ten "
+        "outlines of each digit, it classifies 76 percent of new outlines correctly. SVC with "
+        "this kernel classifies 70 percent correctly.",
+        no_comparison="See the row of DTWNeighborsClassifier, which is for time series, too.",
     )  # fmt: skip
     _tunable = ("sigma",)
 
@@ -337,7 +339,7 @@ class GlobalAlignment(SeriesKernel):
             if sigma <= 0:
                 raise ValueError(
                     'GlobalAlignment: sigma="median" needs a positive median distance of points, '
-                    "and most points of the training series are equal; give sigma as a number."
+                    "but most points of the training series are equal; give sigma as a number."
                 )
             copy.set_params(sigma=sigma)
         return copy

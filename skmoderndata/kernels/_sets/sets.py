@@ -48,7 +48,7 @@ class _OnSets(BaseKernel):
             rows = sparse.csr_array(X, dtype=np.float64)
             X = tidy(rows)
             if not (X.data == 1).all():
-                raise ValueError(f"{name}: a table of sets holds 0 and 1 only.")
+                raise ValueError(f"{name}: a table of sets may contain only 0 and 1.")
             return X
 
         # sets, or collections of their elements
@@ -56,7 +56,7 @@ class _OnSets(BaseKernel):
         for x in as_samples(X, name):
             if isinstance(x, str | bytes) or not isinstance(x, Iterable):
                 raise TypeError(
-                    f"{name}: a sample must be a set (or a list of its elements), and one is "
+                    f"{name}: a sample must be a set (or a list of its elements), but one is "
                     f"{x!r}."
                 )
             try:
@@ -89,7 +89,7 @@ class _OnSets(BaseKernel):
         return A, B, self._element_weights(codes)
 
     def _element_weights(self, elements: Iterable[Any]) -> Array:
-        """Weights, 1 for elements without an entry in a dict."""
+        """Weights of the elements: 1 for elements without an entry in a dict."""
         elements = list(elements)
         if self.weights is None:
             return np.ones(len(elements))
@@ -218,8 +218,8 @@ class PowerSet(_OnSets):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="a sparse product", domain="set",
         method=PAGE,
-        textbook="Take MultiLabelBinarizer and SVC: the normalized PowerSet kernel is its rbf "
-        "kernel with gamma=log(2) / 2.",
+        textbook="Use MultiLabelBinarizer and SVC: its rbf kernel with gamma=log(2) / 2 is the "
+        "normalised PowerSet kernel.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",
             problem="right_sets",
@@ -259,11 +259,11 @@ class _InUniverse(_OnSets):
 
     def _validate(self) -> None:
         super()._validate()
-        given = self.universe
-        if isinstance(given, int | np.integer) and not isinstance(given, bool):
-            valid = bool(given >= 0)
+        universe = self.universe
+        if isinstance(universe, int | np.integer) and not isinstance(universe, bool):
+            valid = bool(universe >= 0)
         else:
-            valid = isinstance(given, Iterable) and not isinstance(given, str)
+            valid = isinstance(universe, Iterable) and not isinstance(universe, str)
         if not valid:
             raise self._refuse("universe", "a collection of elements, or their number")
 
@@ -279,7 +279,7 @@ class _InUniverse(_OnSets):
             n_elements = len(elements)
             if p != n_elements:
                 raise ValueError(
-                    f"{type(self).__name__}: a table of {p} columns, and a universe of "
+                    f"{type(self).__name__}: the table has {p} columns, but the universe has "
                     f"{n_elements} elements."
                 )
             return X
@@ -313,7 +313,7 @@ class UnionComplement(_InUniverse):
     Notes
     -----
     Positive semi-definite: it is the intersection kernel of the complements. Elements outside the
-    universe are refused. The definition is the standard one.
+    universe raise ValueError. The definition is the standard one.
 
     References
     ----------
@@ -364,7 +364,7 @@ class Agreement(_InUniverse):
     Notes
     -----
     Positive semi-definite; without weights it is the size of the universe minus the Hamming
-    distance. Elements outside the universe are refused. The definition is the standard one.
+    distance. Elements outside the universe raise ValueError. The definition is the standard one.
 
     References
     ----------
@@ -457,7 +457,7 @@ class DerivedSubsets(BaseKernel):
 
     def _pool(self, samples: list[Any]) -> tuple[Any, Any]:
         """Return all elements, and the matrix that sums them for each sample."""
-        # one column per element, ones or one over the size in the row of its sample
+        # one column per element, with 1 (or 1 / size) in the row of its sample
         sizes = np.array([len(x) for x in samples], dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(sizes)])
         n_elements = int(ends[-1])
@@ -485,10 +485,10 @@ class DerivedSubsets(BaseKernel):
         largest = max((len(x) for x in X), default=1)
         row_bytes = 8 * n_elements * max(1, largest)
         for rows in row_blocks(len(X), row_bytes):
-            elements, own = self._pool(X[rows])
-            if own.shape[1]:
+            elements, add_block = self._pool(X[rows])
+            if add_block.shape[1]:
                 values = self.base_kernel(elements, everything)
-                K[rows] = own @ (add @ values.T).T
+                K[rows] = add_block @ (add @ values.T).T
         return (K + K.T) / 2 if Y is None else K
 
     def _diag(self, X: Any) -> Array:

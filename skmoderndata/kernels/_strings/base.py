@@ -7,11 +7,11 @@ from skmoderndata.kernels._base import BaseKernel
 
 
 class SequenceKernel(BaseKernel):
-    """A kernel on sequences: `_gram` and `_diag` take `Packed` collections."""
+    """A kernel on sequences: `_gram` and `_diag` accept `Packed` collections."""
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps, common to all kernels on sequences."""
+        """Name of the form that `encode` stores, common to all kernels on sequences."""
         return "sequences"
 
     def _check(self, X: Any) -> Packed:

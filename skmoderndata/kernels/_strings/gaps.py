@@ -157,12 +157,12 @@ class RestrictedGapWeighted(SequenceKernel):
         rows = []
         words = []
         weights = []
-        # one symbol has no gap inside, and the longest row bounds the others
+        # a single symbol has no gaps; otherwise the longest row bounds their number
         longest = int(np.diff(X.offsets).max(initial=self.p))
         max_gaps = min(self.max_gaps, longest - self.p) if self.p > 1 else 0
         n_inner = max(0, self.p - 2)  # symbols between the first and the last
         for gaps in range(max_gaps + 1):
-            # windows of this span, with all choices of inner symbols
+            # pick the inner symbols from all windows of this span, in all ways
             span = self.p + gaps
             starts, offsets = windows(X.codes, X.offsets, span)
             row = np.repeat(np.arange(len(X)), np.diff(offsets))
@@ -180,7 +180,7 @@ class RestrictedGapWeighted(SequenceKernel):
         return Picks(packed, np.concatenate(rows), np.concatenate(weights))
 
     def _spectrum(self, X: Packed) -> sparse.csr_array:
-        """Sum the weights of each subsequence in each row; one column for each that occurs."""
+        """Sum the weights in each row, with one column for each subsequence that occurs."""
         picks = self._picks(X)
         starts = picks.words.offsets[:-1]
         numbers, _ = window_numbers(picks.words.codes, starts, len(X.symbols), range(self.p))
@@ -205,7 +205,7 @@ class RestrictedGapWeighted(SequenceKernel):
         return distinct_windows(words, self.p)
 
     def sums_of_words(self, X: Packed, words: Packed) -> sparse.csr_array:
-        """Sum the weights of given subsequences in each row; others are dropped.
+        """Sum the weights of the given subsequences in each row, and drop all others.
 
         Parameters
         ----------
@@ -221,9 +221,10 @@ class RestrictedGapWeighted(SequenceKernel):
         """
         picks = self._picks(X)
         n = len(words)
-        both = joined(words, picks.words)
-        starts = both.offsets[:-1]
-        numbers, size = window_numbers(both.codes, starts, len(both.symbols), range(self.p))
+        all_words = joined(words, picks.words)
+        starts = all_words.offsets[:-1]
+        n_symbols = len(all_words.symbols)
+        numbers, size = window_numbers(all_words.codes, starts, n_symbols, range(self.p))
         table = np.full(size, -1, dtype=np.int64)
         table[numbers[:n]] = np.arange(n)
         columns = table[numbers[n:]]

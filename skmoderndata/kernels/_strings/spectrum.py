@@ -32,12 +32,14 @@ from skmoderndata.kernels._base import BaseKernel
 from skmoderndata.kernels._strings.base import SequenceKernel
 
 FAMILY = "kernels on strings"
-MOST_WORDS = 2**28  # neighbours of all distinct substrings that are enumerated
 PAGE = "string_kernels"
+
+# Maximum number of words near the distinct substrings that are enumerated.
+MOST_WORDS = 2**28
 
 
 def spectrum(X: Packed, positions: Sequence[int], p: int) -> sparse.csr_array:
-    """Count the windows of p symbols that agree at given positions; one column for each kind."""
+    """Count windows of p symbols, with one column for all that agree at the given positions."""
     starts, offsets = windows(X.codes, X.offsets, p)
     numbers, size = window_numbers(X.codes, starts, len(X.symbols), positions)
     return count_windows(numbers, offsets, size)
@@ -49,9 +51,9 @@ def spectra(
     """Compute the spectra of one or two collections, in common columns."""
     if Y is None:
         return spectrum(X, positions, p), None
-    both = spectrum(joined(X, Y), positions, p)
+    counts = spectrum(joined(X, Y), positions, p)
     n = len(X)
-    return both[:n], both[n:]
+    return counts[:n], counts[n:]
 
 
 def distinct_windows(X: Packed, p: int) -> Packed:
@@ -70,13 +72,13 @@ def _symbols_of(X: Packed, starts: Array, p: int) -> Array:
 
 
 def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
-    """Count given words of p symbols among the windows, one column for each; drop others."""
-    both = joined(words, X)
-    starts, offsets = windows(both.codes, both.offsets, p)
-    numbers, size = window_numbers(both.codes, starts, len(both.symbols), range(p))
+    """Count the given words of p symbols, one column for each; drop all other windows."""
+    samples = joined(words, X)
+    starts, offsets = windows(samples.codes, samples.offsets, p)
+    numbers, size = window_numbers(samples.codes, starts, len(samples.symbols), range(p))
     n = len(words)
     table = np.full(size, -1, dtype=np.int32)
-    table[numbers[:n]] = np.arange(n, dtype=np.int32)  # a word is its own and only window
+    table[numbers[:n]] = np.arange(n, dtype=np.int32)  # a word has one window, itself
     return count_in_columns(numbers[n:], offsets[n:] - n, table, n)
 
 
@@ -130,7 +132,7 @@ class SpectrumKernel(SequenceKernel):
             if weight != 1.0:
                 of_length *= weight
             K = of_length if K is None else np.add(K, of_length, out=K)
-        assert K is not None  # there is one length at least
+        assert K is not None  # there is at least one length
         return K
 
     def _diag(self, X: Packed) -> Array:
@@ -217,7 +219,7 @@ class PSpectrum(SpectrumKernel):
     _card = KernelCard(
         family=FAMILY, cite=("leslie2002spectrum", "shawetaylor2004kernel"),
         cost="total length + common substrings", domain="string", method=PAGE,
-        textbook="Take CountVectorizer with analyzer='char' and LinearSVC: the counts are "
+        textbook="Use CountVectorizer with analyzer='char' and LinearSVC: the counts are "
         "the same features.",
     )  # fmt: skip
 
@@ -415,9 +417,9 @@ class Mismatch(SequenceKernel):
         if isinstance(self.alphabet, int | np.integer):
             self._check_integer("alphabet", 1)
         elif not len(self.alphabet) or len(set(self.alphabet)) < len(self.alphabet):
-            raise self._refuse("alphabet", "a number, or distinct symbols, one at least")
+            raise self._refuse("alphabet", "a number, or at least one symbol, none repeated")
 
-        # what counts as near: costs up to a threshold, or m mismatches
+        # neighbours have costs below a threshold, or at most m mismatches
         if (self.costs is None) != (self.threshold is None):
             raise ValueError(
                 "Mismatch: costs and threshold must be given together; without them m bounds the "
@@ -437,12 +439,12 @@ class Mismatch(SequenceKernel):
         in_range = np.isfinite(costs) & (costs >= 0)
         if costs.shape != (n, n) or not in_range.all():
             raise ValueError(
-                f"Mismatch: costs has shape {costs.shape}; for an alphabet of {n} symbols it has "
-                f"to be a matrix of shape ({n}, {n}) of finite numbers of at least 0."
+                f"Mismatch: costs has shape {costs.shape}; for an alphabet of {n} symbols it "
+                f"must be a matrix of shape ({n}, {n}) of finite numbers of at least 0."
             )
         if float(n) ** self.p >= WORD:
             raise ValueError(
-                f"Mismatch: {n} symbols make {n}^{self.p} words, too many for costs; lower p."
+                f"Mismatch: {n} symbols give {n}^{self.p} words, too many for costs; lower p."
             )
 
     def from_data(self, X: Any) -> BaseKernel:
@@ -480,7 +482,7 @@ class Mismatch(SequenceKernel):
                     f"{n_present}."
                 )
 
-            # numbers of the symbols in place of the symbols
+            # replace the symbols by their numbers
             table = np.zeros(len(X.symbols), dtype=np.int32)
             table[present] = np.arange(n_present, dtype=np.int32)
             symbols: tuple[Hashable, ...] = tuple(range(int(self.alphabet)))
@@ -507,9 +509,9 @@ class Mismatch(SequenceKernel):
         if self.costs is not None:
             if Y is None:
                 return gram_of_counts(self._words(X, sigma))
-            both = self._words(joined(X, Y), sigma)
+            counts = self._words(joined(X, Y), sigma)
             n = len(X)
-            return gram_of_counts(both[:n], both[n:])
+            return gram_of_counts(counts[:n], counts[n:])
 
         # counts of all words
         n = len(X) + (0 if Y is None else len(Y))
@@ -572,7 +574,7 @@ class Mismatch(SequenceKernel):
         n_words = sigma**self.p
         if n_words > 2**31 - 1:
             raise ValueError(
-                f"Mismatch: {sigma} symbols make {sigma}^{self.p} words, too many columns; use "
+                f"Mismatch: {sigma} symbols give {sigma}^{self.p} words, too many columns; use "
                 "the kernel matrix, or a smaller p."
             )
         return self._words(A, sigma, columns=n_words)
@@ -580,8 +582,8 @@ class Mismatch(SequenceKernel):
     def _words(self, X: Packed, sigma: int, columns: int | None = None) -> sparse.csr_array:
         """Count the words near the windows of each row, by enumerating them.
 
-        With `columns` there is one column for each word over the alphabet; otherwise for each word
-        that occurs.
+        There is one column for each word over the alphabet if `columns` is given, otherwise for
+        each word that occurs.
         """
         # distinct windows
         window_starts, offsets = windows(X.codes, X.offsets, self.p)
@@ -589,7 +591,7 @@ class Mismatch(SequenceKernel):
         _, first, ranks = np.unique(numbers, return_index=True, return_inverse=True)
         kinds = _symbols_of(X, window_starts[first], self.p)
 
-        # words near each: the costs of their mismatches are within the threshold
+        # find the words near each window: their mismatches cost no more than the threshold
         if self.costs is None or self.threshold is None:
             costs = 1.0 - np.eye(sigma)
             threshold = self.m + 0.5
@@ -603,7 +605,7 @@ class Mismatch(SequenceKernel):
                 "neighbouring words, too many to enumerate; lower p, m or threshold."
             )
 
-        # one column for each word, as far as a table of all words is small
+        # use one column for each possible word if these are few, else for each word that occurs
         if columns is None:
             columns = sigma**self.p
             if columns > TABLE:

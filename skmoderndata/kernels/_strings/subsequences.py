@@ -205,8 +205,8 @@ class GapWeighted(_Subsequences):
         Factor for each symbol from the first to the last symbol of an occurrence, above 0 and at
         most 1.
     lengths : array-like of shape (p,), default=None
-        Non-negative weights of subsequences of 1 to p symbols; None counts those of p symbols
-        only.
+        Non-negative weights of subsequences of 1 to p symbols; None counts only subsequences of
+        p symbols.
     match_weights : dict, default=None
         Factors for matched symbols, instead of `decay`; symbols without an entry have factor 1.
     skip_weights : dict, default=None
@@ -256,9 +256,9 @@ class GapWeighted(_Subsequences):
     _card = KernelCard(
         family=FAMILY, cite=("lodhi2002text", "shawetaylor2004kernel"),
         cost="p |s| |t| for each pair", domain="string", method=PAGE,
-        textbook="Take pairs of letters, each with a weight that falls with the gap between, "
-        "in DictVectorizer with Normalizer: of misspelt names they recognise as many, and "
-        "TfidfVectorizer of characters is as good on peptides.",
+        textbook="Use pairs of letters, with weights that fall as the gap between them grows, "
+        "in DictVectorizer with Normalizer: they recognise just as many misspelt names. On "
+        "peptides TfidfVectorizer with characters is as good as this kernel.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",
             problem="peptides",
@@ -312,7 +312,7 @@ class GapWeighted(_Subsequences):
                 "set match_weights."
             )
 
-        # similar symbols match in part
+        # similar symbols match partially
         if self.similarity is None:
             if self.alphabet is not None:
                 raise ValueError("GapWeighted: alphabet requires a similarity matrix.")

@@ -152,11 +152,11 @@ class TextKernel(BaseKernel):
                 transformed = corpus.vectorizer.transform(documents)
                 counts = sparse.csr_array(transformed).astype(np.float64)
 
-        # the terms are those of the corpus
+        # samples and corpus must have the same terms
         n, n_columns = counts.shape
         if n and n_columns != n_terms:
             raise ValueError(
-                f"{name}: samples have {n_columns} terms, and the corpus has "
+                f"{name}: samples have {n_columns} terms, but the corpus has "
                 f"{n_terms}; count both with one vectorizer."
             )
         return counts, corpus
@@ -174,7 +174,7 @@ class TextKernel(BaseKernel):
 
     def _gram(self, X: Any, Y: Any) -> Array:
         A = self._blocks(*X)
-        B = A if Y is None else self._blocks(Y[0], X[1])  # one corpus, decomposed once
+        B = A if Y is None else self._blocks(Y[0], X[1])  # decompose the common corpus once
         n_X, p_X = A[0].shape
         n_Y, p_Y = B[0].shape
         K = np.zeros((n_X, n_Y))
@@ -412,11 +412,11 @@ class SemanticSmoothing(TextKernel):
             raise ValueError("SemanticSmoothing: give either proximity or similarity.")
 
     def _root(self) -> Any:
-        """Return P, or a square root of Q if that is given."""
+        """Return P, or a square root of Q if `similarity` is given."""
         if self.proximity is not None:
             return check_array(self.proximity, accept_sparse="csr", dtype=np.float64)
 
-        # computed before, for the same matrix
+        # reuse the root if the matrix is the same object
         cached = getattr(self, "_cached_root", None)
         if cached is not None and cached[0] is self.similarity:
             return cached[1]
@@ -433,8 +433,8 @@ class SemanticSmoothing(TextKernel):
         values, vectors = linalg.eigh((Q + Q.T) / 2)
         if values[0] < -1e-10 * len(Q) * scale:
             raise ValueError(
-                "SemanticSmoothing: similarity must be positive semi-definite, and it has the "
-                f"eigenvalue {values[0]:.3g}; give proximity P instead, whose P P' always is."
+                "SemanticSmoothing: similarity must be positive semi-definite, but it has the "
+                f"eigenvalue {values[0]:.3g}; give proximity instead, which is always valid."
             )
 
         positive = values > 1e-14 * values[-1]
@@ -448,7 +448,7 @@ class SemanticSmoothing(TextKernel):
         n_rows = P.shape[0]
         if n_terms != n_rows:
             raise ValueError(
-                f"SemanticSmoothing: samples have {n_terms} terms, and the matrix has "
+                f"SemanticSmoothing: samples have {n_terms} terms, but the matrix has "
                 f"{n_rows} rows."
             )
         if is_sparse(P):
@@ -655,8 +655,8 @@ class LatentSemantic(TextKernel):
     _card = KernelCard(
         family=FAMILY, cite=("cristianini2002latent", "shawetaylor2004kernel"),
         cost="r nnz T, or min(documents, terms)^3", domain="text", method=PAGE,
-        textbook="Take TfidfVectorizer and TruncatedSVD, fitted to the other texts, and "
-        "LinearSVC: they are the same features.",
+        textbook="Use TfidfVectorizer and TruncatedSVD, fitted to the other texts, and "
+        "LinearSVC: the features are the same.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.TfidfVectorizer",
             problem="docstrings",

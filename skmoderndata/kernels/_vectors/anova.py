@@ -11,7 +11,9 @@ from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels on vectors"
 PAGE = "anova_kernels"
-TILE = 2**17  # pairs times degrees that stay in the cache
+
+# Number of entries (pairs of samples times degrees) in a tile that stays in the cache.
+TILE = 2**17
 
 
 class _OverInputs(BaseKernel):
@@ -58,15 +60,15 @@ class _OverInputs(BaseKernel):
         w = self._w(p)
         for i in range(p):
             kernel = self._base(i)
-            own = X[:, i] ** 2 if self.base_kernels is None else kernel.diag(X[:, [i]])
-            yield w[i] * own
+            values = X[:, i] ** 2 if self.base_kernels is None else kernel.diag(X[:, [i]])
+            yield w[i] * values
 
     def _of_terms(self, terms: list[Array], shape: tuple[int, ...]) -> Array:
-        """Combine terms of a shape; there are none for samples without features."""
+        """Combine terms of a given shape; samples without features have no terms."""
         raise NotImplementedError
 
     def _slope(self, terms: list[Array], i: int) -> Array:
-        """Take the derivative in the term `a_i`."""
+        """Differentiate with respect to the term `a_i`."""
         raise NotImplementedError
 
     def _gram(self, X: Any, Y: Any) -> Array:
@@ -81,7 +83,7 @@ class _OverInputs(BaseKernel):
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         n, p = X.shape
 
-        # derivatives by the term of each feature
+        # derivatives with respect to the term of each feature
         terms = list(self._terms(X, None))
         w = self._w(p)
         slopes = [self._slope(terms, i) for i in range(p)]
@@ -94,7 +96,7 @@ class _OverInputs(BaseKernel):
             shared = np.size(self.weights) == 1
             gradients["weights"] = by_weight.sum(axis=2) if shared else by_weight
 
-        # by the parameters of its kernel
+        # derivatives with respect to the parameters of the kernel of a feature
         def by_kernel(i: int) -> Array:
             _, inner = self._base(i)(X[:, [i]], eval_gradient=True)
             slope = w[i] * slopes[i]
@@ -154,8 +156,8 @@ class AllSubsets(_OverInputs):
         cost="n^2 p",
         domain="vector",
         method=PAGE,
-        textbook="Take PolynomialFeatures with interaction_only=True: its columns are the same "
-        "products, and a linear model of them is the same machine.",
+        textbook="Use PolynomialFeatures with interaction_only=True: its columns are the same "
+        "products, and a linear model on them is equivalent.",
     )
 
     def __init__(
@@ -202,7 +204,7 @@ class ANOVA(_OverInputs):
         Size of the subsets. For size 0 the kernel is 1; for a size above the number of inputs it
         is 0.
     cumulative : bool, default=False
-        Sum over all sizes up to `degree`, the constant 1 included.
+        Whether to sum over all sizes up to `degree`, including the constant 1.
     weights : float or array-like of shape (n_features,), default=None
         Non-negative weights of the inputs; None means 1. Weights tuned by marginal likelihood
         indicate the relevance of the inputs.
@@ -246,8 +248,8 @@ class ANOVA(_OverInputs):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel", "duvenaud2011additive"), cost="n^2 p d",
         domain="vector", method=PAGE,
-        textbook="Take PolynomialFeatures with interaction_only=True: its columns are the same "
-        "products, and a linear model of them is the same machine.",
+        textbook="Use PolynomialFeatures with interaction_only=True: its columns are the same "
+        "products, and a linear model on them is equivalent.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="pairs",
@@ -274,7 +276,7 @@ class ANOVA(_OverInputs):
         self._check_choice("method", ("dp", "newton"))
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        # power sums of products are products of matrices
+        # compute power sums of products as matrix products
         Z = X if Y is None else Y
         n, p = X.shape
         if self.method == "newton" and self.base_kernels is None:
@@ -285,7 +287,7 @@ class ANOVA(_OverInputs):
         if self.method == "newton" or self.base_kernels is not None:
             return super()._gram(X, Y)
 
-        # the recursion, in tiles that stay in the cache
+        # run the recursion in tiles that stay in the cache
         m = len(Z)
         K = np.empty((n, m))
         row_entries = (self.degree + 1) * max(1, m)
@@ -310,8 +312,8 @@ class ANOVA(_OverInputs):
     def _slope(self, terms: list[Array], i: int) -> Array:
         if self.degree == 0:
             return np.zeros_like(terms[i])
-        others = [a for j, a in enumerate(terms) if j != i]
-        e = _symmetric(iter(others), self.degree - 1, terms[i].shape)
+        rest = [a for j, a in enumerate(terms) if j != i]
+        e = _symmetric(iter(rest), self.degree - 1, terms[i].shape)
         return self._select(e)
 
     def _select(self, e: Array) -> Array:
@@ -320,7 +322,7 @@ class ANOVA(_OverInputs):
     def _newton(self, powers: list[Any], count: Array) -> Array:
         """Newton's identities, `d e_d = sum_r (-1)^(r+1) e_(d-r) P_r`.
 
-        `count` is the number of non-zero terms; where it is below d, `e_d` is 0.
+        `count` is the number of non-zero terms; `e_d` is 0 if it is below d.
         """
         e = [np.ones(count.shape)]
         for d in range(1, self.degree + 1):

@@ -58,7 +58,7 @@ class _PerInput(BaseKernel):
 
 
 def _column_and_row(x: Array, z: Array) -> tuple[Array, Array]:
-    """Return shapes `(n, 1)` and `(1, m)`, whose functions have all pairs."""
+    """Reshape to `(n, 1)` and `(1, m)`, so that functions of both yield all pairs."""
     return x[:, None], z[None, :]
 
 
@@ -70,7 +70,7 @@ class CosineSeries(_PerInput):
     Parameters
     ----------
     coef : sequence of float, default=(1.0, 1.0)
-        Non-negative coefficients, starting with that of the constant.
+        Non-negative coefficients, starting with the constant term.
     period : float, default=6.283185307179586
         Period, above 0.
     period_bounds : pair of floats or "fixed", default="fixed"
@@ -116,7 +116,7 @@ class CosineSeries(_PerInput):
         self._check_real("period", 0.0)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences of samples only.
+        """Return whether the kernel depends only on differences of samples.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class Min(_PerInput):
     ----------
     signed : bool, default=True
         Whether negative numbers are allowed: the value is ``min(|x|, |z|)`` for numbers of the
-        same sign, otherwise 0. False refuses negative numbers.
+        same sign, otherwise 0. If False, negative numbers raise ValueError.
     combine : {"product", "sum"}, default="product"
         How the inputs are combined.
 
@@ -194,7 +194,7 @@ class Min(_PerInput):
         X = super()._check(X)
         if not self.signed and (X < 0).any():
             raise ValueError(
-                f"Min(signed=False) needs numbers of at least 0, and received {X.min():.3g}; use "
+                f"Min(signed=False) needs numbers of at least 0, but received {X.min():.3g}; use "
                 "signed=True or shift the data."
             )
         return np.asarray(X)
@@ -259,7 +259,7 @@ class Triangular(_PerInput):
         self._check_real("width", 0.0)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences of samples only.
+        """Return whether the kernel depends only on differences of samples.
 
         Returns
         -------
@@ -343,7 +343,7 @@ class Spline(_PerInput):
         X = super()._check(X)
         if (X < 0).any():
             raise ValueError(
-                f"Spline needs numbers of at least 0, and received {X.min():.3g}; scale the data "
+                f"Spline needs numbers of at least 0, but received {X.min():.3g}; scale the data "
                 "with MinMaxScaler(clip=True)."
             )
         return np.asarray(X)
@@ -422,8 +422,8 @@ class GammaExponential(BaseKernel):
         cost="n^2 p",
         domain="vector",
         method=PAGE,
-        textbook="Take RationalQuadratic: Gaussian processes with it explain 45 percent of "
-        "the variance of unseen rows of `load_diabetes`, and 41 percent with this kernel.",
+        textbook="Use RationalQuadratic: on unseen rows of `load_diabetes`, Gaussian processes "
+        "explain 45 percent of the variance with it, and 41 percent with this kernel.",
     )
     _needs_vectors = True
     _tunable = ("length_scale", "gamma")
@@ -442,7 +442,7 @@ class GammaExponential(BaseKernel):
         self._check_real("gamma", 0.0, 2.0)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences of samples only.
+        """Return whether the kernel depends only on differences of samples.
 
         Returns
         -------
@@ -464,7 +464,7 @@ class GammaExponential(BaseKernel):
         return np.exp(-(r**self.gamma))
 
     def _diag(self, X: Any) -> Array:
-        self._per_feature("length_scale", X.shape[1])  # refuses what the matrix refuses
+        self._per_feature("length_scale", X.shape[1])  # raise the same errors as `_gram`
         return np.ones(len(X))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
@@ -496,7 +496,7 @@ class ArcSine(BaseKernel):
     bias_var : float, default=1.0
         Prior variance of the biases of the hidden units, at least 0.
     weight_var : float or array-like of shape (n_features,), default=1.0
-        Prior variance of their weights, common to all inputs or one for each.
+        Prior variance of the weights of the hidden units, common to all inputs or one for each.
     scale : float, default=0.6366197723675814
         The factor s. 2 / pi gives the covariance of the network; some texts use 1.
     bias_var_bounds : pair of floats or "fixed", default="fixed"
