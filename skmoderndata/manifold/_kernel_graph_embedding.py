@@ -40,7 +40,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         W' (\Phi' L \Phi + \lambda I) W = I, \qquad
         \lambda = \alpha \operatorname{tr} \Phi' L \Phi ,
 
-    where L is the Laplacian of a graph whose neighbours should be close, and B the matrix whose
+    where L is the Laplacian of a graph whose neighbours should be close, and B is the matrix whose
     form should remain large: the scatter of all samples, or the Laplacian of a second graph.
     Special cases are locality preserving projections [2]_, marginal Fisher analysis [1]_ and
     discriminant analysis, each with a kernel and a map for new samples.
@@ -51,8 +51,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         Number of directions, at most the rank of the kernel matrix.
     graph : {"neighbors", "class", "marginal"} or callable, default="neighbors"
         "neighbors": L connects nearest samples in feature space, B is the scatter weighted by
-        their numbers of neighbours. "class": L is the scatter within the classes, B that of their
-        means. "marginal": L connects nearest samples of the same class, B those of different ones.
+        their numbers of neighbours. "class": L is the scatter within the classes, B the scatter of
+        the class means. "marginal": L connects nearest samples of the same class, B nearest
+        samples of different classes.
         A function of `(X, y)` returns two symmetric matrices of weights without negative entries,
         dense or sparse, of the graphs of L and B.
     n_neighbors : int, default=5
@@ -70,20 +71,20 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     alpha : float, default=0.001
-        Ridge, relative to the trace of the form of L.
+        Ridge, as a fraction of the trace of the form of L.
     solver : {"auto", "exact", "low_rank"}, default="auto"
-        "exact" uses directions in the span of all samples, "low_rank" in that of at most
-        `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" up to 1000
-        samples and for precomputed kernels.
+        "exact" uses directions in the span of all samples, "low_rank" in the span of at most
+        `max_rank` samples, which incomplete Cholesky factorisation selects. "auto" is "exact" up
+        to 1000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples that span the directions of `solver="low_rank"`.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two forms along each direction, the ridge included, in descending order.
+        Ratio of the two forms along each direction, including the ridge, in descending order.
     ridge_ : float
-        The :math:`\lambda` used.
+        The value of :math:`\lambda`.
     landmarks_ : ndarray of shape (rank,)
         Training samples that span the directions; with "exact", as many as the rank of the kernel
         matrix up to rounding.
@@ -95,8 +96,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     See Also
     --------
     LaplacianEmbedding : Independent coordinates for each sample, without the ridge penalty.
-    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : The graph of classes, with
-        predictions, and faster.
+    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : Faster for the graph of
+        classes, and with predictions.
     sklearn.decomposition.KernelPCA : Maximises the variance, regardless of neighbours.
 
     Notes
@@ -129,8 +130,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         cite=("yan2007graph", "he2003locality"),
         cost="n r^2 + r^3, r up to n",
         checks=({}, {"n_components": 1, "kernel": "linear"}, {"solver": "low_rank"}),
-        textbook="Take Nystroem with LinearDiscriminantAnalysis: as few features separate the "
-        "classes as well or better.",
+        textbook="Use Nystroem with LinearDiscriminantAnalysis: the same small number of features "
+        "separates the classes as well or better.",
         comparison=Comparison(
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digit_directions",
@@ -205,7 +206,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             codes = self._check_labels(X, y)
 
         train = TrainingSet(self, X, np.arange(n))
-        # coordinates in feature space: a factor of the kernel matrix
+        # compute coordinates in feature space: a factor of the kernel matrix
         low = is_low_rank(self.solver, train.gram, n)
         features, result = train.low_rank(self.max_rank if low else n)
         if low:
@@ -218,10 +219,10 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             features.root = np.ones((1, 1))
 
         inner, outer = self._forms(X, y, train, codes, Z)
-        # directions in which the intrinsic form is small beside the penalty form
+        # find directions in which the intrinsic form is small compared with the penalty form
         result = graph_directions(inner, outer, self.n_components, alpha=self.alpha)
 
-        # signs: the largest centred score of each direction is positive
+        # choose signs so that the largest centred score of each direction is positive
         scores = Z @ result.coef
         centre = scores.mean(axis=0)
         centred = scores - centre
@@ -243,8 +244,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     def score(self, X, y=None):
         """Compute the negative intrinsic form of new samples, relative to their scatter.
 
-        For the graph of neighbours among the new samples themselves; of the same class if `y` is
-        given and the graph is one of classes.
+        The graph connects neighbours among the new samples themselves; if `y` is given and the
+        graph uses classes, neighbours of the same class.
 
         Parameters
         ----------
@@ -264,8 +265,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         gram = self._project.source_gram
         if gram.precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(
-                'kernel="precomputed" does not tell the similarities of new samples among '
-                "themselves: score needs samples and a kernel that can be evaluated."
+                'kernel="precomputed" does not contain the similarities between new samples: '
+                "score needs samples and a kernel that can be evaluated."
             )
 
         codes = None
@@ -274,7 +275,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         distances = _distances(gram, as_double(X))
         graph = neighbour_graph(distances, n, self.n_neighbors, codes)
 
-        # edges' mean squared length, relative to the spread of the embedding
+        # divide the mean squared length of the edges by the spread of the embedding
         T = self._project(X)
         centred_sq = (T - T.mean(axis=0)) ** 2
         spread = float(centred_sq.sum())
@@ -303,15 +304,15 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"graph={self.graph!r} needs samples of at least two classes, and found one class."
+                f"graph={self.graph!r} needs samples of at least two classes, but found one class."
             )
         return codes
 
     def _forms(self, X, y, train, codes, Z):
         """Intrinsic and penalty forms in the coordinates Z."""
         if callable(self.graph):
-            given = self.graph(X, y)
-            S, P = (self._check_weights(weights, len(Z)) for weights in given)
+            graphs = self.graph(X, y)
+            S, P = (self._check_weights(weights, len(Z)) for weights in graphs)
             return laplacian_form(S, Z), laplacian_form(P, Z)
         if self.graph == "class":
             return class_forms(codes, Z)
@@ -346,10 +347,10 @@ def _distances(gram, X):
     """Squared distances in feature space, in blocks of rows."""
     n = count_samples(X)
     second = gram.subset(X, slice(None))
-    own = np.asarray(gram.diag(X), dtype=np.float64)
+    diagonal = np.asarray(gram.diag(X), dtype=np.float64)
     for rows in row_blocks(n, 32 * n):
         D = np.asarray(gram(take(X, rows), second), dtype=np.float64)
         D = D * -2.0
-        D += own
-        D += own[rows, None]
+        D += diagonal
+        D += diagonal[rows, None]
         yield rows, D

@@ -42,11 +42,11 @@ class LaplacianEmbedding(
     Parameters
     ----------
     n_components : int, default=2
-        Number of coordinates, at most one less than there are samples.
+        Number of coordinates, at most the number of samples minus one.
     n_neighbors : int or None, default=10
-        Number of neighbours of a sample, itself among them: those of the largest similarities. A
-        similarity counts if one sample is a neighbour of the other, and is 0 otherwise. None keeps
-        all.
+        Number of neighbours of a sample, including itself: the samples with the largest
+        similarities. A similarity counts if one sample is a neighbour of the other, and is 0
+        otherwise. None keeps all similarities.
     kernel : str, Kernel or callable, default="rbf"
         Similarity without negative values: a name in `sklearn.metrics.pairwise`, a kernel object,
         a function of two sets of samples that returns their matrix, or "precomputed".
@@ -81,19 +81,19 @@ class LaplacianEmbedding(
 
     Notes
     -----
-    Similarities are computed in blocks of rows, ``n^2`` in all, of which ``n_neighbors n`` are
-    kept, and above 1000 samples the Laplacian is factorised as a sparse matrix. With
-    ``n_neighbors=None`` fitting takes ``n^3`` operations and two matrices of n times n numbers.
-    The eigenvalues are the certificate: no other coordinates have a smaller sum. A factor of all
-    similarities has no influence on the coordinates, nor have, for ``n_neighbors=None``, those of
-    samples to themselves.
+    All ``n^2`` similarities are computed in blocks of rows, and ``n_neighbors n`` are kept. Above
+    1000 samples the Laplacian is factorised as a sparse matrix. With ``n_neighbors=None`` fitting
+    takes ``n^3`` operations and two matrices of n times n numbers. The eigenvalues are the
+    certificate: no other coordinates have a smaller sum. A factor of all similarities does not
+    change the coordinates; for ``n_neighbors=None``, neither do the similarities of samples to
+    themselves.
 
     A new sample is placed where it is in equilibrium with the training samples,
     :math:`\tau(x) = \sum_i \kappa(x, x_i) \tau_i / (\sum_i \kappa(x, x_i) - \lambda)`. The sum
-    is over training samples that are among the neighbours of x, or that would have x among
-    theirs: the stored similarity of each to its last neighbour tells. So a training sample has the
-    same neighbours as in `fit`, and gets its own coordinates. The denominator may be near 0 for
-    samples that resemble no training sample; if all similarities are 0, the coordinates are 0.
+    is over training samples that are neighbours of x, or of which x would be a neighbour, which
+    the stored similarity of each to its last neighbour determines. A training sample therefore has
+    the same neighbours as in `fit`, and gets its own coordinates. The denominator may be near 0
+    for samples that resemble no training sample; if all similarities are 0, the coordinates are 0.
 
     A sample that resembles no other dominates an eigenvector. If the graph has several connected
     components, the first coordinates are constant on each. `SpectralEmbedding` is less sensitive
@@ -126,8 +126,8 @@ class LaplacianEmbedding(
             {"n_neighbors": None},
             {"n_components": 1, "kernel": "laplacian", "gamma": 0.1},
         ),
-        textbook="Take SpectralEmbedding with n_neighbors=10: neighbours in its map are as right, "
-        "and it allows for samples with few neighbours.",
+        textbook="Use SpectralEmbedding with n_neighbors=10: it preserves neighbours just as "
+        "well, and it allows for samples with few neighbours.",
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",
             problem="digits",
@@ -135,7 +135,9 @@ class LaplacianEmbedding(
             grid={"n_neighbors": (5, 10, 20)},
             baseline_params={"n_components": 10},
             baseline_grid={"n_neighbors": (3, 5, 10)},
-            baseline_bounds={"n_neighbors": 3},  # with two the graph falls apart
+            baseline_bounds={
+                "n_neighbors": 3
+            },  # with two neighbours the graph is disconnected
         ),
     )
     _parameter_constraints = {
@@ -171,13 +173,13 @@ class LaplacianEmbedding(
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Training samples; the square matrix of similarities if `kernel="precomputed"`; a list
-            if the kernel object is one of other samples than vectors.
+            if the kernel object accepts other samples than vectors.
         y : None
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in the sum and in the constraints: a weight of 2 counts as two
             copies that stay together, also among the `n_neighbors`, and samples of weight 0 are
-            placed like new ones.
+            placed like new samples.
 
         Returns
         -------
@@ -187,7 +189,7 @@ class LaplacianEmbedding(
         X = checked_samples(self, X, reset=True, ensure_min_samples=2)
         n = count_samples(X)
         if n < 2:
-            raise ValueError(f"{type(self).__name__} needs at least 2 samples, and found {n}.")
+            raise ValueError(f"{type(self).__name__} needs at least 2 samples, but found {n}.")
 
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weighted = np.flatnonzero(w > 0)
@@ -218,7 +220,7 @@ class LaplacianEmbedding(
         degrees = K @ weights
         self._largest = float(degrees.max())
 
-        # samples of weight zero are placed as new ones
+        # place samples of weight zero like new samples
         embedding = np.empty((n, T.shape[1]))
         embedding[weighted] = T
         if n_weighted < n:
@@ -248,9 +250,9 @@ class LaplacianEmbedding(
     def score(self, X, y=None):
         """Compute the negative mean squared distance between similar samples, for new samples.
 
-        The mean over pairs of a sample and a training sample, with their similarity as weight, and
-        in units of the mean squared distance between training samples. It depends on the kernel:
-        to compare kernels, use the score of a later task.
+        The mean over pairs of a sample and a training sample, with their similarity as weight, in
+        units of the mean squared distance between training samples. It depends on the kernel: to
+        compare kernels, use the score of a later step.
 
         Parameters
         ----------
@@ -272,8 +274,8 @@ class LaplacianEmbedding(
         squares = (places**2).sum(axis=1)
         for rows in row_blocks(len(T), 24 * len(places)):
             K = self._similarities(take(X, rows))
-            own = (T[rows] ** 2).sum(axis=1)
-            D = own[:, None] + squares - 2 * T[rows] @ places.T
+            row_squares = (T[rows] ** 2).sum(axis=1)
+            D = row_squares[:, None] + squares - 2 * T[rows] @ places.T
             total += float(((K * D) @ self._weights).sum())
             weight += float((K @ self._weights).sum())
         unit = 2 * places.shape[1] / float(self._weights.sum())
@@ -289,28 +291,28 @@ class LaplacianEmbedding(
         return tags
 
     def _graph(self, train, weights):
-        """Similarities of neighbours, sparse unless all are, and those to the last neighbours."""
+        """Similarities of neighbours, sparse unless all are kept, and to the last neighbours."""
         n = len(train)
         k = self.n_neighbors
         every = k is None or weights.sum() <= k
         fits = 24 * n * n <= working_memory()
-        whole = None
+        matrix = None
         if every or fits or train.gram.precomputed:
-            whole = train.matrix()
+            matrix = train.matrix()
         if every:
-            self._refuse_negative(whole.min(), whole.max())
-            return whole, np.zeros(n)
+            self._refuse_negative(matrix.min(), matrix.max())
+            return matrix, np.zeros(n)
 
-        # the largest of each row, in blocks
+        # keep the largest similarities of each row, in blocks
         second = train.second()
         last = np.zeros(n)
         sparse_rows = []
         lowest = highest = 0.0
         for rows in row_blocks(n, 24 * n):
-            if whole is None:
+            if matrix is None:
                 K = train.gram(take(train.X, rows), second)
             else:
-                K = whole[rows]
+                K = matrix[rows]
             lowest = min(lowest, float(K.min()))
             highest = max(highest, float(K.max()))
             last[rows] = kth_largest(K, k, weights)
@@ -318,7 +320,7 @@ class LaplacianEmbedding(
             sparse_rows.append(sparse.csr_array(neighbours))
         self._refuse_negative(lowest, highest)
 
-        # neighbours are neighbours of each other
+        # make the neighbour relation symmetric
         S = sparse.vstack(sparse_rows, format="csr")
         transposed = S.T.tocsr()
         return S.maximum(transposed), last
@@ -327,16 +329,16 @@ class LaplacianEmbedding(
         if lowest < -1e-10 * max(highest, -lowest):
             raise ValueError(
                 f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
-                f"{type(self).__name__} needs them without negative values: take another kernel."
+                f"{type(self).__name__} needs them without negative values: use another kernel."
             )
 
     def _similarities(self, X):
-        """Similarities of samples to their neighbours among the training samples, 0 to others."""
+        """Similarities of samples to their neighbours in the training samples, otherwise 0."""
         K = self._gram(as_double(X), self._second)
         if not self._last.any():
             return K
-        own = kth_largest(K, self.n_neighbors, self._weights)
-        neighbours = (self._last <= K) | (own[:, None] <= K)
+        smallest = kth_largest(K, self.n_neighbors, self._weights)
+        neighbours = (self._last <= K) | (smallest[:, None] <= K)
         return np.where(neighbours, K, 0.0)
 
     def _place(self, X):

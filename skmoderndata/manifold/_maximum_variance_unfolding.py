@@ -36,7 +36,8 @@ from skmoderndata._solvers.embeddings.unfolding import (
 )
 from skmoderndata._validation import FLOATS, validate_data
 
-STATED = 30  # samples up to which solver="auto" states the form "equal" for cvxpy
+# Maximum number of samples for which solver="auto" passes the form "equal" to cvxpy.
+STATED = 30
 
 
 class MaximumVarianceUnfolding(
@@ -59,16 +60,16 @@ class MaximumVarianceUnfolding(
     n_components : int, default=2
         Dimension of the embedding.
     n_neighbors : int, default=6
-        Neighbours of a sample; at most all others.
+        Number of neighbours of a sample; at most the number of other samples.
     constraints : {"equal", "at_most", "soft"}, default="equal"
         "equal" preserves the distances of edges; "at_most" allows them to shrink; "soft" replaces
         the constraint by a penalty, ``alpha_`` times the sum of squared deviations of the squared
-        distances. For "equal" only ``solver="cvxpy"`` solves the stated problem; the others solve
-        "soft".
+        distances. For "equal" only ``solver="cvxpy"`` solves the stated problem; the other solvers
+        solve "soft".
     slack : float, default=0.01
         Target of the relative deviation of the squared distances for "soft".
     angles : bool, default=False
-        Whether to connect any two neighbours of the same sample, too, which preserves angles.
+        Whether to also connect any two neighbours of the same sample, which preserves angles.
     solver : {"auto", "cvxpy", "low_rank", "laplacian"}, default="auto"
         "cvxpy" states the program; "low_rank" ascends over ``K = Y Y'`` with `max_rank` columns,
         from distances along the graph; "laplacian" does so from the optimum over `n_basis` smooth
@@ -100,18 +101,18 @@ class MaximumVarianceUnfolding(
     edges_ : ndarray of shape (n_edges, 2)
         Pairs of samples in the graph of neighbours.
     edge_errors_ : ndarray of shape (n_edges,)
-        Relative errors of the squared distances in K, 0.02 for two percent too long.
+        Relative errors of the squared distances in K: 0.02 means two percent too long.
     variance_ : float
         Trace of K, over distinct samples.
     alpha_ : float
-        Weight of the penalty of "soft"; 0 where there is none.
+        Weight of the penalty of "soft"; 0 for the other constraints.
     dual_bound_ : float
-        Upper bound of the optimum [3]_: of `variance_`, for "soft" of `variance_` minus the
+        Upper bound of the optimum [3]_ of `variance_`; for "soft", of `variance_` minus the
         penalty.
     dual_gap_ : float
-        Difference of the bound and the value reached, relative to the bound.
+        Difference between the bound and the final value, relative to the bound.
     n_iter_ : int
-        Steps taken.
+        Number of steps.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -128,23 +129,23 @@ class MaximumVarianceUnfolding(
     Notes
     -----
     A step takes ``n n_neighbors max_rank`` operations, and a few thousand steps are needed. The
-    bound takes the second eigenvalue of a Laplacian, dense up to 1500 samples. The problem of the
+    bound needs the second eigenvalue of a Laplacian, dense up to 1500 samples. The problem of the
     ascent is not convex, because the number of columns is limited; the bound measures its result.
     With "soft" the gap decreases below one per cent; with "at_most" and more than a few hundred
     samples it does not.
 
     Distances are divided by their mean internally; results are in the units of the samples. Equal
     samples are unfolded once and get equal positions. A graph with several components has no
-    optimum, and is refused.
+    optimum, and raises ValueError.
 
     The form "equal" may lack multipliers, and conic solvers differ in the third digit; then check
     `dual_gap_`, which is at least 0, and `edge_errors_`.
 
-    The method has no map of its own. `transform` writes a new sample as the affine combination of
-    its `n_neighbors` nearest samples that is closest to it, as locally linear embedding does, and
-    combines their positions; a sample of `fit` gets its position.
+    The method does not define a map for new samples. `transform` writes a new sample as the affine
+    combination of its `n_neighbors` nearest samples that is closest to it, as locally linear
+    embedding does, and combines their positions; a sample of `fit` gets its own position.
 
-    Axes are the eigenvectors of K, the entry of largest magnitude of each positive.
+    Axes are the eigenvectors of K, signed so that the entry of largest magnitude is positive.
 
     References
     ----------
@@ -181,9 +182,9 @@ class MaximumVarianceUnfolding(
                 "random_state": 0,
             },
         ),
-        textbook="Take LocallyLinearEmbedding with method='ltsa' and 8 neighbours, its axes "
-        "scaled so that neighbours keep their distances: a sheet with a hole is found as well, "
-        "in a small part of the time, though not with 12 neighbours.",
+        textbook="Use LocallyLinearEmbedding with method='ltsa' and 8 neighbours, and scale its "
+        "axes so that neighbours keep their distances: it recovers a sheet with a hole just as "
+        "well in a small part of the time, though not with 12 neighbours.",
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",
             problem="roll_with_hole",
@@ -266,7 +267,7 @@ class MaximumVarianceUnfolding(
         rank_of = np.argsort(order)
         index = rank_of[np.ravel(index)]
 
-        # graph of neighbours, on distinct samples
+        # build the graph of neighbours on distinct samples
         search = NearestNeighbors(n_jobs=self.n_jobs)
         self._search = search.fit(self._rows)
         i, j = self._edges(self._rows)
@@ -281,7 +282,7 @@ class MaximumVarianceUnfolding(
                 self.alpha_ = 0.0
                 self.edge_errors_ = np.zeros(0)
 
-        # principal axes of the unfolded points
+        # rotate the unfolded points to their principal axes
         U, s, _ = np.linalg.svd(unfolding.Y, full_matrices=False)
         k = self.n_components
         rank = min(self.n_components, len(s))
@@ -308,7 +309,7 @@ class MaximumVarianceUnfolding(
             if self._solver(len(Y)) == "cvxpy":
                 largest = np.abs(self.edge_errors_).max()
                 reached += f", largest edge error {largest:.1e}"
-                remedy = 'take constraints="soft"'
+                remedy = 'use constraints="soft"'
             warn_not_converged(self, reached=reached, remedy=remedy)
 
         self._places = Y
@@ -345,7 +346,7 @@ class MaximumVarianceUnfolding(
         Returns
         -------
         Z : ndarray of shape (n_samples, n_components)
-            Their positions.
+            Positions of the samples.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
@@ -399,7 +400,7 @@ class MaximumVarianceUnfolding(
         step = self._rows[nearest] - X[:, None]  # q x k x p
         G = np.einsum("qap,qbp->qab", step, step)
         trace = np.einsum("qaa->q", G)
-        # singular where neighbours are in few dimensions: a small ridge decides
+        # if neighbours span few dimensions the system is singular: add a small ridge
         ridge = np.where(trace > 0, 1e-3 * trace, 1.0)
         G += np.eye(k) * ridge[:, None, None]
         ones = np.ones((len(X), k, 1))
@@ -422,7 +423,7 @@ class MaximumVarianceUnfolding(
             none = np.zeros(0, dtype=int)
             return none, none.copy()
 
-        # with angles, neighbours of a sample are joined to each other
+        # with angles, connect the neighbours of a sample to each other
         A = self._search.kneighbors_graph(n_neighbors=k)
         joined = A + A.T
         if self.angles:
@@ -436,7 +437,7 @@ class MaximumVarianceUnfolding(
             raise ValueError(
                 f"The graph of n_neighbors={self.n_neighbors} has {n_components} components, of "
                 f"{listed} samples: they could move apart without end. Increase n_neighbors, or "
-                "unfold each component for itself."
+                "unfold each component separately."
             )
 
         edges = sparse.triu(joined, 1).tocoo()
@@ -448,7 +449,7 @@ class MaximumVarianceUnfolding(
     def _unfold(self, X, i, j, progress):
         """Solve in units of the mean length of an edge; sets `alpha_` and `edge_errors_`."""
         n = len(X)
-        # edges of mean length one
+        # scale the edges to mean length one
         lengths = np.linalg.norm(X[i] - X[j], axis=1)
         unit = float(lengths.mean())
         squares = (lengths / unit) ** 2
@@ -462,7 +463,7 @@ class MaximumVarianceUnfolding(
         if form == "equal" and solver != "cvxpy":
             form = "soft"
 
-        # start: geodesic distances by classical scaling, smoothed where a basis is used
+        # start from classical scaling of geodesic distances, smoothed if there is a basis
         start = geodesic_start(graph, rank, rng)
         nu = softness(graph, start, self.slack)
         if solver == "laplacian":

@@ -47,7 +47,7 @@ class SammonMapping(
     n_components : int, default=2
         Dimension of the map.
     metric : str or callable, default="euclidean"
-        Metric of `sklearn.metrics.pairwise_distances`, or "precomputed": X holds distances.
+        Metric of `sklearn.metrics.pairwise_distances`, or "precomputed" if X contains distances.
     metric_params : dict, default=None
         Further arguments of the metric.
     init : str or array-like of shape (n_samples, n_components), default="classical_mds"
@@ -73,15 +73,15 @@ class SammonMapping(
     embedding_ : ndarray of shape (n_samples, n_components)
         The map, with mean 0 over distinct samples.
     stress_ : float
-        Its stress E.
+        Stress E of the map.
     gradient_norm_ : float
-        Norm of the gradient of E, distances being divided by their mean.
+        Norm of the gradient of E, with distances in units of their mean.
     trace_ : ndarray of shape (n_iter_ + 1,)
         Stress from step to step.
     n_zero_distances_ : int
         Number of pairs of samples at distance zero, which are ignored.
     n_iter_ : int
-        Steps of the best start.
+        Number of steps of the best start.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -89,25 +89,26 @@ class SammonMapping(
 
     See Also
     --------
-    sklearn.manifold.MDS : The same without weights: large distances dominate. No map for new
+    sklearn.manifold.MDS : Without weights, so that large distances dominate. No map for new
         samples.
     sklearn.manifold.TSNE : Neighbours instead of distances.
     LaplacianEmbedding : Similarities instead of distances, and a unique answer.
 
     Notes
     -----
-    A step costs ``n^2 n_components / 2``; ``n^2 / 2`` distances are held. There is no certificate
-    because the stress is not convex: the result depends on the start, mostly by some tenths of a
-    percent. `gradient_norm_` shows whether it is a stationary point.
+    A step costs ``n^2 n_components / 2``; ``n^2 / 2`` distances are in memory. There is no
+    certificate because the stress is not convex: the result depends on the start, mostly by some
+    tenths of a percent. `gradient_norm_` shows whether the map is a stationary point.
 
     Equal samples are mapped once and get the same point; other distances of zero, which a
-    precomputed table may have, are left out. The stress is that of distinct samples.
+    precomputed table may have, are ignored. The stress is computed from distinct samples.
 
-    `transform` places each new sample where its own stress relative to the map is least, starting
-    from the mean of its 5 nearest neighbours; the map stays fixed. A sample equal to a training
-    sample gets its point, so that ``fit(X).transform(X)`` is `embedding_`.
+    `transform` places each new sample where the stress of its distances to the map is least,
+    starting from the mean of its 5 nearest neighbours; the map stays fixed. A sample equal to a
+    training sample gets its point, so that ``fit(X).transform(X)`` is `embedding_`.
 
-    The map is rotated to its principal axes, with the entry of largest magnitude of each positive.
+    The map is rotated to its principal axes, each signed so that its entry of largest magnitude is
+    positive.
 
     References
     ----------
@@ -206,25 +207,27 @@ class SammonMapping(
         k = self.n_components
         rng = check_random_state(self.random_state)
 
-        given = None
+        initial = None
         if not isinstance(self.init, str):
-            given = check_array(self.init, dtype=np.float64, input_name="init", estimator=self)
-            if given.shape != (n, k):
+            initial = check_array(
+                self.init, dtype=np.float64, input_name="init", estimator=self
+            )
+            if initial.shape != (n, k):
                 raise ValueError(
-                    f"init has shape {given.shape}, but the map is of shape {(n, k)}: give one "
+                    f"init has shape {initial.shape}, but the map has shape {(n, k)}: give one "
                     "point for each sample."
                 )
 
-        # distinct samples alone: a zero distance cannot be divided by
+        # map only distinct samples, because the stress divides by distances
         first, index, d = self._distinct(X)
         times = np.bincount(index)
         copies = int(np.sum(times * (times - 1)) // 2)
         self.n_zero_distances_ = copies + self._zeros(d, times)
 
-        # distances of mean one
+        # scale distances to mean one
         n_pairs = int(np.count_nonzero(d))
         unit = float(d.sum()) / n_pairs if n_pairs else 1.0
-        d /= unit  # ours: no copy of what may be the largest array
+        d /= unit  # in place: this may be the largest array
 
         if not n_pairs:
             Y = np.zeros((len(first), k))
@@ -232,13 +235,13 @@ class SammonMapping(
             with FitProgress(self, X, y, max_passes=0):
                 pass  # nothing to do
         else:
-            # the start asked for and random ones; the least stress wins
+            # keep the map of least stress from the first start and random starts
             n = len(first)
-            starts = [self._start(X[first], d, given, first, unit, rng)]
+            starts = [self._start(X[first], d, initial, first, unit, rng)]
             starts += [rng.normal(size=(n, k)) for _ in range(self.n_init - 1)]
             best, stopped = self._best_map(d, starts, X, y)
 
-            # axes: centred, by decreasing variance
+            # centre the map, and order the axes by decreasing variance
             Y = best.Y - best.Y.mean(axis=0)
             _, _, Vt = np.linalg.svd(Y, full_matrices=False)
             axes = fix_signs((Y @ Vt.T).T)
@@ -295,9 +298,9 @@ class SammonMapping(
         rows = X.astype(np.float64, copy=False)
         places = self._places
         Z = np.empty((len(X), places.shape[1]))
-        unit = float(np.abs(places).max()) or 1.0  # of the map, not of these samples
+        unit = float(np.abs(places).max()) or 1.0  # unit of the map, not of these samples
 
-        # as many rows as their distances leave memory for
+        # blocks of rows whose distances fit into memory
         size = max(1, 2**22 // places.size)
         for block in gen_batches(len(X), size):
             samples = rows[block]
@@ -335,7 +338,7 @@ class SammonMapping(
         return -float(np.sum(w * errors) / total)
 
     def _to_map(self, X):
-        """Distances of samples to those of the map."""
+        """Distances of samples to the training samples of the map."""
         if self.metric == "precomputed":
             return X[:, self._rows]
         return self._distances(X, self._rows)
@@ -359,7 +362,7 @@ class SammonMapping(
         self.n_iter_ = n_iter
 
     def _best_map(self, d, starts, X, y):
-        """Map of least stress over the starts, and whether a callback has asked to stop."""
+        """Map of least stress over the starts, and whether a callback requested a stop."""
         solve = SOLVERS[self.solver]
         limits = {"max_iter": self.max_iter, "tol": self.tol, "run": self._run}
         maps = []
@@ -379,7 +382,7 @@ class SammonMapping(
 
     def _distances(self, X, Y=None):
         params = self.metric_params or {}
-        if self.metric == "euclidean":  # from differences, as products cancel
+        if self.metric == "euclidean":  # from differences, because products lose digits
             return cdist(X, X if Y is None else Y)
         return pairwise_distances(X, Y, metric=self.metric, **params)
 
@@ -394,7 +397,7 @@ class SammonMapping(
         index = rank_of[np.reshape(index, -1)]
 
         if self.metric == "precomputed":
-            # equal rows at a distance are different samples
+            # samples with equal rows are different if their distance is above zero
             apart = D[np.arange(n), first[index]] > 0
             if apart.any():
                 first = np.arange(n)
@@ -410,7 +413,7 @@ class SammonMapping(
         n = len(D)
         if D.shape != (n, n):
             raise ValueError(
-                f'SammonMapping(metric="precomputed") needs the square matrix of distances, and '
+                f'SammonMapping(metric="precomputed") needs the square matrix of distances, but '
                 f"got shape {D.shape}."
             )
         self._check_positive(D)
@@ -435,7 +438,7 @@ class SammonMapping(
             )
 
     def _zeros(self, d, times):
-        """Pairs of different samples without distance, all copies counted."""
+        """Count the pairs of different samples at distance zero, including all copies."""
         zeros = np.flatnonzero(d == 0)
         if len(zeros) == 0:
             return 0
@@ -443,16 +446,16 @@ class SammonMapping(
         pairs = times[i[zeros]] * times[j[zeros]]
         return int(np.sum(pairs))
 
-    def _start(self, X, d, given, first, unit, rng):
+    def _start(self, X, d, initial, first, unit, rng):
         n = len(first)
         k = self.n_components
-        if given is not None:
-            return given[first] / unit
+        if initial is not None:
+            return initial[first] / unit
         if self.init == "random":
             return rng.normal(size=(n, k))
 
         Y = np.zeros((n, k))
-        # classical scaling; of vectors these are the principal components
+        # classical scaling; for vectors it returns the principal components
         if self.metric == "euclidean":
             centred = X - X.mean(axis=0)
             U, s, _ = np.linalg.svd(centred / unit, full_matrices=False)

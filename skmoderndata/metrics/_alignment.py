@@ -18,9 +18,9 @@ def alignment(
 ):
     r"""Best alignment with gaps of two sequences of symbols, or of two series.
 
-    Symbols are aligned in their order, each with at most one of the other sequence; symbols
-    without a partner form gaps. The score is the sum of the scores of aligned symbols less the
-    costs of the gaps, where a gap of k symbols costs ``gap_cost + (k - 1) * extension_cost``. The
+    Symbols are aligned in their order, each with at most one symbol of the other sequence; symbols
+    without a partner form gaps. The score is the sum of the scores of aligned symbols minus the
+    costs of the gaps; a gap of k symbols costs ``gap_cost + (k - 1) * extension_cost``. The
     recursion of Gotoh [3]_ for the largest score H of the first i and j symbols,
 
     .. math::
@@ -28,9 +28,9 @@ def alignment(
         W(i, j) = \max\{H(i, j-1) - g,\ W(i, j-1) - e\}, \\
         H(i, j) &= \max\{H(i-1, j-1) + s(x_i, z_j),\ V(i, j),\ W(i, j)\},
 
-    gives :math:`H(n, m)` for whole sequences, ``mode="global"`` [1]_. With ``mode="local"`` a
-    stretch of each is aligned, the two with the largest score [2]_: H is at least 0 everywhere,
-    and its largest value counts.
+    gives :math:`H(n, m)` for whole sequences, ``mode="global"`` [1]_. With ``mode="local"`` the
+    stretches of both sequences with the largest score are aligned [2]_: H is at least 0
+    everywhere, and its largest value is the score.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ def alignment(
     gap_cost : float, default=1.0
         Cost g of the first symbol of a gap, at least 0.
     extension_cost : float, default=None
-        Cost e of each further one, from 0 to `gap_cost`; None takes `gap_cost`.
+        Cost e of each further symbol of a gap, from 0 to `gap_cost`; None uses `gap_cost`.
 
     Returns
     -------
     path : ndarray of int of shape (n_steps, 2)
-        Positions that are aligned, in their order, and -1 where one sequence has a gap. For a
-        local alignment those of the two stretches; none if no two symbols have a score above 0.
+        Aligned positions, in their order, with -1 where one sequence has a gap. A local alignment
+        has only the positions of the two stretches; none if no two symbols score above 0.
     score : float
         Score of the alignment.
 
@@ -68,19 +68,19 @@ def alignment(
     pairwise_alignment : Scores of all pairs of two collections.
     edit_distance : Minus the score, if ``match=0`` and costs are 1.
     dtw_path : Repeats points in place of gaps.
-    erp_distance : Gaps of series that cost as much as the points left out.
+    erp_distance : Gaps of series that cost as much as the omitted points.
 
     Notes
     -----
-    Among alignments of equal scores, a pair comes before a gap in `z`, and this before a gap in
-    `x`, looking back from the end; of local ones that which ends first in `x` is taken. The path
-    takes a byte of memory for each pair of positions.
+    Among alignments of equal scores, looking back from the end, a pair is preferred to a gap in
+    `z`, and a gap in `z` to a gap in `x`; among local alignments the first to end in `x` is
+    returned. The path needs a byte of memory for each pair of positions.
 
     With ``match=0``, a metric as local distance (for symbols a constant `mismatch`) and equal
     costs of all symbols of a gap, minus the global score is a metric of sequences.
 
-    Other libraries give scores of gaps, which are minus these costs; BLAST charges the first
-    symbol the sum of both.
+    Other libraries use scores of gaps, which are minus these costs; BLAST charges the sum of both
+    costs for the first symbol.
 
     References
     ----------
@@ -103,7 +103,7 @@ def alignment(
     GCA-TGCG
     G-ATTACA
 
-    The stretch that two series have in common, where points match if they differ by less than 0.2:
+    The common stretch of two series, whose points match if they differ by less than 0.2:
 
     >>> x, z = [0, 5, 1, 2, 3, 9], [7, 7, 1.1, 2, 3.1]
     >>> path, score = alignment(x, z, mode="local", metric="euclidean", match=0.2)
@@ -161,9 +161,9 @@ def pairwise_alignment(
     gap_cost : float, default=1.0
         Cost of the first symbol of a gap, at least 0.
     extension_cost : float, default=None
-        Cost of each further one, from 0 to `gap_cost`; None takes `gap_cost`.
+        Cost of each further symbol of a gap, from 0 to `gap_cost`; None uses `gap_cost`.
     normalize : bool, default=False
-        Whether to return :math:`s(x, z) / \sqrt{s(x, x)\, s(z, z)}`, and 0 where a sample has
+        Whether to return :math:`s(x, z) / \sqrt{s(x, x)\, s(z, z)}`, and 0 if a sample has
         score 0 with itself.
     n_jobs : int, default=None
         Number of threads; the scores do not depend on it.
@@ -183,9 +183,9 @@ def pairwise_alignment(
 
     Notes
     -----
-    Scores are similarities, and in general not positive semi-definite: correct them before a
-    kernel method, as in the example. Time is the product of the lengths for each pair; memory is
-    the result and two rows.
+    Scores are similarities, and in general not positive semi-definite: correct them before you use
+    a kernel method, as in the example. The time for each pair is proportional to the product of
+    the lengths; the memory is the result and two rows.
 
     Examples
     --------

@@ -46,18 +46,18 @@ def dtw_barycenter(
         of the start.
     init : {"auto", "medoid"} or array-like of shape (length, n_channels), default="auto"
         Initial average: the series with the smallest total distance to all others, or a given
-        series. "auto" takes the better of the averages that are reached from the medoid and from
-        the mean, for each position, of the series as long as the medoid.
+        series. "auto" starts from the medoid and from the mean, for each position, of the series
+        as long as the medoid, and returns the better average.
     radius : int or float, default=None
         Radius of the Sakoe-Chiba band, as in :func:`dtw`.
     slanted : bool, default=True
         Whether the band follows the diagonal if the series have unequal lengths, as in
         :func:`dtw`.
     max_iter : int, default=30
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        Iterations stop when the objective decreases by at most this fraction; a
-        `ConvergenceWarning` says that they ended before.
+        Iterations stop when the objective decreases by at most this fraction. If they end before,
+        a `ConvergenceWarning` is issued.
 
     Returns
     -------
@@ -90,8 +90,8 @@ def dtw_barycenter(
     result = min(results, key=lambda result: result.objective)
     if not np.isfinite(result.objective):
         raise ValueError(
-            f"{name}: radius={radius} admits no alignment of the start with some series, whose "
-            "lengths differ by more; set slanted=True, or a larger radius."
+            f"{name}: radius={radius} admits no alignment of the start with some series, because "
+            "their lengths differ by more; set slanted=True, or a larger radius."
         )
     _warn_unless_converged(name, result, max_iter)
     return result.center
@@ -121,12 +121,12 @@ def soft_dtw_barycenter(
     init : {"auto", "medoid"} or array-like of shape (length, n_channels), default="auto"
         Initial average: the series with the smallest total distance to all others, or a given
         series. "auto" starts from the medoid or from the mean, for each position, of the series
-        as long as the medoid, where the objective is lower.
+        as long as the medoid, whichever has the lower objective.
     max_iter : int, default=100
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-6
-        Iterations stop when the objective decreases by at most this fraction; a
-        `ConvergenceWarning` says that they ended before.
+        Iterations stop when the objective decreases by at most this fraction. If they end before,
+        a `ConvergenceWarning` is issued.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
         raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
 
     w, _ = relative_weights(weights, np.zeros((len(series), 1)))
-    # a given series, or the medoid: the series from which the others are least far
+    # start from the given series, or from the medoid, the series closest to all others
     if isinstance(init, str):
         if init not in ("auto", "medoid"):
             raise ValueError(
@@ -190,14 +190,12 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
         index = medoid(series, w, band)
         start = series.one(index).copy()
     else:
-        given = pack_series([init], f"{name}, init")
+        start = pack_series([init], f"{name}, init").values
         channels = series.values.shape[1]
-        if given.values.shape[1] != channels:
+        if start.shape[1] != channels:
             raise ValueError(
-                f"{name}: init has {given.values.shape[1]} channels, and the series have "
-                f"{channels}."
+                f"{name}: init has {start.shape[1]} channels, but the series have {channels}."
             )
-        start = given.values
 
     start = _stretched(start, len(start) if length is None else int(length))
     if not isinstance(init, str) or init == "medoid":

@@ -52,11 +52,11 @@ def match_sources(sources_true, sources_pred):
             "same features in the same order."
         )
 
-    # sources that the other list lacks count as empty ones
+    # pad the shorter list with empty sources
     k = max(len(A), len(B))
     A, B = (_with_empty_sources(M, k) for M in (A, B))
 
-    # different bits of all pairs, and the matching of fewest
+    # count different bits of all pairs, and find the matching with the fewest
     only_a = A.astype(float) @ ~B.T
     only_b = ~A @ B.T.astype(float)
     different = only_a + only_b
@@ -187,8 +187,8 @@ def boolean_over_coverage(X_true, X_pred):
     Returns
     -------
     over_coverage : float
-        0 is best. Above 1 if there are more such ones than ones in the data; infinite if the data
-        have no ones but the reconstruction has some.
+        0 is best. Above 1 if there are more surplus ones than ones in the data; infinite if the
+        data have no ones but the reconstruction has some.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def generalization_error(
     Parameters
     ----------
     estimator : fitted estimator
-        With `components_` of shape (n_sources, n_features), holding 0 and 1.
+        With `components_` of shape (n_sources, n_features), with entries 0 and 1.
     X : array-like of shape (n_samples, n_features)
         New objects, 0 and 1.
     reveal : float, default=0.5
@@ -251,7 +251,7 @@ def generalization_error(
     X = _boolean(X, "X")
     rng = check_random_state(random_state)
 
-    # with NaN where the estimator infers from what it sees; else the nearest union of components
+    # estimators that accept NaN infer the hidden bits; else use the nearest union of components
     if _takes_nan(estimator):
         check_is_fitted(estimator)
 
@@ -283,7 +283,7 @@ def _takes_nan(estimator):
 
 
 def _union_patterns(estimator, n_features, max_assignments):
-    """List the distinct unions of the sources, those of fewer sources first."""
+    """List the distinct unions of the sources, starting with unions of few sources."""
     U = _boolean(estimator.components_, "components_")
     if U.shape[1] != n_features:
         raise ValueError(f"X has {n_features} features, but the sources have {U.shape[1]}.")
@@ -300,7 +300,7 @@ def _boolean(X, name):
     if X.dtype == bool:
         return X
     if not np.isin(X, (0, 1)).all():
-        raise ValueError(f"{name} must hold 0 and 1 only.")
+        raise ValueError(f"{name} must contain only 0 and 1.")
     return X == 1
 
 
@@ -312,15 +312,15 @@ def _disagreements(X_true, X_pred):
             f"X_true has shape {np.shape(X_true)} and X_pred {np.shape(X_pred)}: they must agree."
         )
 
-    # sparse ones without forming arrays
+    # compare sparse matrices without forming arrays
     if sparse.issparse(X_true) and sparse.issparse(X_pred):
         A = sparse.csr_array(X_true).astype(bool)
         B = sparse.csr_array(X_pred).astype(bool)
         A.eliminate_zeros()
         B.eliminate_zeros()
-        both = A.multiply(B).nnz
+        common = A.multiply(B).nnz
         n_observed = A.shape[0] * A.shape[1]
-        return int(A.nnz - both), int(B.nnz - both), int(A.nnz), int(n_observed)
+        return int(A.nnz - common), int(B.nnz - common), int(A.nnz), int(n_observed)
 
     X_true = np.asarray(dense(X_true))
     observed = np.ones(X_true.shape, dtype=bool)

@@ -74,7 +74,7 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
     if not norm > 0:
         raise ValueError(f"norm={norm} must be positive.")
 
-    # a bound by Jensen's inequality, or the mean over random signs
+    # use Jensen's inequality for a bound, or average over random signs
     if method == "trace":
         trace = max(float(np.trace(K)), 0.0)
         return 2.0 * norm * float(np.sqrt(trace)) / n
@@ -95,7 +95,7 @@ def center_of_mass_bound(n, radius, *, delta=0.05):
     Parameters
     ----------
     n : int
-        Samples.
+        Number of samples.
     radius : float
         Largest norm of a sample in feature space.
     delta : float, default=0.05
@@ -135,12 +135,12 @@ def kernel_pca_residual_bound(eigenvalues, diagonal, n_components, radius, *, de
     """
     values = np.asarray(eigenvalues, dtype=np.float64)
     values = np.sort(values)[::-1]
-    own = np.asarray(diagonal, dtype=np.float64)
-    squares = float((own**2).sum())
-    n = len(own)
+    d = np.asarray(diagonal, dtype=np.float64)
+    squares = float((d**2).sum())
+    n = len(d)
     _check(n, delta)
 
-    # the best of all dimensions up to that of the projection
+    # minimise over all dimensions up to the dimension of the projection
     largest = min(int(n_components), len(values))
     t = np.arange(largest + 1)
     explained = np.r_[0.0, np.cumsum(values)][t]
@@ -165,7 +165,7 @@ def novelty_bound(slack, gap, radius, n, *, delta=0.05):
     radius : float
         Largest norm of a sample in feature space.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -192,7 +192,7 @@ def margin_bound(slack, margin, trace, n, *, delta=0.05):
     trace : float
         Trace of the kernel matrix.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -220,7 +220,7 @@ def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
     trace : float
         Trace of the kernel matrix, without the ridge.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -253,7 +253,7 @@ def ridge_bound(mse, norm, trace, y_norm, radius, n, *, delta=0.05):
     radius : float
         Largest norm of a sample in feature space.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -285,7 +285,7 @@ def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
     epsilon : float
         Half the width of the tube.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -310,7 +310,7 @@ def mistake_bound(n_updates, n, *, delta=0.05):
     n_updates : int
         Number of updates until the last pass made no mistake, at most half of the samples.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -335,7 +335,7 @@ def compression_bound(n_support, n, *, delta=0.05):
     n_support : int
         Number of support vectors, fewer than samples.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -360,7 +360,7 @@ def leave_one_out_bound(n_support, n):
     n_support : int
         Number of support vectors.
     n : int
-        Samples.
+        Number of samples.
 
     Returns
     -------
@@ -381,7 +381,7 @@ def ranking_bound(slack, margin, trace, n, *, delta=0.05):
     slack, margin, trace : float
         As in `margin_bound`, with the slacks at all thresholds.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 
@@ -412,7 +412,7 @@ def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
     radius : float
         Square root of the largest possible entry of `diagonal`.
     n : int
-        Samples.
+        Number of samples.
     delta : float, default=0.05
         Probability that the bound fails, above 0 and below 1.
 

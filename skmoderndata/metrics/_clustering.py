@@ -60,7 +60,7 @@ def clustering_distance(labels_a, labels_b):
     if a.size == 0:
         return 0.0
 
-    # the relabelling under which most objects agree
+    # find the relabelling under which most objects agree
     together = contingency_matrix(a, b)
     rows, columns = linear_sum_assignment(together, maximize=True)
     n_agree = float(together[rows, columns].sum())
@@ -74,7 +74,7 @@ def _membership_distance(Z_a, Z_b):
     A = _with_empty_clusters(A, k)
     B = _with_empty_clusters(B, k)
 
-    # members of one cluster that are none of the other
+    # count members of one cluster that do not belong to the other
     different = A.T @ (1 - B) + (1 - A).T @ B
     rows, columns = linear_sum_assignment(different)
     n_different = different[rows, columns].sum()

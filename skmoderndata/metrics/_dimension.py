@@ -9,8 +9,11 @@ from sklearn.utils import check_random_state, gen_batches
 from skmoderndata._compat import AT_LEAST_ONE, validate_params
 from skmoderndata._validation import check_array
 
-ALL_PAIRS = 2000  # samples up to which all pairs are used
-BLOCK_PAIRS = 2**15  # pairs at a time
+# Maximum number of samples for which all pairs are used.
+ALL_PAIRS = 2000
+
+# Number of pairs processed at a time.
+BLOCK_PAIRS = 2**15
 
 
 @validate_params(
@@ -82,7 +85,7 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     X = check_array(X, dtype=np.float64, ensure_min_samples=3)
     n = len(X)
 
-    # distances: given, of all pairs, or of random pairs
+    # use precomputed distances, or compute them for all pairs or random pairs
     if isinstance(metric, str) and metric == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(
@@ -104,7 +107,7 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
         )
     d = d / scale
 
-    # the dimension whose relative spread of distances is that of the samples
+    # find the dimension with the same relative spread of distances as the samples
     if euclidean:
         d = d**2
 
@@ -123,7 +126,7 @@ def _of_pairs(D):
 def _distances_of_pairs(X, m, metric, rng):
     """Distances of m random pairs of different samples."""
     n = len(X)
-    # a second sample that is never the first
+    # draw a second sample that differs from the first
     i = rng.randint(n, size=m)
     j = (i + rng.randint(1, n, size=m)) % n
 
@@ -146,7 +149,7 @@ def _distances_of_pairs(X, m, metric, rng):
         covariance = np.cov(X.T)
         settled["VI"] = np.linalg.inv(covariance).T
 
-    # the metric has no paired form: compute the pairs of one sample together
+    # the metric has no paired form: compute all pairs of a sample together
     order = np.argsort(i, kind="stable")
     stops = np.searchsorted(i[order], np.arange(n + 1))
     for a in range(n):

@@ -43,10 +43,10 @@ def dtw(
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
-        Series of any lengths with the same channels, which are warped together.
+        Series of any lengths with the same channels; all channels are warped together.
     local : {"sqeuclidean", "euclidean"} or callable, default="sqeuclidean"
-        Cost of aligning two points. A callable takes two arrays of shape (length, n_channels) and
-        returns the matrix of costs.
+        Cost of aligning two points. A callable receives two arrays of shape (length, n_channels)
+        and returns the matrix of costs.
     root : bool, default=True
         Whether to return the square root of the sum of costs, for `local="sqeuclidean"`.
     band : {None, "sakoe_chiba", "itakura"}, default=None
@@ -58,8 +58,8 @@ def dtw(
         Largest slope of the alignment from either end, for `band="itakura"`; above 1.
     slanted : bool, default=True
         Whether the band follows the diagonal, from corner to corner, if the series have unequal
-        lengths. False keeps the band of the archive and of other libraries, around equal
-        positions, which admits no alignment of lengths that differ by more than the radius.
+        lengths. False uses the band of the archive and of other libraries, around equal
+        positions, which admits no alignment if lengths differ by more than the radius.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def multiscale_dtw(
     band : {None, "sakoe_chiba", "itakura"}, default=None
         Further restriction of the alignments at the full resolution.
     band_radius : int or float, default=None
-        Radius of this band, as `radius` in :func:`dtw`.
+        Radius of this band, like `radius` in :func:`dtw`.
     max_slope : float, default=2.0
         Largest slope of the alignment, for `band="itakura"`; above 1.
     slanted : bool, default=True
@@ -255,7 +255,7 @@ def pairwise_dtw(
     Parameters
     ----------
     X : collection of arrays of shape (length,) or (length, n_channels)
-        Series of any lengths; a 2-D array holds series of equal lengths in its rows, a 3-D array
+        Series of any lengths; the rows of a 2-D array are series of equal lengths, and a 3-D array
         has the shape (n_series, length, n_channels).
     Z : collection of arrays, default=None
         Other series; None compares `X` with itself.
@@ -281,7 +281,7 @@ def pairwise_dtw(
     Returns
     -------
     distances : ndarray of shape (n_X, n_Z)
-        Infinite, with a warning, where the band admits no alignment.
+        Infinite, with a warning, for pairs for which the band admits no alignment.
 
     See Also
     --------
@@ -289,8 +289,9 @@ def pairwise_dtw(
 
     Notes
     -----
-    Each series is compared with sixty-four others at a time, in parallel vector registers; of
-    few long series, each pair by diagonals of its table. The only large array is the result.
+    Each series is compared with sixty-four others at a time, in parallel vector registers. If
+    there are few long series, each pair is computed by the diagonals of its table. The only large
+    array is the result.
 
     Examples
     --------
@@ -307,7 +308,7 @@ def pairwise_dtw(
         same_channels(A, B, name)
 
     rule = warping_band(name, band, radius, max_slope, slanted)
-    # squares are compared; roots come last
+    # compare squares, and take roots at the end
     squared = local == "sqeuclidean" and root
     cutoff = np.inf
     if max_distance is not None:
@@ -366,7 +367,7 @@ def lb_keogh(x, z, radius=None):
     x, z, rule, _, _ = _prepare("lb_keogh", x, z, "sqeuclidean", radius=radius)
     if len(x) != len(z):
         raise ValueError(
-            f"lb_keogh: the series have {len(x)} and {len(z)} points, and need equal lengths."
+            f"lb_keogh: the series have {len(x)} and {len(z)} points, but need equal lengths."
         )
     offsets = np.array([0, len(z)])
     lower, upper = envelopes(z, offsets, rule)
@@ -389,8 +390,8 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     gamma : float, default=1.0
         Smoothing parameter, above 0, in squared units of the series; in the limit 0 the value is
         ``dtw(x, z, root=False)``. The default suits standardised series. It is a number because
-        values of several pairs can be compared only with one `gamma`, for example the variance of
-        all series.
+        you can compare the values of several pairs only if they have the same `gamma`, for example
+        the variance of all series.
     gradient : bool, default=False
         Whether to also return the gradient with respect to x.
     debias : bool, default=False
@@ -478,19 +479,19 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     x, z, _, _, _ = _prepare(name, x, z, "sqeuclidean")
     if len(x) != len(z):
         raise ValueError(
-            f"{name}: the series have {len(x)} and {len(z)} points, and need equal lengths."
+            f"{name}: the series have {len(x)} and {len(z)} points, but need equal lengths."
         )
 
-    # trapezia, or two triangles where the difference changes its sign
+    # trapezia, or two triangles if the difference changes its sign
     u = np.pad(x - z, ((1, 1), (0, 0)))
     inner = u[1:-1]
     size = np.abs(inner)
     total = np.zeros_like(inner)
-    for other in (u[:-2], u[2:]):
-        # signs and ratios instead of products, which could underflow
-        crossing = np.sign(inner) * np.sign(other) < 0
-        both = np.where(crossing, size + np.abs(other), 1.0)
-        triangle = size * (size / both)
+    for neighbour in (u[:-2], u[2:]):
+        # use signs and ratios, because products could underflow
+        crossing = np.sign(inner) * np.sign(neighbour) < 0
+        total = np.where(crossing, size + np.abs(neighbour), 1.0)
+        triangle = size * (size / total)
         total += np.where(crossing, triangle, size) * (period / 2)
 
     scale = total.max()
@@ -518,7 +519,7 @@ def _costs(local, x, z):
     costs = np.array(local(x, z), dtype=np.float64, order="C")
     if costs.shape != expected or np.isnan(costs).any():
         raise ValueError(
-            f"dtw: local must return costs of shape {expected}, none NaN, and returned "
+            f"dtw: local must return costs of shape {expected}, none NaN, but returned "
             f"shape {costs.shape}."
         )
     return costs
@@ -544,7 +545,7 @@ def _by_costs(A, B, local, rule, cutoff):
 
 
 def _soft(x, z, gamma, rule, gradient):
-    """Value of soft dynamic time warping, and its gradient if asked for, else nothing."""
+    """Value of soft dynamic time warping, and its gradient if requested, else None."""
     slope = np.zeros_like(x) if gradient else np.empty((0, x.shape[1]))
     offsets = np.array([0, len(z)])
     weight = np.ones(1)

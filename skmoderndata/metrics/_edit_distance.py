@@ -3,7 +3,8 @@
 from skmoderndata._samples.edits import edit_matrix
 from skmoderndata._solvers.sequences.edits import levenshtein
 
-SHORT_PAIR = 200  # symbols of two words up to which Python's integers are faster
+# Maximum number of symbols of two words for which Python's integers are faster.
+SHORT_PAIR = 200
 NUMBERS = (float, int)
 WORDS = (str, bytes)
 
@@ -53,7 +54,7 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
     >>> edit_distance(["to", "be"], ["not", "to", "be"])
     1.0
     """
-    # two words and unit costs: what checks and arrays cost is ten times the distance
+    # for two words and unit costs, checks and arrays would take ten times as long as the distance
     unit = type(gap_cost) in NUMBERS and type(substitution_cost) in NUMBERS
     unit = unit and gap_cost == substitution_cost == 1
     if unit and normalize is False and type(x) is type(z) and type(x) in WORDS:

@@ -6,22 +6,22 @@ from skmoderndata._samples.elastic import elastic_matrix
 def erp_distance(x, z, *, gap_value=0.0, radius=None, slanted=True):
     r"""Edit distance with real penalty of two series.
 
-    Points are matched at the cost of their distance, or left out at the cost of their distance
+    Points are matched at the cost of their distance, or omitted at the cost of their distance
     from a gap value g [1]_,
 
     .. math::
         D(i, j) = \min\{D(i-1, j-1) + |x_i - z_j|,\ D(i-1, j) + |x_i - g|,\ D(i, j-1) + |z_j - g|\}
 
-    with :math:`D(i, 0) = \sum_{k \le i} |x_k - g|`, and D(0, j) alike; :math:`|\cdot|` is the
-    Euclidean norm over channels.
+    with :math:`D(i, 0) = \sum_{k \le i} |x_k - g|`, and D(0, j) defined likewise;
+    :math:`|\cdot|` is the Euclidean norm over channels.
 
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     gap_value : float, default=0.0
-        Value g that a gap stands for, in the unit of the series; 0, the mean, suits series that
-        are normalised.
+        Value g that replaces a gap, in the unit of the series; 0, the mean, suits normalised
+        series.
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.
@@ -37,14 +37,14 @@ def erp_distance(x, z, *, gap_value=0.0, radius=None, slanted=True):
     See Also
     --------
     pairwise_elastic : All pairs of a collection, much faster than a loop.
-    dtw : Matches a point with several ones, without a penalty.
+    dtw : Matches a point with several points, without a penalty.
 
     Notes
     -----
-    Without a band it is a metric of series from which points equal to g are left out: the triangle
-    inequality holds, and a series has distance 0 from itself with such points inserted. aeon 1.6
-    starts both borders of the table from their sums instead of their running sums, and therefore
-    returns larger distances where points at a beginning are left out.
+    Without a band it is a metric of series from which points equal to g have been removed: the
+    triangle inequality holds, and a series has distance 0 from itself with such points inserted.
+    aeon 1.6 starts both borders of the table from their sums instead of their running sums, and
+    therefore returns larger distances if points at a beginning are omitted.
 
     References
     ----------
@@ -62,16 +62,16 @@ def erp_distance(x, z, *, gap_value=0.0, radius=None, slanted=True):
 def msm_distance(x, z, *, cost=1.0, radius=None, slanted=True):
     r"""Move-split-merge distance of two series.
 
-    The least cost of turning one series into the other by moves, which change a value by the
-    amount that they cost, by splits of a value into two equal ones, and by merges of two equal
-    ones, which cost c each [1]_,
+    The least cost of turning one series into the other by moves, splits and merges [1]_. A move
+    costs the amount by which it changes a value. A split of a value into two equal values costs c,
+    and so does a merge of two equal values:
 
     .. math::
         D(i, j) = \min\{D(i-1, j-1) + |x_i - z_j|,\ D(i-1, j) + C(x_i, x_{i-1}, z_j),\
         D(i, j-1) + C(z_j, z_{j-1}, x_i)\}
 
     with C(a, b, c') equal to c plus the distance of a from the interval between b and c'. Channels
-    are treated one by one, and their distances added.
+    are treated one by one, and their distances are added.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def msm_distance(x, z, *, cost=1.0, radius=None, slanted=True):
 
     Notes
     -----
-    A metric if `cost` is above 0 and there is no band. Adding one number to both series leaves it
-    as it is, in contrast to `erp_distance`. The paper chooses c among 0.01, 0.1 and 1 on the
-    training series.
+    A metric if `cost` is above 0 and there is no band. In contrast to `erp_distance`, it does not
+    change if you add the same number to both series. The paper chooses c among 0.01, 0.1 and 1 on
+    the training series.
 
     References
     ----------
@@ -121,8 +121,8 @@ def twe_distance(
 ):
     r"""Time warp edit distance of two series.
 
-    Points are matched together with their predecessors, or deleted at the cost of the step to
-    them; differences in time are weighed by a stiffness :math:`\nu` [1]_,
+    Points are matched together with their predecessors, or deleted at the cost of the step that
+    leads to them; differences in time are weighted by a stiffness :math:`\nu` [1]_,
 
     .. math::
         D(i, j) = \min\{& D(i-1, j-1) + |x_i - z_j| + |x_{i-1} - z_{j-1}| + 2 \nu |i - j|,\\
@@ -143,7 +143,7 @@ def twe_distance(
         square.
     squared : bool, default=False
         Whether :math:`|\cdot|` is squared, as in the program of the published comparisons of
-        classifiers [2]_: large differences count for more. It is no metric then.
+        classifiers [2]_. Large differences then count for more, and the distance is not a metric.
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.
@@ -159,7 +159,7 @@ def twe_distance(
     See Also
     --------
     pairwise_elastic : All pairs of a collection, much faster than a loop.
-    msm_distance : A metric without a sense of time.
+    msm_distance : A metric that ignores differences in time.
 
     Notes
     -----
@@ -249,7 +249,7 @@ def lcss_distance(x, z, *, epsilon=1.0, radius=None, slanted=True):
 
     One minus the length of the longest common subsequence over the length of the shorter series
     [1]_. Two points match if no channel differs by more than :math:`\epsilon`; other points may
-    be left out anywhere, so that outliers cost no more than a missing match.
+    be omitted anywhere, so that outliers cost no more than a missing match.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def lcss_distance(x, z, *, epsilon=1.0, radius=None, slanted=True):
     Returns
     -------
     distance : float
-        From 0, where the shorter series is found in the longer one, to 1.
+        From 0, if the longer series contains the shorter one, to 1.
 
     See Also
     --------
@@ -276,10 +276,10 @@ def lcss_distance(x, z, *, epsilon=1.0, radius=None, slanted=True):
 
     Notes
     -----
-    Not a metric. The radius restricts matches, the parameter delta of the paper, which demands
-    differences below epsilon where here they are at most epsilon. aeon differs with a band of
-    radius 0, where a point without a match ends what was matched before it, and with several
-    channels, whose Euclidean distance it compares with epsilon.
+    Not a metric. The radius, which restricts matches, is the parameter delta of the paper. The
+    paper demands differences below epsilon; here they are at most epsilon. aeon differs with a
+    band of radius 0, in which a point without a match discards the earlier matches, and with
+    several channels, whose Euclidean distance it compares with epsilon.
 
     References
     ----------
@@ -303,13 +303,13 @@ def pairwise_elastic(
     Parameters
     ----------
     X : collection of arrays of shape (length,) or (length, n_channels)
-        Series of any lengths; a 2-D array holds series of equal lengths in its rows, a 3-D array
+        Series of any lengths; the rows of a 2-D array are series of equal lengths, and a 3-D array
         has the shape (n_series, length, n_channels).
     Z : collection of arrays, default=None
         Other series; None compares `X` with itself.
     metric : {"dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"}, default="msm"
-        The distance: that of `dtw`, `weighted_dtw`, `erp_distance`, `msm_distance`,
-        `twe_distance` or `lcss_distance`.
+        The distance: `dtw`, `weighted_dtw`, `erp_distance`, `msm_distance`, `twe_distance` or
+        `lcss_distance`.
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.
@@ -324,19 +324,19 @@ def pairwise_elastic(
     Returns
     -------
     distances : ndarray of shape (n_X, n_Z)
-        Infinite, with a warning, where the band admits no alignment.
+        Infinite, with a warning, for pairs for which the band admits no alignment.
 
     See Also
     --------
     pairwise_dtw : Dynamic time warping with other local costs and bands.
-    skmoderndata.neighbors.DTWNeighborsClassifier : Nearest series; takes the same metrics.
-    skmoderndata.cluster.KMedoids : Clusters; takes the same metrics.
+    skmoderndata.neighbors.DTWNeighborsClassifier : Nearest series; accepts the same metrics.
+    skmoderndata.cluster.KMedoids : Clusters; accepts the same metrics.
 
     Notes
     -----
     Each series is compared with sixty-four others at a time. With a band, or with "weighted_dtw",
-    only series of equal lengths are compared together, which takes longer if there are few of
-    each length.
+    only series of equal lengths are compared together, which takes longer if each length has few
+    series.
 
     Examples
     --------

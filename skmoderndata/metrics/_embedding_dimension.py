@@ -34,9 +34,9 @@ def false_nearest_neighbors(
     r"""Estimate the embedding dimension of a time series by false nearest neighbours.
 
     In too few dimensions, windows :math:`[x(t), x(t + \tau), \ldots, x(t + (d - 1) \tau)]` of
-    different states lie near each other by projection, and the next value takes them apart. With r
-    the distance of a window from its nearest one, and s that of their next values, a neighbour is
-    false if
+    different states lie near each other by projection, and the next value separates them. With r
+    the distance of a window from its nearest window, and s the distance of their next values, a
+    neighbour is false if
 
     .. math::
         s > 15\, r \qquad \text{or} \qquad \sqrt{r^2 + s^2} > 2\, R,
@@ -47,8 +47,8 @@ def false_nearest_neighbors(
     Parameters
     ----------
     X : array-like of shape (n_samples,) or (n_samples, n_features)
-        Series, rows in the order of time. Features are brought to the same scale, and those that
-        are constant left out; windows with NaN do not count.
+        Series, rows in the order of time. Features are brought to the same scale, and constant
+        features are omitted; windows with NaN do not count.
     lag : int, default=1
         Number of rows :math:`\tau` between neighbouring values of a window.
     max_dim : int, default=10
@@ -57,8 +57,8 @@ def false_nearest_neighbors(
         Growth of the distance by one more value above which a neighbour is false; the paper finds
         no difference between 10 and 30.
     size_tol : float, default=2.0
-        The same for the distance itself, in standard deviations of the series. It tells noise, for
-        which a nearest neighbour need not be near.
+        Distance with one more value, in standard deviations of the series, above which a neighbour
+        is false. It detects noise, in which the nearest neighbour need not be near.
     false_tol : float, default=0.01
         Fraction of false neighbours up to which d suffices.
     sequence_ids : array-like of shape (n_samples,), default=None
@@ -67,8 +67,8 @@ def false_nearest_neighbors(
     Returns
     -------
     dimension : int or None
-        The smallest d with a fraction of false neighbours of at most `false_tol`; None if there is
-        none up to `max_dim`, as for noise.
+        The smallest d with a fraction of false neighbours of at most `false_tol`; None if no d up
+        to `max_dim` has one, as for noise.
     fractions : ndarray of shape (max_dim,)
         Fraction of false neighbours for d = 1, 2, ...
 
@@ -80,8 +80,8 @@ def false_nearest_neighbors(
 
     Notes
     -----
-    A search of nearest neighbours by k-d trees for each d. Noise of one percent leaves false
-    neighbours in the true dimension, and the estimate then is one too high; choose `lag` first.
+    Nearest neighbours are found by k-d trees for each d. Noise of one percent leaves false
+    neighbours in the true dimension, and the estimate is then one too high; choose `lag` first.
 
     References
     ----------
@@ -113,24 +113,24 @@ def cao_dimension(X, *, lag=1, max_dim=10, tol=0.1, sequence_ids=None):
     r"""Estimate the embedding dimension of a time series by the method of Cao.
 
     With :math:`r_t(d)` the distance, in the largest difference, of a window of d values from its
-    nearest one, and :math:`r_t'(d)` the distance of the same two windows with one more value,
+    nearest window, and :math:`r_t'(d)` the distance of the same two windows with one more value,
 
     .. math::
         E(d) = \operatorname{mean}_t \frac{r_t'(d)}{r_t(d)}, \qquad E_1(d) = \frac{E(d + 1)}{E(d)}
 
-    rises to 1 where d is large enough to describe states [1]_. :math:`E_2` is the same ratio for
-    the mean distance of the next values alone; it is 1 for every d where these do not depend on
-    the past.
+    rises to 1 when d is large enough to describe states [1]_. :math:`E_2` is the same ratio for
+    the mean distance of the next values alone; it is 1 for every d if the next values do not
+    depend on the past.
 
     Parameters
     ----------
     X : array-like of shape (n_samples,) or (n_samples, n_features)
-        Series, rows in the order of time. Features are brought to the same scale, and those that
-        are constant left out; windows with NaN do not count.
+        Series, rows in the order of time. Features are brought to the same scale, and constant
+        features are omitted; windows with NaN do not count.
     lag : int, default=1
         Number of rows between neighbouring values of a window.
     max_dim : int, default=10
-        Largest d; lowered until there are ten windows of max_dim + 1 values with a next one.
+        Largest d; lowered until there are ten windows of max_dim + 1 values with a next value.
     tol : float, default=0.1
         The dimension is the first d with :math:`E_1` of at least ``1 - tol``.
     sequence_ids : array-like of shape (n_samples,), default=None

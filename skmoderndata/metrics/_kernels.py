@@ -19,9 +19,8 @@ def kernel_alignment(K, target, *, centered=False):
         Another kernel matrix; or labels, whose ideal matrix is ``y y'`` with -1 and 1 for two
         classes, ``[y_i = y_j]`` for more, and ``y y'`` for a continuous target.
     centered : bool, default=False
-        Whether to centre both matrices first, which turns the cosine into a correlation. This is
-        advisable: otherwise any kernel with positive values is well aligned with unbalanced
-        classes.
+        Whether to centre both matrices first, which turns the cosine into a correlation. We advise
+        it: otherwise any kernel with positive values is well aligned with unbalanced classes.
 
     Returns
     -------
@@ -95,14 +94,14 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
            [1.4142, 0.    ]])
     """
     K = check_array(K, dtype=np.float64, input_name="K", kernel_values=True)
-    own = diag_X is None
-    if own and K.shape[0] != K.shape[1]:
+    use_diagonal = diag_X is None
+    if use_diagonal and K.shape[0] != K.shape[1]:
         raise ValueError(
             f"kernel_distances: diag_X is required, because a matrix of shape {K.shape} does not "
             "contain the kernel values of samples with themselves."
         )
 
-    a = K.diagonal() if own else _diagonal(diag_X, K.shape[0], "diag_X")
+    a = K.diagonal() if use_diagonal else _diagonal(diag_X, K.shape[0], "diag_X")
     b = a if diag_Y is None else _diagonal(diag_Y, K.shape[1], "diag_Y")
     if len(b) != K.shape[1]:
         raise ValueError(
@@ -111,7 +110,7 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
 
     # |phi(x) - phi(z)|^2 = k(x, x) - 2 k(x, z) + k(z, z)
     D = np.maximum(a[:, None] - 2 * K + b, 0.0)
-    if own and diag_Y is None:
+    if use_diagonal and diag_Y is None:
         np.fill_diagonal(D, 0.0)
     return D if squared else np.sqrt(D)
 
@@ -147,7 +146,7 @@ def kernel_variance(K):
 def _matrix(K, name):
     K = check_array(K, dtype=np.float64, input_name=name, kernel_values=True)
     if K.shape[0] != K.shape[1]:
-        raise ValueError(f"{name} must be a square kernel matrix, and has shape {K.shape}.")
+        raise ValueError(f"{name} must be a square kernel matrix, but has shape {K.shape}.")
     return K
 
 
@@ -155,7 +154,7 @@ def _diagonal(values, n, name):
     values = check_array(values, dtype=np.float64, ensure_2d=False, kernel_values=True)
     values = column_or_1d(values)
     if len(values) != n:
-        raise ValueError(f"kernel_distances: {name} has {len(values)} entries, and needs {n}.")
+        raise ValueError(f"kernel_distances: {name} has {len(values)} entries, but needs {n}.")
     return values
 
 

@@ -53,16 +53,16 @@ def optimal_rank(singular_values, shape, noise_std=None):
     See Also
     --------
     sklearn.decomposition.PCA : With ``n_components="mle"`` by the likelihood of a linear model.
-    skmoderndata.decomposition.RobustPCA : Where single entries are wrong or missing.
+    skmoderndata.decomposition.RobustPCA : For tables in which some entries are wrong or missing.
 
     Notes
     -----
     Noise that differs between columns, outliers or entries that depend on each other break the
     rule: scale the columns to equal noise first. The median needs a rank below half of the
-    smaller side. A component whose singular value in L is below about :math:`\sqrt[4]{n p}\,
-    \sigma` cannot be told from noise by anyone; the threshold is somewhat higher, because
-    components near that limit are estimated so badly that leaving them out is better. Columns
-    that were centred are in one dimension less: give ``(n - 1, p)``.
+    smaller side. No method can distinguish a component from noise if its singular value in L is
+    below about :math:`\sqrt[4]{n p}\, \sigma`; the threshold is somewhat higher, because
+    components near that limit are estimated so badly that it is better to omit them. Centred
+    columns have one dimension less: give ``(n - 1, p)``.
 
     References
     ----------
@@ -95,7 +95,7 @@ def optimal_rank(singular_values, shape, noise_std=None):
             "of them, or the leading ones with noise_std."
         )
 
-    # zero but for rounding
+    # set singular values to zero if they are rounding errors
     s = np.where(s > EPS * large * s.max(), s, 0.0)
     if noise_std is None:
         ratio = small / large
@@ -112,7 +112,7 @@ def optimal_threshold(ratio):
 
 
 def noise_median(ratio):
-    """Median of the squared singular values of such noise: of the Marchenko-Pastur law."""
+    """Median of the Marchenko-Pastur law, the law of the squared singular values of noise."""
     low = (1 - np.sqrt(ratio)) ** 2
     high = (1 + np.sqrt(ratio)) ** 2
 

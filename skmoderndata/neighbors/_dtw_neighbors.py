@@ -17,14 +17,15 @@ from skmoderndata._samples.series import pack_series, same_channels, warping_ban
 from skmoderndata._solvers.alignment.neighbors import make_index, search
 from skmoderndata._validation import check_magnitude, check_target
 
-QUERIES_PER_TASK = 64  # queries of one task
+# Number of queries in one task.
+QUERIES_PER_TASK = 64
 
 
 class _DTWNeighbors:
     """Base of the classifier and the regressor: search, and choice of the radius."""
 
     def _fit(self, X, y):
-        """Index the training series, with the radius of least leave-one-out error for "cv"."""
+        """Index the training series; for "cv", choose the radius of least leave-one-out error."""
         name = type(self).__name__
         check_parameters(self.metric, self.metric_params or {}, name)
         series = pack_series(X, name)
@@ -44,7 +45,7 @@ class _DTWNeighbors:
             self.radius_ = self.radius
             return
 
-        # the radius of least leave-one-out error, the smallest of equals
+        # choose the radius of least leave-one-out error, and the smallest in a tie
         if len(series) <= self.n_neighbors:
             raise ValueError(
                 f'{name}: radius="cv" leaves out one series, and {self.n_neighbors} neighbours '
@@ -52,7 +53,7 @@ class _DTWNeighbors:
             )
 
         longest = int(series.lengths.max())
-        # the percentages of the length that the archive of Dau et al. (2019) tries
+        # try the same percentages of the length as the archive of Dau et al. (2019)
         self.cv_radii_ = np.unique(np.arange(101) * longest // 100)
 
         neighbours = self._leave_one_out(series, self.cv_radii_)
@@ -61,14 +62,14 @@ class _DTWNeighbors:
         self._index = self._make_index(series, self.radius_)
 
     def _make_index(self, series, radius):
-        """Return the series with their envelopes, or with the band only."""
+        """Return the series with their envelopes, or only with the band."""
         band = warping_band(type(self).__name__, radius=radius, slanted=self.slanted)
         if self.metric != "dtw":
             return series, band
         return make_index(*series.arrays, band=band, bounded=self.lower_bounds)
 
     def _search(self, series, index, k, *, alone):
-        """Find distances and numbers of the k nearest; `alone` leaves each series itself out."""
+        """Find distances and numbers of the k nearest; `alone` excludes the series itself."""
         if self.metric != "dtw":
             return self._nearest_of_all(series, index, k, alone=alone)
 
@@ -80,13 +81,13 @@ class _DTWNeighbors:
         return self._in_blocks(block, len(series))
 
     def _nearest_of_all(self, series, index, k, *, alone):
-        """Find the same from all distances: only dynamic time warping has lower bounds here."""
+        """Find the nearest from all distances; only dynamic time warping has lower bounds."""
         indexed, band = index
         others = None if alone else indexed
         D = packed_distances(
             series, others, self.metric, self.metric_params or {}, band, self.n_jobs
         )
-        if alone:  # after series at an infinite distance
+        if alone:  # the series itself comes after series at an infinite distance
             np.fill_diagonal(D, np.nan)
         nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(D, nearest, axis=1), nearest
@@ -94,7 +95,7 @@ class _DTWNeighbors:
     def _leave_one_out(self, series, radii):
         """Yield distances and numbers of the nearest of each training series, for each radius.
 
-        Radii descend inside, as a cost is a lower bound on those of smaller radii.
+        Radii are tried in descending order, because a cost is a lower bound for smaller radii.
         """
         if self.metric != "dtw":
             for radius in radii:
@@ -107,7 +108,7 @@ class _DTWNeighbors:
             bounds = np.zeros((len(offsets) - 1, len(series)))
             k = self.n_neighbors
             by_radius = []
-            # a cost bounds those of smaller radii from below
+            # the cost for a radius is a lower bound of the costs for smaller radii
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
                 neighbours = search(
@@ -122,7 +123,7 @@ class _DTWNeighbors:
         yield from zip(distances.swapaxes(0, 1), nearest.swapaxes(0, 1), strict=True)
 
     def _in_blocks(self, block, n):
-        """Join costs, as distances, and numbers of the blocks of queries."""
+        """Join the blocks of queries: costs, converted to distances, and numbers."""
         pool = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads")
         starts = range(0, n, QUERIES_PER_TASK)
         results = pool(joblib.delayed(block)(start) for start in starts)
@@ -135,7 +136,7 @@ class _DTWNeighbors:
         Parameters
         ----------
         X : collection of arrays, default=None
-            Queries; None uses the training series, each without itself as neighbour.
+            Queries; None uses the training series, none of which is its own neighbour.
         n_neighbors : int, default=None
             Number of neighbours; None uses the parameter.
         return_distance : bool, default=True
@@ -144,7 +145,7 @@ class _DTWNeighbors:
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
-            Ascending; infinite where the radius admits no alignment.
+            Ascending; infinite if the radius admits no alignment.
         indices : ndarray of int of shape (n_queries, n_neighbors)
             Indices of the training series; the smaller index first in a tie.
         """
@@ -169,7 +170,7 @@ class _DTWNeighbors:
         return queries
 
     def _weights(self, distances):
-        """Weights of neighbours, 0 for those at an infinite distance."""
+        """Weights of neighbours, 0 for neighbours at an infinite distance."""
         if self.weights == "uniform":
             return np.isfinite(distances).astype(np.float64)
         equal = distances == 0
@@ -185,8 +186,8 @@ class _DTWNeighbors:
         if alone.any():
             raise ValueError(
                 f"{type(self).__name__}: no training series can be aligned with query "
-                f"{int(alone.argmax())} within radius={self.radius_}; its length differs from "
-                "all by more than that. Set slanted=True, or a larger radius."
+                f"{int(alone.argmax())} within radius={self.radius_}, because all lengths differ "
+                "from its length by more. Set slanted=True, or a larger radius."
             )
         return weights, nearest
 
@@ -227,9 +228,9 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         training series, and the smallest radius in a tie. None means no restriction.
     slanted : bool, default=True
         Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
-        False keeps the band of the archive, around equal positions.
+        False uses the band of the archive, around equal positions.
     metric : {"dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"}, default="dtw"
-        Distance; the others are those of `metrics.pairwise_elastic`, and compute all distances.
+        Distance, as in `metrics.pairwise_elastic`. All except "dtw" compute all distances.
     metric_params : dict, default=None
         Parameters of the distance, such as ``{"cost": 0.1}`` for "msm".
     lower_bounds : bool, default=True
@@ -261,8 +262,8 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     Notes
     -----
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)`` of any lengths, in a
-    list, or a 2-D or 3-D array. Memory is about three times that of the training series, whatever
-    the number of queries; other metrics than "dtw" hold the matrix of the distances. The
+    list, or a 2-D or 3-D array. The memory is about three times the memory of the training series,
+    whatever the number of queries; other metrics than "dtw" store the matrix of the distances. The
     neighbours are exact.
 
     References
@@ -286,7 +287,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     _card = MethodCard(
         family="time series",
         cite=("dau2019ucr", "keogh2005exact", "rakthanmanon2012searching"),
-        cost="n p; a query n p^2 at most, and a few percent of that as a rule",
+        cost="n p; a query at most n p^2, and usually a few percent of it",
         samples="series",
         checks=({}, {"n_neighbors": 3, "weights": "distance"}, {"metric": "msm"}),
         method="dtw_neighbors",
@@ -363,7 +364,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries; None asks for the training series, each without itself as neighbour.
+            Queries; None uses the training series, none of which is its own neighbour.
 
         Returns
         -------
@@ -379,7 +380,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries; None asks for the training series, each without itself as neighbour.
+            Queries; None uses the training series, none of which is its own neighbour.
 
         Returns
         -------
@@ -398,7 +399,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         return votes
 
     def _error(self, distances, nearest):
-        """Fraction of the training series that the others put into a wrong class."""
+        """Fraction of the training series that the other series classify wrongly."""
         votes = self._votes(self._weights(distances), nearest)
         wrong = (votes.argmax(axis=1) != self._y) | (votes.sum(axis=1) == 0)
         return float(wrong.mean())
@@ -421,9 +422,9 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         training series, and the smallest radius in a tie. None means no restriction.
     slanted : bool, default=True
         Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
-        False keeps the band of the archive, around equal positions.
+        False uses the band of the archive, around equal positions.
     metric : {"dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"}, default="dtw"
-        Distance; the others are those of `metrics.pairwise_elastic`, and compute all distances.
+        Distance, as in `metrics.pairwise_elastic`. All except "dtw" compute all distances.
     metric_params : dict, default=None
         Parameters of the distance, such as ``{"cost": 0.1}`` for "msm".
     lower_bounds : bool, default=True
@@ -471,11 +472,11 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     _card = MethodCard(
         family="time series",
         cite=("keogh2005exact",),
-        cost="n p; a query n p^2 at most, and a few percent of that as a rule",
+        cost="n p; a query at most n p^2, and usually a few percent of it",
         samples="series",
         checks=({}, {"n_neighbors": 3, "weights": "distance"}),
         method="dtw_neighbors",
-        no_comparison="The classifier with the same neighbours has the row for time series.",
+        no_comparison="See the row of the classifier, which uses the same neighbours.",
     )
     _parameter_constraints = DTWNeighborsClassifier._parameter_constraints
 
@@ -531,7 +532,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries; None asks for the training series, each without itself as neighbour.
+            Queries; None uses the training series, none of which is its own neighbour.
 
         Returns
         -------
@@ -542,10 +543,10 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         return (weights * self._y[nearest]).sum(axis=1) / weights.sum(axis=1)
 
     def _error(self, distances, nearest):
-        """Mean squared error of the training series by the others."""
+        """Mean squared error of the training series, predicted from the other series."""
         weights = self._weights(distances)
         mass = weights.sum(axis=1)
-        reached = mass > 0  # others get the mean of all targets
+        reached = mass > 0  # series without neighbours get the mean of all targets
         sums = (weights * self._y[nearest]).sum(axis=1)
         means = sums / np.where(reached, mass, 1.0)
         values = np.where(reached, means, self._y.mean())

@@ -71,7 +71,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         Upper bound `1 / (n + 1)` on the probability of a false alarm; NaN if `contamination` is a
         number.
     dual_coef_ : ndarray of shape (n_samples,)
-        The mean as combination of the training samples.
+        Coefficients of the mean as a combination of the training samples.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -85,19 +85,19 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
     Notes
     -----
-    Fitting takes all kernel values once, in blocks; the solution is in closed form. The second
+    Fitting computes all kernel values once, in blocks; the solution is in closed form. The second
     term of the threshold decreases slowly: with R = 1 and `failure_probability=0.01` it is 1.0 for
     100 samples, 0.3 for 1000 and 0.1 for 10000. With a Gaussian kernel no distance exceeds the
-    square root of 2, so that with few samples the bound calls no sample an outlier; therefore it
-    is not the default.
+    square root of 2, so that with few samples the bound detects no outliers; therefore it is not
+    the default.
 
     If `contamination` is a number, the threshold is a quantile of leave-one-out distances: each
-    training sample is compared with the mean of the others, from which it is ``n / (n - 1)`` times
-    as far as from the mean of all. `fit_predict` may therefore detect fewer outliers among the
+    training sample is compared with the mean of the other samples, which is ``n / (n - 1)`` times
+    as far away as the mean of all. `fit_predict` may therefore detect fewer outliers among the
     training samples.
 
     The distance needs the kernel value of a sample with itself, which a precomputed matrix of new
-    samples does not contain: `fit` and `fit_predict` work, but new samples are refused.
+    samples does not contain: `fit` and `fit_predict` work, but new samples raise an error.
 
     References
     ----------
@@ -122,10 +122,10 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         known_failures=dict.fromkeys(
             ("check_outliers_train", "check_outliers_fit_predict"),
             "contamination is the rate among new samples, by leave-one-out distances; the check "
-            "wants it among training samples, which lie nearer to a mean that they are part of. "
+            "expects it among training samples, which are closer to a mean that they belong to. "
             "In use: `fit_predict` on the samples of `fit` flags a fraction below contamination",
         ),
-        textbook="Take KernelDensity: with a Gaussian kernel of the same width it ranks "
+        textbook="Use KernelDensity: with a Gaussian kernel of the same width it ranks "
         "samples in the same order.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
@@ -200,7 +200,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         self.max_distance_ = float(distances.max())
 
         if self.contamination == "bound":
-            # concentration bound of the centre of mass
+            # use the concentration bound of the centre of mass
             radius = self.radius
             if radius is None:
                 radius = float(np.sqrt(max(diagonal.max(), 0.0)))
@@ -208,7 +208,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             self.threshold_ = self.max_distance_ + slack
             self.false_alarm_bound_ = 1 / (n + 1)
         else:
-            # without a sample the mean lies n / (n - 1) times as far from it
+            # a sample is n / (n - 1) times as far from the mean of the other samples
             factor = n / (n - 1) if n > 1 else 1.0
             held_out = distances * factor
             self.threshold_ = -outlier_threshold(-held_out, w, self.contamination)

@@ -85,7 +85,7 @@ def test_borders():
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        ("must hold 0 and 1 only", lambda: source_mismatch([[2, 0]], [[1, 0]])),
+        ("must contain only 0 and 1", lambda: source_mismatch([[2, 0]], [[1, 0]])),
         ("same features", lambda: source_mismatch([[1, 0]], [[1, 0, 1]])),
         ("must agree", lambda: boolean_reconstruction_error([[1, 0]], [[1, 0, 1]])),
         (
