@@ -94,7 +94,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         cite=("shawetaylor2004kernel",),
         cost="sum over classes of n_c^2",
         checks=({}, {"kernel": "linear"}, {"offset": "density", "priors": "empirical"}),
-        textbook="Take SVC: with the same kernel it is more accurate, as it weighs the samples.",
+        textbook="Use SVC: with the same kernel it is more accurate, because it weights samples.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digits_kernel",
@@ -150,7 +150,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         X, train, w, classes, present, codes, mass = labelled
         priors = self._choose_priors(mass)
 
-        # weighted means in feature space, and their squared norms
+        # compute weighted means in feature space, and their squared norms
         n = len(train)
         k = len(mass)
         coef = np.zeros((n, k))
@@ -163,7 +163,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
             a = coef[members, c]
             values = of_class.times(a)
             norms[c] = a @ values
-            # some of the class, from its middle to its border, whatever the order of the rows
+            # take samples from the middle of the class to its border, whatever the order of rows
             n_members = len(members)
             n_some = min(n_members, max(1, MARGIN_SAMPLES * n_members // n))
             by_value = members[np.argsort(values, kind="stable")]
@@ -207,7 +207,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         return means * priors if self.offset == "density" else means - norms / 2
 
     def _typical_lead(self, X, train, coef, some):
-        """Mean lead of the score of each class over the others, at the mean of the class."""
+        """Mean margin of the score of each class over the other classes, at the class mean."""
         samples = TrainingSet(self, X, train.kept[some], gram=train.gram)
         coef = coef[some] / coef[some].sum(axis=0)
         between = coef.T @ samples.times(coef)  # inner products of the means
