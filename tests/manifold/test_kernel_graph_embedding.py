@@ -220,7 +220,7 @@ def test_messages(message, call):
 
 
 @pytest.mark.edge
-def test_what_is_singular_in_double_precision_is_said():
+def test_raises_if_singular_in_double_precision():
     X = load_iris().data
     with pytest.raises(ValueError, match="increase alpha, or lower max_rank"):
         KernelGraphEmbedding(alpha=1e-20).fit(X)

@@ -299,7 +299,7 @@ def test_new_samples():
 
 
 @pytest.mark.edge
-def test_graph_in_pieces_is_refused():
+def test_raises_on_disconnected_graph():
     X = np.vstack([arc(20, 0), arc(12, 1) + 100, arc(9, 2) - 100])
     with pytest.raises(ValueError, match=r"3 components, of 20, 12, 9 samples.*n_neighbors"):
         MaximumVarianceUnfolding(n_neighbors=3).fit(X)

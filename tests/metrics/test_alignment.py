@@ -329,14 +329,14 @@ def test_empty_sequences_and_collections():
     ],
 )
 @pytest.mark.parametrize("function", [alignment, pairwise_alignment])
-def test_parameters_that_are_refused(function, settings, message):
+def test_raises_on_invalid_parameters(function, settings, message):
     pair = ("ab", "b") if function is alignment else (["ab"], ["b"])
     with pytest.raises(ValueError, match=message):
         function(*pair, **settings)
 
 
 @pytest.mark.edge
-def test_samples_that_are_refused():
+def test_raises_on_invalid_samples():
     with pytest.raises(ValueError, match="no score for the symbols 'c'"):
         alignment(
             "ab", "ac", substitution_scores={("a", "a"): 1, ("a", "b"): 0, ("b", "b"): 1}

@@ -100,7 +100,7 @@ def test_borders():
         ),
     ],
 )
-def test_bad_input_is_refused(message, call):
+def test_raises_on_invalid_input(message, call):
     with pytest.raises(ValueError, match=message):
         call()
 

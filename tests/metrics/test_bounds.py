@@ -147,6 +147,6 @@ def test_margin_bound_in_steps(seed):
         (lambda: rademacher_complexity(np.eye(2), -1.0), "norm=-1.0 must be positive"),
     ],
 )
-def test_refused(call, message):
+def test_raises_on_invalid_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -64,7 +64,7 @@ def euclidean(a, b):
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("local", ["sqeuclidean", "euclidean"])
 @pytest.mark.filterwarnings("ignore:pairwise_dtw. the band admits")
-def test_all_pairs_are_those_of_plain_loops(kind, channels, local, seed):
+def test_all_pairs_match_plain_loops(kind, channels, local, seed):
     settings, rule = BANDS[kind]
     X = ragged(seed, n=70, channels=channels)
     cost = square if local == "sqeuclidean" else euclidean
@@ -80,7 +80,7 @@ def test_all_pairs_are_those_of_plain_loops(kind, channels, local, seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", BANDS)
 @pytest.mark.filterwarnings("ignore:dtw. the band admits")
-def test_one_pair_is_that_of_the_matrix(kind, seed):
+def test_single_pair_equals_the_matrix(kind, seed):
     settings, _ = BANDS[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -225,7 +225,7 @@ def test_soft_minimum_of_jumps_and_spikes(gamma, seed):
 
 
 @pytest.mark.oracle
-def test_soft_minimum_is_that_of_all_alignments(seed):
+def test_soft_minimum_matches_all_alignments(seed):
     rng = np.random.default_rng(seed)
     for gamma in (0.01, 1.0, 30.0):
         x = rng.normal(size=(4, 2))

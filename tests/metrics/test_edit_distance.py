@@ -132,6 +132,6 @@ def test_empty_collections_and_sequences():
         ),
     ],
 )
-def test_refusals(call, error, message):
+def test_raises_on_invalid_input(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -65,7 +65,7 @@ def ragged(seed, n=30, channels=1, longest=12):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("channels", [1, 2])
-def test_time_warp_edits_take_squares(channels, seed):
+def test_time_warp_edits_with_squares(channels, seed):
     X = ragged(seed, channels=channels)
 
     def square(a):
@@ -83,7 +83,7 @@ def test_time_warp_edits_take_squares(channels, seed):
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.filterwarnings("ignore:.*the band admits")
-def test_distances_are_those_of_plain_loops(metric, band, channels, seed):
+def test_distances_match_plain_loops(metric, band, channels, seed):
     parameters, of_pair, reference = METRICS[metric]
     settings, rule = BANDS[band]
     X = ragged(seed, channels=channels)
@@ -165,7 +165,7 @@ def test_worked_examples():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("metric", METRICS)
-def test_neighbours_are_those_of_all_distances(metric, seed):
+def test_neighbours_match_all_distances(metric, seed):
     X = ragged(seed)
     Z = ragged(seed + 1, n=9)
     y = np.random.default_rng(seed).integers(3, size=30)
@@ -190,7 +190,7 @@ def test_neighbours_are_those_of_all_distances(metric, seed):
 
 
 @pytest.mark.oracle
-def test_radius_is_that_of_least_leave_one_out_error(seed):
+def test_radius_has_the_least_leave_one_out_error(seed):
     X = np.random.default_rng(seed).normal(size=(30, 20)).cumsum(axis=1)
     y = np.arange(30) % 2
     X[y == 1, 8:] += 1.0

@@ -19,7 +19,7 @@ def noise(seed, n=1500):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("lag", [1, 3])
-def test_curves_are_those_of_loops_over_pairs(lag, seed):
+def test_curves_match_loops_over_pairs(lag, seed):
     x = make_chaotic_series("henon", 120, noise=0.05, random_state=seed)[:, 0]
     _, fractions = false_nearest_neighbors(x, lag=lag, max_dim=4)
     expected = [plain.false_fraction(x, lag, d) for d in range(1, 5)]
@@ -48,7 +48,7 @@ def test_dimensions_of_the_papers(system, seed):
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("n_lags", ["fnn", "cao"])
-def test_embedding_takes_the_dimension(n_lags, seed):
+def test_embedding_uses_the_dimension(n_lags, seed):
     for system, (lag, expected) in SYSTEMS.items():
         X = make_chaotic_series(system, 3000, random_state=seed)[:, :1]
         model = TimeDelayEmbedding(n_lags, lag=lag, max_n_lags=6).fit(X)

@@ -90,6 +90,6 @@ def test_borders():
         ("diag_Y is needed", lambda: kernel_distances(np.ones((2, 3)), [1.0, 1.0])),
     ],
 )
-def test_bad_input_is_refused(message, call):
+def test_raises_on_invalid_input(message, call):
     with pytest.raises(ValueError, match=message):
         call()

@@ -105,6 +105,6 @@ def test_without_noise_and_without_signal(seed):
         (([1.0, 2.0], (5, 2, 3)), "two positive numbers"),
     ],
 )
-def test_what_is_refused(arguments, message):
+def test_raises_on_invalid_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         optimal_rank(*arguments)

@@ -49,7 +49,7 @@ def distances(X, Z, radius, slanted):
 @pytest.mark.parametrize("make", [ragged, equal])
 @pytest.mark.parametrize("lower_bounds", [True, False])
 @pytest.mark.parametrize("slanted", [True, False])
-def test_neighbours_are_those_of_all_distances(radius, make, lower_bounds, slanted, seed):
+def test_neighbours_match_all_distances(radius, make, lower_bounds, slanted, seed):
     X = make(seed)
     Z = make(seed + 1, n=25)
     X[7] = X[3]  # a tie goes to the smaller number
@@ -150,7 +150,7 @@ def test_wide_bands_find_the_neighbours_of_all_distances(radius, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_answers_are_those_of_scikit_learn_on_the_matrix(weights, seed):
+def test_predictions_match_scikit_learn_on_the_matrix(weights, seed):
     X = ragged(seed, n=40)
     Z = ragged(seed + 1, n=20)
     X[5] = Z[2]
@@ -170,7 +170,7 @@ def test_answers_are_those_of_scikit_learn_on_the_matrix(weights, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("make", [ragged, equal])
-def test_learned_radius_is_that_of_least_leave_one_out_error(make, seed):
+def test_learned_radius_has_the_least_leave_one_out_error(make, seed):
     X = make(seed, n=30)
     y = np.arange(30) % 2
     model = DTWNeighborsClassifier(radius="cv").fit(X, y)
@@ -255,7 +255,7 @@ def test_printed_error_rates_of_trace(found):
 
 @pytest.mark.recovery
 def test_shifted_events_are_recognised(seed):
-    """A bump anywhere is told from a dip, which the Euclidean distance cannot."""
+    """A bump anywhere is distinguished from a dip; the Euclidean distance cannot do so."""
     rng = np.random.default_rng(seed)
     X = 0.05 * rng.normal(size=(80, 60))
     y = np.arange(80) % 2
@@ -358,7 +358,7 @@ def test_bad_queries_are_named(call, message):
 
 
 @pytest.mark.edge
-def test_regression_refuses_missing_values():
+def test_regression_raises_on_missing_values():
     with pytest.raises(ValueError, match="NaN or infinity"):
         DTWNeighborsRegressor().fit([[1.0], [2.0]], [1.0, np.nan])
     with pytest.raises(ValueError, match="between 1e-100 and 1e100"):
