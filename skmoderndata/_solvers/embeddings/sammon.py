@@ -11,9 +11,14 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress, Steps
 from skmoderndata._typing import Array
 
-GRADIENT = 1e-6  # norm below which descent may end, for distances of mean 1
-NEWTON_STEPS = 100  # at most, of a new point
-WINDOW = 5  # steps over which the stress must not fall any more
+# Tolerance of the gradient norm at which descent may end, for distances with mean 1.
+GRADIENT = 1e-6
+
+# Maximum number of Newton steps for a new point.
+NEWTON_STEPS = 100
+
+# Number of recent steps over which the decrease of the stress is measured.
+WINDOW = 5
 
 
 class Embedding(NamedTuple):

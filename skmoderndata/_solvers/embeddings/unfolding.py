@@ -36,21 +36,46 @@ from skmoderndata._solvers.common.convex_problems import Statement, solve, varia
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = NDArray[np.float64]
-DENSE_UP_TO = 1500  # nodes up to which eigenvalues are those of a dense matrix
-PAIRS = 20  # corrections that L-BFGS keeps
-PULLS = 10  # of the ends of long edges, after each pass
-NEAR = 1e-2  # relative violation of squared lengths from which on Newton steps are worth it
-NEWTON_STEPS = 20  # at most, that bring edges to their length after the pulls
-LENGTH_TOL = 1e-9  # of squared lengths, relative, at which they end
-LSQR_STEPS = 200  # iterations of least squares in one of them
-HELD_RELATIVE = (
-    1e-6  # multiplier above which an edge keeps its length, relative to the largest
-)
-KICKS = 10  # steps away from saddles
-KICK = 0.01  # length of the step away from a saddle, in units of the largest column
-FTOL = 1e-13  # relative progress of a step at which L-BFGS ends
-ROUND = 500  # steps between two looks at the bound
-LANDMARKS = 200  # nodes between which `geodesic_start` takes all distances
+
+# Maximum number of nodes for which eigenvalues are computed from a dense matrix.
+DENSE_UP_TO = 1500
+
+# Number of corrections that L-BFGS stores.
+PAIRS = 20
+
+# Number of times that the ends of long edges are pulled together after each pass.
+PULLS = 10
+
+# Maximum relative violation of squared lengths at which Newton steps pay off.
+NEAR = 1e-2
+
+# Maximum number of Newton steps that bring edges to their length after the pulls.
+NEWTON_STEPS = 20
+
+# Tolerance of squared lengths, relative, at which the Newton steps end.
+LENGTH_TOL = 1e-9
+
+# Maximum number of least-squares iterations in a Newton step.
+LSQR_STEPS = 200
+
+# Minimum multiplier of an edge that keeps its length, as a fraction of the largest.
+HELD_RELATIVE = 1e-6
+
+# Maximum number of steps away from saddles.
+KICKS = 10
+
+# Size of the step away from a saddle, in units of the largest column.
+KICK = 0.01
+
+# Tolerance of the relative progress of a step at which L-BFGS ends.
+FTOL = 1e-13
+
+# Number of steps between two computations of the bound.
+ROUND = 500
+
+# Maximum number of nodes between which `geodesic_start` computes all distances.
+LANDMARKS = 200
+
 LIFTS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 
 

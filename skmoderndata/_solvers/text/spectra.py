@@ -8,7 +8,8 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.linalg import EPS, fix_signs
 from skmoderndata._typing import Array
 
-DENSE_UP_TO = 500  # side up to which all eigenvectors are found, and not only the wanted ones
+# Maximum side of a matrix for which all eigenvectors are computed, not only the leading ones.
+DENSE_UP_TO = 500
 
 
 class Spectrum(NamedTuple):
