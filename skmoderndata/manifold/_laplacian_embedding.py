@@ -90,9 +90,9 @@ class LaplacianEmbedding(
 
     A new sample is placed where it is in equilibrium with the training samples,
     :math:`\tau(x) = \sum_i \kappa(x, x_i) \tau_i / (\sum_i \kappa(x, x_i) - \lambda)`. The sum
-    is over training samples that are neighbours of x, or of which x would be a neighbour, which
-    the stored similarity of each to its last neighbour determines. A training sample therefore has
-    the same neighbours as in `fit`, and gets its own coordinates. The denominator may be near 0
+    is over training samples that are neighbours of x, or would have x as a neighbour; the stored
+    similarity of each to its last neighbour decides this. A training sample therefore has the
+    same neighbours as in `fit`, and gets its own coordinates. The denominator may be near 0
     for samples that resemble no training sample; if all similarities are 0, the coordinates are 0.
 
     A sample that resembles no other dominates an eigenvector. If the graph has several connected
@@ -240,7 +240,7 @@ class LaplacianEmbedding(
         Returns
         -------
         T : ndarray of shape (n_samples, n_components)
-            Coordinates; training samples get those of `embedding_`.
+            Coordinates; training samples get their coordinates in `embedding_`.
         """
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)

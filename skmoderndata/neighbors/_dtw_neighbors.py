@@ -136,7 +136,7 @@ class _DTWNeighbors:
         Parameters
         ----------
         X : collection of arrays, default=None
-            Queries; None uses the training series, none of which is its own neighbour.
+            Queries; None uses the training series, without each series itself.
         n_neighbors : int, default=None
             Number of neighbours; None uses the parameter.
         return_distance : bool, default=True
@@ -364,7 +364,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries; None uses the training series, none of which is its own neighbour.
+            Queries; None uses the training series, without each series itself.
 
         Returns
         -------
@@ -380,7 +380,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries; None uses the training series, none of which is its own neighbour.
+            Queries; None uses the training series, without each series itself.
 
         Returns
         -------
@@ -532,7 +532,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries; None uses the training series, none of which is its own neighbour.
+            Queries; None uses the training series, without each series itself.
 
         Returns
         -------

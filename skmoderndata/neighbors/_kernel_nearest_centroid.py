@@ -12,7 +12,8 @@ from skmoderndata._kernelized.mixins import KernelClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 
-MARGIN_SAMPLES = 500  # that the typical lead of a class is taken from
+# Number of samples used to estimate the typical margin of a class.
+MARGIN_SAMPLES = 500
 
 
 class KernelNearestCentroid(KernelClassifierMixin, Base):
@@ -25,8 +26,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         - \frac{1}{2 n_c^2} \sum_{i, j \in c} \kappa(x_i, x_j)
         = \tfrac{1}{2} \kappa(x, x) - \tfrac{1}{2} \lVert \phi(x) - \mu_c \rVert^2 ,
 
-    that is the class whose mean :math:`\mu_c` in the feature space is nearest [1]_; without the
-    second term, the class of the largest kernel density estimate at the sample.
+    which is the class whose mean :math:`\mu_c` in the feature space is nearest [1]_; without the
+    second term, it is the class with the largest kernel density estimate at the sample.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         Further parameters of a named kernel or a callable.
     offset : {"distance", "density"}, default="distance"
         "distance" chooses the nearest mean; "density" omits the second term and multiplies the
-        first by the prior.
+        first term by the prior.
     priors : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
         Probabilities of the classes, for `offset="density"`.
 
@@ -57,8 +58,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     margin_ : float
-        Unit of `decision_function`: by how much the score of a class leads at the mean of the
-        class in feature space, on average; of at most 500 samples.
+        Unit of `decision_function`: the average margin by which the score of a class leads at the
+        mean of the class in feature space, estimated from at most 500 samples.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -191,8 +192,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores less their mean over the classes, in units of `margin_`; for two classes the
-            score of the second minus that of the first, about 1 and -1 at their means.
+            Scores minus their mean over the classes, in units of `margin_`; for two classes the
+            score of the second minus the score of the first, about 1 and -1 at their means.
         """
         check_is_fitted(self)
         means = self._project(checked_samples(self, X, reset=False))
