@@ -208,7 +208,7 @@ def test_zero_kernel_few_samples_and_lists():
                 graph=lambda X, y: (-np.ones((60, 60)), np.eye(60))
             ).fit(X),
         ),
-        ("among themselves", lambda X, K, given: given.score(K[:5])),
+        ("between new samples", lambda X, K, given: given.score(K[:5])),
     ],
 )
 def test_messages(message, call):
