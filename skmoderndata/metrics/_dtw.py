@@ -490,8 +490,8 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     for neighbour in (u[:-2], u[2:]):
         # use signs and ratios, because products could underflow
         crossing = np.sign(inner) * np.sign(neighbour) < 0
-        total = np.where(crossing, size + np.abs(neighbour), 1.0)
-        triangle = size * (size / total)
+        both_sizes = np.where(crossing, size + np.abs(neighbour), 1.0)
+        triangle = size * (size / both_sizes)
         total += np.where(crossing, triangle, size) * (period / 2)
 
     scale = total.max()

@@ -220,8 +220,8 @@ def test_no_alignment_is_infinite_with_one_warning():
             lambda: pairwise_elastic([[1]], metric="edr"),
             "metric='edr'; it must be one of \"dtw\"",
         ),
-        (lambda: pairwise_elastic([[1]], metric="msm", g=1), "takes the parameters cost"),
-        (lambda: pairwise_elastic([[1]], metric="dtw", cost=1), "takes no parameters"),
+        (lambda: pairwise_elastic([[1]], metric="msm", g=1), "accepts the parameters cost"),
+        (lambda: pairwise_elastic([[1]], metric="dtw", cost=1), "accepts no parameters"),
         (lambda: msm_distance([1], [2], cost=-1), "cost=-1; it must be a finite number of at"),
         (
             lambda: erp_distance([1], [2], gap_value=np.nan),
