@@ -18,7 +18,7 @@ README = ROOT / "README.md"
 COMPARISON = ROOT / "docs" / "comparison.json"
 GAINS_START = "<!-- comparison start -->"
 GAINS_END = "<!-- comparison end -->"
-# pages of which README shows what is gained, in this order
+# Pages whose results README shows, in this order.
 SHOWN = (
     "robust_pca",
     "multi_assignment_clustering",
@@ -53,10 +53,10 @@ def summary(value):
 
 
 def render_gains():
-    """Markdown between the markers: when to take some of the methods, and what is gained."""
+    """Markdown between the markers: when to use some of the methods, and what you gain."""
     entries = json.loads(COMPARISON.read_text(encoding="utf-8"))
     homes = {entry["page"]: entry for entry in entries if not entry["away"]}
-    lines = [GAINS_START, "", "| take | when | what you gain |", "|---|---|---|"]
+    lines = [GAINS_START, "", "| use | when | what you gain |", "|---|---|---|"]
     for page in SHOWN:
         if page in homes:
             home = homes[page]

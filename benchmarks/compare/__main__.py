@@ -102,9 +102,13 @@ def _parse(arguments, known):
     size.add_argument("--quick", action="store_true", help="fewer rows, folds and candidates")
     size.add_argument("--full", action="store_true", help="more rows and folds: some hours")
 
-    parser.add_argument("--homes", action="store_true", help="home problems only")
     parser.add_argument(
-        "--write-docs", action="store_true", help="store what the documentation shows of homes"
+        "--homes", action="store_true", help="run only the benchmarks designed for a method"
+    )
+    parser.add_argument(
+        "--write-docs",
+        action="store_true",
+        help="store the results that the documentation shows",
     )
 
     parser.add_argument("--output", type=Path, default=Path("build/compare"), metavar="FOLDER")

@@ -1,7 +1,8 @@
-"""What a home problem is: data of the kind a method is made for, scored by what it is for.
+"""Benchmarks designed for a method: data that the method is made for, with a score.
 
-`make compare` runs the method and every rival of `rivals/` on the same cases, and the strongest
-rival counts. Where an `AWAY` stands beside the `HOME`, it is a problem that a rival wins.
+`make compare` runs the method and every rival from `rivals/` on the same cases and compares the
+method with the strongest rival. `HOME` is the problem that a method is designed for; `AWAY`, where
+a file has one, is a problem on which a rival wins.
 """
 
 import importlib
@@ -36,9 +37,9 @@ class Case:
     Attributes
     ----------
     given : SimpleNamespace
-        What contenders get: `X`, and whatever a user would know.
+        The input of the contenders: `X`, and everything that a user would know.
     truth : object
-        What only the score sees.
+        Information that only the score uses.
     about : str
         Size and content of the data, for the report.
     """
@@ -50,53 +51,54 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """A problem that a method is for.
+    """A problem that a method is designed for.
 
     Attributes
     ----------
     when : str
-        Completes "Take it when ...", in the words of a user.
+        Completes "Use it when ...", in the words of a user.
     title : str
-        The data in a few words.
+        A short description of the data.
     kind : str
         One of `KINDS`.
     generated : bool
         Whether the data are generated.
     make : callable, `make(seed, **levels) -> Case`
-        A draw of the problem: of generated data another one for each seed, of real data another
-        choice of rows. The defaults of further arguments are the condition of the home problem.
+        Draws the problem: another sample of generated data, or another choice of rows of real
+        data, for each seed. The defaults of further arguments define the problem itself.
     ours : callable, `ours(given) -> answer`
-        The method, tuned as a user would tune it.
+        Runs the method, tuned as a user would tune it.
     score : callable, `score(case, answer) -> float`
-        How good an answer is.
+        Measures how good an answer is.
     score_name : str
-        What the score is, with its unit.
+        Name of the score, with its unit.
     gain : str
-        The result in one sentence, with the fields `ours` and `rival` (means of the scores),
-        `name` (of the rival), `our_seconds`, `rival_seconds`, `times` (the larger time in units
-        of the smaller one).
+        The result in one sentence. A `HOME` sentence begins with a verb whose subject is the
+        method; an `AWAY` sentence names the method. Its fields are `ours` and `rival` (mean
+        scores), `name` (of the rival), `our_seconds`, `rival_seconds` and `times` (the larger
+        time divided by the smaller one).
     lines : str
-        Three lines to paste, about; their free names are those of `given`.
+        About three lines to paste; they use the names in `given`.
     smaller : bool
         Whether smaller scores are better.
     by_time : bool
-        Whether the verdict is on time: the strongest rival is then the fastest of those whose
-        score is not worse than ours by more than the margin.
+        Whether the verdict depends on time: the strongest rival is then the fastest rival whose
+        score is at most `margin` worse than the score of the method.
     margin : float
-        Difference of scores below which a user would not care.
+        Largest difference of scores that a user would not care about.
     n_rounds : int
-        Draws.
+        Number of draws.
     first_seed : int
-        Of the draws that count: sizes and conditions were chosen on draws below.
+        Seed of the first draw that counts; sizes and conditions were chosen on smaller seeds.
     overlap : float
-        Test rows in units of training rows, where rounds have rows in common; else 0.
+        Number of test rows per training row if rounds share rows, otherwise 0.
     levels : mapping of str to sequence
-        Arguments of `make` that `--full` varies one at a time, on five draws at most, to show
-        where the win ends.
+        Arguments of `make` that `--full` varies one at a time, on at most five draws, to show
+        where the advantage ends.
     full_only : bool
-        Whether only `--full` runs it, as it takes more than 20 seconds.
+        Whether only `--full` runs it, because it takes more than 20 seconds.
     draw : callable, `draw(fig, case, answers)`, or None
-        Picture of the answers for one case; `answers` maps the names of both contenders to them.
+        Draws the answers for one case; `answers` maps the names of both contenders to them.
     draw_size : tuple of float
         Width and height of `fig` in inches.
     """
@@ -124,19 +126,19 @@ class Home:
 
 
 class Result(NamedTuple):
-    """What a contender reached in one round."""
+    """Score and time of a contender in one round."""
 
     score: float
     seconds: float
 
 
 def known_homes():
-    """Names of the home problems, which are those of the pages of the methods."""
+    """Names of the problems, equal to the names of the methods' pages."""
     return sorted(info.name for info in pkgutil.iter_modules(homes.__path__))
 
 
 def find_home(stem, *, away=False):
-    """Return the home problem of a page, or the one away; None where it has none."""
+    """Return the `HOME` or the `AWAY` problem of a page, or None if it has none."""
     if stem not in known_homes():
         return None
     module = importlib.import_module(f"{homes.__name__}.{stem}")
@@ -144,9 +146,9 @@ def find_home(stem, *, away=False):
 
 
 def find_rivals(stem):
-    """Name -> function, for all attempts of scikit-learn to win a home problem.
+    """Map names to functions, for all scikit-learn pipelines that compete on a problem.
 
-    They come in the order of the file; the name is the first line of the docstring.
+    They are in the order of the file; the name is the first line of the docstring.
     """
     module = importlib.import_module(f"{rivals.__name__}.{stem}")
     attempts = [
@@ -158,10 +160,10 @@ def find_rivals(stem):
 
 
 class Verdict(NamedTuple):
-    """Who wins a home problem, and by how much.
+    """The winner of a problem, and the margin.
 
-    `winner` is "method", "rival", "equal" or "undecided"; `mean` and `half_width` are the
-    interval it rests on: of the difference of scores, positive where the method is better, or of
+    `winner` is "method", "rival", "equal" or "undecided". `mean` and `half_width` give the
+    interval that decided it: of the difference of scores, positive if the method is better, or of
     the logarithm of the ratio of times.
     """
 
@@ -172,15 +174,15 @@ class Verdict(NamedTuple):
 
 
 def judge(home, ours, others):
-    """Compare the results of the method with those of the strongest rival.
+    """Compare the results of the method with the results of the strongest rival.
 
     Parameters
     ----------
     home : Home
     ours : list of Result
-        One for each round.
+        One result per round.
     others : mapping of str to list of Result
-        The same for each rival.
+        One result per round, for each rival.
     """
     sign = -1.0 if home.smaller else 1.0
     scores = {name: sign * column(results, "score") for name, results in others.items()}
@@ -193,7 +195,8 @@ def judge(home, ours, others):
     if not home.by_time:
         return by_score
 
-    # time counts among those that are as good; where none is for sure, it can only help
+    # Compare times with the rivals that score as well; if none certainly does, less time can only
+    # help the method.
     as_good = [name for name in scores if scores[name].mean() >= own.mean() - home.margin]
     fastest = min(
         as_good or [strongest], key=lambda name: column(others[name], "seconds").mean()
@@ -213,7 +216,7 @@ def _of_rivals(winner):
 
 
 def column(results, name):
-    """One field of the results of all rounds."""
+    """Values of one field over all rounds."""
     return np.array([getattr(result, name) for result in results])
 
 

@@ -1,4 +1,4 @@
-"""What the report, the terminal and the documentation show of home problems."""
+"""Results of the benchmarks designed for methods: terminal, HTML report and documentation."""
 
 import json
 import traceback
@@ -23,33 +23,33 @@ WORDS = {
 
 
 def in_order(rows):
-    """Wins first, then losses; what failed comes last."""
+    """Sort rows: wins first, then losses; failed rows last."""
     return sorted(rows, key=lambda row: (ORDER.index(winner(row)), row.away, row.names))
 
 
 def winner(row):
-    """Who wins, "" if that is not known."""
+    """Return the winner, or "" if it is not known."""
     return row.verdict().winner if row.state == "finished" else ""
 
 
 def summary(rows):
-    """How many home problems are won, as one phrase."""
+    """Count the verdicts in one phrase."""
     homes = [winner(row) for row in rows if not row.away]
     counts = [homes.count(kind) for kind in ORDER[:-1]]
     return (
-        f"{len(homes)} home problems: {counts[0]} won, {counts[1]} lost, {counts[2]} equal, "
-        f"{counts[3]} undecided"
+        f"{len(homes)} benchmarks designed for a method: {counts[0]} won, {counts[1]} lost, "
+        f"{counts[2]} equal, {counts[3]} undecided"
     )
 
 
 def advice(row):
-    """The method or scikit-learn, and when to take it."""
-    what = "scikit-learn's way" if row.away else " or ".join(row.names[:2])
-    return f"Take {what} when {row.home.when}"
+    """Advise when to use the method, or scikit-learn instead."""
+    what = "a scikit-learn pipeline" if row.away else " or ".join(row.names[:2])
+    return f"Use {what} when {row.home.when}"
 
 
 def time_phrase(row):
-    """The time of the method in units of that of its rival, in words."""
+    """Time of the method relative to the time of its rival, in words."""
     ours, others = row.results()
     ratio = np.median(column(others[row.verdict().rival], "seconds"))
     return time_in_words(ratio / np.median(column(ours, "seconds")))
@@ -59,11 +59,11 @@ def time_phrase(row):
 
 
 def print_homes(console, rows):
-    """Print one line in words and one number for each home problem."""
+    """Print the advice, the verdict and the gain of each benchmark."""
     if not rows:
         return
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, leading=1, header_style="bold")
-    table.add_column("take it when", overflow="fold", ratio=2)
+    table.add_column("when to use it", overflow="fold", ratio=2)
     table.add_column("verdict", no_wrap=True)
     table.add_column("what you gain", overflow="fold", ratio=3)
     styles = {"method": "bold green", "rival": "bold yellow"}
@@ -81,7 +81,7 @@ def print_homes(console, rows):
 
 
 def as_json(row):
-    """Everything about a home problem that the documentation shows."""
+    """Everything about a benchmark that the documentation shows."""
     home = row.home
     found = {
         "page": row.stem,
@@ -148,7 +148,7 @@ def _rounded(value, digits=4):
 
 
 def store(path, rows):
-    """Replace what a file knows of the home problems that were run, and keep the others."""
+    """Replace the stored results of the benchmarks that were run, and keep the other results."""
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     found = {(row.stem, row.away): as_json(row) for row in rows if row.state == "finished"}
     kept = [entry for entry in known if (entry["page"], entry["away"]) not in found]
@@ -162,7 +162,7 @@ def store(path, rows):
 
 
 def take_it_when(rows):
-    """Section with one line in words and one number for each home problem, and filters."""
+    """Section with the advice, verdict and gain of each benchmark, and filters."""
     if not rows:
         return ""
     filters = "".join(
@@ -176,19 +176,19 @@ def take_it_when(rows):
     )
     lines = "\n".join(_line(row) for row in in_order(rows))
     return (
-        '<section id="take-it-when"><h2>Take it when ...</h2>'
-        '<p class="quiet">Each method on a problem that it is made for, against the strongest of '
-        "several pipelines of scikit-learn, which are in benchmarks/compare/rivals. The verdict "
+        '<section id="take-it-when"><h2>When to use which</h2>'
+        '<p class="quiet">Each method on a problem that it is made for, compared with the '
+        "strongest of several scikit-learn pipelines, which are in benchmarks/compare/rivals. The verdict "
         "rests on the 95&#160;% interval of the paired differences.</p>"
         f"<p>{filters}</p>"
-        '<div class="wide"><table class="full filtered"><thead><tr><th>take</th><th>verdict</th>'
+        '<div class="wide"><table class="full filtered"><thead><tr><th>use</th><th>verdict</th>'
         "<th>what you gain</th><th>time</th></tr></thead>"
         f"<tbody>\n{lines}\n</tbody></table></div></section>"
     )
 
 
 def anchor(row):
-    """Name of the section of a home problem."""
+    """Anchor of the section of a benchmark."""
     return f"{'away' if row.away else 'home'}-{row.stem}"
 
 
@@ -206,16 +206,17 @@ def _line(row):
 
 
 def sections(rows, picture):
-    """A section for each home problem; `picture` makes an image of what a function draws."""
+    """A section for each benchmark; `picture` turns a drawing function into an image."""
     return "\n".join(_section(row, picture) for row in in_order(rows))
 
 
 def _section(row, picture):
     home = row.home
-    where = "away" if row.away else "at home"
+    names = " and ".join(row.names[:2])
+    head = f"scikit-learn instead of {names}" if row.away else names
     parts = [
         f'<section id="{anchor(row)}">',
-        f"<h2>{escape(' and '.join(row.names[:2]))} {where}: {escape(home.title)}</h2>",
+        f"<h2>{escape(head)}: {escape(home.title)}</h2>",
         f"<p>{escape(advice(row))}.</p>",
         f'<p class="quiet">Data: {escape(row.about)}'
         f"{' (generated)' if home.generated else ''}.</p>",
@@ -248,7 +249,7 @@ def _drawn(row, picture):
 
 
 def _contenders(row):
-    """Scores and seconds of the method and of all rivals, the best first."""
+    """Scores and seconds of the method and all rivals, best first."""
     ours, others = row.results()
     sign = 1 if row.home.smaller else -1
     ranked = sorted(
@@ -273,7 +274,7 @@ def _contenders(row):
 
 
 def _levels(row):
-    """Who wins where the data differ from those of the home problem in one thing."""
+    """Winners if one property of the data changes."""
     levels = [_level_as_json(row, condition) for condition in row.rounds if condition]
     if not levels:
         return ""
@@ -285,7 +286,7 @@ def _levels(row):
         for level in levels
     )
     return (
-        '<h3>Where the win ends</h3><div class="wide"><table><thead><tr><th>data</th>'
-        '<th>verdict</th><th class="num">ours</th><th class="num">strongest rival</th>'
+        '<h3>Where the advantage ends</h3><div class="wide"><table><thead><tr><th>data</th>'
+        '<th>verdict</th><th class="num">method</th><th class="num">strongest rival</th>'
         f"<th>which</th></tr></thead><tbody>{lines}</tbody></table></div>"
     )

@@ -215,10 +215,10 @@ summary { cursor: pointer; color: var(--quiet); font-size: .9rem; }
 $alert
 $homes
 <section>
-<h2>Beside the nearest relative</h2>
-<p>The same pipeline with the nearest estimator of scikit-learn, both tuned by GridSearchCV on the
-same folds of data that are not made for the method. Where two grids differ in size, the section
-says so.</p>
+<h2>Compared with the closest scikit-learn estimator</h2>
+<p>The same pipeline with the method and with the closest scikit-learn estimator. GridSearchCV
+tunes both on the same folds, on data that are not made for the method. If two grids differ in
+size, the section says so.</p>
 <p><b>$relatives</b></p>
 <p class="quiet">$how</p>
 <details>

@@ -91,10 +91,13 @@ class ProgressReport:
         self._say(what, outcome.error or f"{outcome.score:.4f} in {outcome.seconds:.1f} s")
 
     def of_home(self, row, condition, seed, found, error):
-        """Count a round of a home problem."""
+        """Count a round of a benchmark designed for a method."""
         level = "".join(f", {name} = {value}" for name, value in condition)
         seconds = sum(result.seconds for result in found.values())
-        self._say(f"{row.name} at home{level}, draw {seed}", error or f"{seconds:.1f} s")
+        self._say(
+            f"{row.name}, benchmark of the method{level}, draw {seed}",
+            error or f"{seconds:.1f} s",
+        )
 
     def _say(self, what, reached):
         self.done += 1

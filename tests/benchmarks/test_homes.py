@@ -176,13 +176,15 @@ def test_report_opens_with_when_to_take_what(row, tmp_path):
     root = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>"))
     first, second = (line for line in root.iter("tr") if line.get("data-family"))
     assert "".join(first.itertext()) == (
-        "Take RobustPCA when it is a testwins"
+        "Use RobustPCA when it is a testwins"
         f"90% of the numbers, 50% with {FIRST}, 2.0 timeshalf the time"
     )
     assert second.get("data-family") == "others"
     assert "nothing works" in "".join(second.itertext())
-    assert text.index("Take it when") < text.index("Beside the nearest relative")
-    assert "2 home problems: 1 won, 0 lost" in text
+    assert text.index("When to use which") < text.index(
+        "Compared with the closest scikit-learn"
+    )
+    assert "2 benchmarks designed for a method: 1 won, 0 lost" in text
     assert "noise = 3" in text
     assert len(list(root.iter("img"))) == 1 or "the plot failed" in text
 
@@ -205,7 +207,7 @@ def test_documentation_keeps_what_was_not_run_again(row, tmp_path):
 def test_terminal_shows_one_line_for_each(row):
     stream = io.StringIO()
     print_homes(Console(file=stream, width=200), [row])
-    assert "Take RobustPCA when it is a test" in stream.getvalue()
+    assert "Use RobustPCA when it is a test" in stream.getvalue()
     assert f"90% of the numbers, 50% with {FIRST}, 2.0 times" in stream.getvalue()
 
 
@@ -289,13 +291,14 @@ def test_a_method_has_a_home_or_a_better_choice():
     assert undecided == TOOLS
 
 
-def test_stored_results_are_those_of_the_homes():
+def test_stored_results_match_the_problems():
     stored = json.loads((ROOT / "docs" / "comparison.json").read_text(encoding="utf-8"))
     for entry in stored:
         home = find_home(entry["page"], away=entry["away"])
         names = [contender["name"] for contender in entry["contenders"][1:]]
         assert names == list(find_rivals(entry["page"]))
         assert (entry["when"], entry["lines"]) == (home.when, home.lines)
+        assert (entry["title"], entry["score"]) == (home.title, home.score_name)
 
 
 def classes():

@@ -212,7 +212,7 @@ ENTRY = {
     "score": "atoms found",
     "full_only": False,
     "lines": "KSVD(3).fit(X)",
-    "gain": "9 of 10 atoms.",
+    "gain": "Finds 9 of 10 atoms.",
     "winner": "method",
     "time": "half the time",
     "rounds": 5,
@@ -229,11 +229,11 @@ def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
     away = ENTRY | {"away": True, "when": "atoms are not wanted", "winner": "rival"}
     (tmp_path / "comparison.json").write_text(json.dumps([ENTRY, away]))
     text = comparison.in_short("ksvd", [KSVD], tmp_path)
-    assert "Take it when atoms are wanted. 9 of 10 atoms." in text
-    assert "Take scikit-learn's way when atoms are not wanted." in text
+    assert "Use it when atoms are wanted. KSVD finds 9 of 10 atoms." in text
+    assert "Use a scikit-learn pipeline when atoms are not wanted." in text
     assert "```python\nKSVD(3).fit(X)\n```" in text
-    assert "strongest of 2 pipelines" in text
-    assert "changed, KSVD wins at noise = 0.1 or 0.5, and loses at n = 1,000." in text
+    assert "strongest of 2 scikit-learn pipelines" in text
+    assert "changes, KSVD wins at noise = 0.1 or 0.5, and loses at n = 1,000." in text
     assert "![" not in text
 
     images = tmp_path / "auto_examples" / "images"
@@ -243,7 +243,7 @@ def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
         "ksvd", [KSVD], tmp_path
     )
     table = comparison.render(tmp_path)
-    assert "1 problems at home, 1 of them generated: 1 won" in table
+    assert "1 problems, each designed for its method, 1 of them generated: 1 won" in table
     assert table.index("KSVD </methods/ksvd>` | atoms are wanted") < table.index("not wanted")
 
 

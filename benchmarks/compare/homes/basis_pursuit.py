@@ -18,7 +18,7 @@ def make(seed, n=300, p=900, n_nonzero=72):
     return Case(
         given=SimpleNamespace(X=X, y=X @ coef),
         truth=coef,
-        about=f"{n} equations for {p} unknowns, of which {n_nonzero} are not zero",
+        about=f"{n} equations for {p} unknowns; {n_nonzero} of the unknowns are non-zero",
     )
 
 
@@ -32,18 +32,19 @@ def score(case, coef):
 
 
 HOME = Home(
-    when="fewer equations than unknowns hold exactly and few unknowns are not zero",
-    title="equations for sparse unknowns",
+    when="you have fewer equations than unknowns, they hold exactly, and few unknowns are "
+    "non-zero",
+    title="equations with sparse unknowns",
     kind="tables",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="fraction of the systems that are solved, all unknowns to 0.0001",
+    score_name="fraction of the systems solved, with every unknown accurate to 0.0001",
     by_time=True,
     n_rounds=8,
-    gain="{ours:.0%} of the systems are solved in {our_seconds:.2g} s each, {rival:.0%} with "
-    "{name} in {rival_seconds:.2g} s.",
+    gain="Solves {ours:.0%} of the systems in {our_seconds:.2g} s each; {name} solves "
+    "{rival:.0%} in {rival_seconds:.2g} s.",
     lines="BasisPursuit(0.0, fit_intercept=False).fit(X, y).coef_",
     levels={"n_nonzero": (30, 95), "p": (450, 1500)},
 )

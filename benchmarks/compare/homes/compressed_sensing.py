@@ -25,7 +25,7 @@ def make(seed, n=200, n_nonzero_coefs=8, n_measurements=80, noise=0.02):
         ),
         truth=signals,
         about=f"{n} signals of 256 values, each a sum of {n_nonzero_coefs} cosines, with noise; "
-        f"{n_measurements} numbers of each may be kept",
+        f"{n_measurements} numbers may be kept for each signal",
     )
 
 
@@ -49,8 +49,8 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="a sensor can take or send only few numbers of each signal",
-    title="signals of few cosines, measured and restored",
+    when="a sensor can record or send only a few numbers of each signal",
+    title="measuring and restoring signals of few cosines",
     kind="signals and images",
     generated=True,
     make=make,
@@ -60,8 +60,8 @@ HOME = Home(
     margin=0.03,
     smaller=True,
     by_time=True,
-    gain="The signals come back with an error of {ours:.1%} in {our_seconds:.2g} s; {name} takes "
-    "{times:.0f} times as long.",
+    gain="Restores the signals with an error of {ours:.1%} in {our_seconds:.2g} s; {name} "
+    "takes {times:.0f} times as long.",
     lines=(
         'model = CompressedSensing(n_measurements, algorithm="omp",\n'
         "                          n_nonzero_coefs=n_nonzero_coefs)\n"

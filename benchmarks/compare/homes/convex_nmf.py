@@ -38,7 +38,8 @@ def score(case, parts):
 
 
 HOME = Home(
-    when="rows of any sign mix a few sources, and some rows are nearly of one source",
+    when="rows of any sign are mixtures of a few sources, and some rows contain almost only "
+    "one source",
     title="sources of mixed rows",
     kind="tables",
     generated=True,
@@ -49,7 +50,8 @@ HOME = Home(
     smaller=True,
     margin=0.1,
     n_rounds=10,
-    gain="Sources are found to {ours:.0f} degrees, to {rival:.0f} degrees with {name}.",
+    gain="Finds the sources with a mean error of {ours:.0f} degrees; with {name}, the mean "
+    "error is {rival:.0f} degrees.",
     lines="ConvexNMF(n_components, random_state=0).fit(X).components_",
     levels={"noise": (0.1, 1.0), "concentration": (0.1, 1.0), "n_components": (3, 10)},
 )

@@ -32,19 +32,19 @@ def score(case, labels):
 
 
 HOME = Home(
-    when="a curved boundary separates very many rows of few columns cleanly",
+    when="a curved boundary cleanly separates very many rows with few columns",
     title="clean boundary, 60,000 rows",
     kind="tables",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="wrong of 10,000 new rows",
+    score_name="misclassified rows among 10,000 new rows",
     smaller=True,
     by_time=True,
     margin=3.0,
-    gain="{ours:.0f} of 10,000 new rows are wrong after {our_seconds:.0f} s, {rival:.0f} after "
-    "{rival_seconds:.0f} s with {name}.",
+    gain="Misclassifies {ours:.0f} of 10,000 new rows after {our_seconds:.0f} s; {name} "
+    "misclassifies {rival:.0f} after {rival_seconds:.0f} s.",
     lines="part = slice(0, 10_000)  # to begin with\n"
     "machine = CoreVectorMachine(C, gamma=gamma, max_core=2000).fit(X[part], y[part])\n"
     "machine.predict(X_new)",
@@ -67,18 +67,18 @@ def make_away(seed, n=10_000):
 
 
 AWAY = Home(
-    when="there are many noisy columns and classes overlap",
+    when="there are many noisy columns and the classes overlap",
     title="20 noisy columns",
     kind="tables",
     generated=True,
     make=make_away,
     ours=ours,
     score=score,
-    score_name="wrong of 10,000 new rows",
+    score_name="misclassified rows among 10,000 new rows",
     smaller=True,
     margin=20.0,
-    gain="{ours:.0f} of 10,000 new rows are wrong after {our_seconds:.1f} s, {rival:.0f} after "
-    "{rival_seconds:.1f} s with {name}.",
+    gain="CoreVectorMachine misclassifies {ours:.0f} of 10,000 new rows after "
+    "{our_seconds:.1f} s; {name} misclassifies {rival:.0f} after {rival_seconds:.1f} s.",
     lines="machine = CoreVectorMachine(C, gamma=gamma, max_core=2000).fit(X, y)\n"
     "machine.predict(X_new)",
     n_rounds=3,

@@ -62,26 +62,27 @@ COMMON = {
     "generated": False,
     "ours": ours,
     "score": score,
-    "score_name": "decibels (PSNR)",
+    "score_name": "PSNR in decibels",
     "margin": 0.1,
     "lines": "DictionaryDenoiser().fit_transform(noisy)",
     "full_only": True,
 }
 HOME = Home(
-    when="a picture whose details repeat, as those of a building, has noise",
-    title="a photograph of a building, with noise",
+    when="a noisy picture has details that repeat, as in a building",
+    title="a noisy photograph of a building",
     make=make,
     n_rounds=6,
-    gain="The photograph comes out at {ours:.1f} dB, at {rival:.1f} dB with {name}.",
+    gain="Restores the photograph to a PSNR of {ours:.1f} dB; {name} reaches {rival:.1f} dB.",
     levels={"sigma": (10.0, 50.0), "side": (64, 128)},
     draw=draw,
     **COMMON,
 )
 AWAY = Home(
-    when="a picture is smooth everywhere, as a sky",
-    title="a sky, with noise",
+    when="a noisy picture is smooth everywhere, like a sky",
+    title="a noisy sky",
     make=make_sky,
     n_rounds=6,
-    gain="The sky comes out at {ours:.1f} dB, at {rival:.1f} dB with {name}.",
+    gain="DictionaryDenoiser restores the sky to a PSNR of {ours:.1f} dB; {name} reaches "
+    "{rival:.1f} dB.",
     **COMMON,
 )

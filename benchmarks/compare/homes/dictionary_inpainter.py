@@ -21,7 +21,7 @@ def make(seed, missing=0.5, side=64, photograph="flower.jpg"):
             image=np.where(rng.uniform(size=clean.shape) < missing, np.nan, clean)
         ),
         truth=clean,
-        about=f"{side} x {side} pixels of the photograph of a flower, {missing:.0%} missing",
+        about=f"{side} x {side} pixels of a photograph of a flower, {missing:.0%} missing",
     )
 
 
@@ -43,18 +43,19 @@ def draw(fig, case, answers):
 
 
 HOME = Home(
-    when="pixels are missing in a picture that has smooth parts and edges",
+    when="pixels are missing in a picture with smooth parts and edges",
     title="a photograph with missing pixels",
     kind="signals and images",
     generated=False,
     make=make,
     ours=ours,
     score=score,
-    score_name="decibels (PSNR)",
+    score_name="PSNR in decibels",
     margin=0.1,
     first_seed=400,
     n_rounds=24,
-    gain="The filled photograph has {ours:.1f} dB, {rival:.1f} dB with {name}.",
+    gain="Fills the photograph in with a PSNR of {ours:.1f} dB; {name} reaches {rival:.1f} "
+    "dB.",
     lines="DictionaryInpainter().fit_transform(image)",
     levels={"missing": (0.2, 0.7, 0.85), "side": (128,), "photograph": ("china.jpg",)},
     full_only=True,

@@ -37,7 +37,7 @@ def score(case, sets):
 
 
 HOME = Home(
-    when="Boolean rows are to be described as unions of few sets",
+    when="you want to describe Boolean rows as unions of a few sets",
     title="digits as unions of sets of pixels",
     kind="Boolean tables",
     generated=False,
@@ -49,8 +49,8 @@ HOME = Home(
     by_time=True,
     margin=0.001,
     n_rounds=8,
-    gain="{ours:.1%} of the pixels are wrong after {our_seconds:.2g} s, {rival:.1%} after "
-    "{rival_seconds:.2g} s with {name}.",
+    gain="Gets {ours:.1%} of the pixels wrong after {our_seconds:.2g} s; {name} gets "
+    "{rival:.1%} wrong after {rival_seconds:.2g} s.",
     lines="model = DiscreteBasis(n_clusters).fit(X)\nmodel.components_\nmodel.transform(X)",
     levels={"n_clusters": (5, 12), "n": (500, 1700)},
 )

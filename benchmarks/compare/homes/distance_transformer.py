@@ -42,7 +42,7 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="strings are variants of one another, such as spellings or misprints",
+    when="strings are variants of one another, such as alternative spellings or misprints",
     title="misspelt names",
     kind="strings",
     generated=False,
@@ -53,8 +53,8 @@ HOME = Home(
     n_rounds=8,
     overlap=0.25,
     by_time=True,
-    gain="{ours:.0%} of the misspelt names are recognised in {our_seconds:.2g} s; {name} takes "
-    "{times:.0f} times as long and reaches {rival:.0%}.",
+    gain="Recognises {ours:.0%} of the misspelt names in {our_seconds:.2g} s; {name} takes "
+    "{times:.0f} times as long and recognises {rival:.0%}.",
     lines="distances = DistanceTransformer().fit(names).transform(typed)\n"
     "meant = distances.argmin(axis=1)",
     levels={"n_typos": (1, 2, 4, 5), "n": (100, 1600)},

@@ -22,7 +22,7 @@ def make(seed, n_fonts=2, n_names=25, size=14):
         X_new=series[n:],
     )
     about = (
-        f"ink in each column of pixels of {n_names} printed names, {n_fonts} fonts; "
+        f"ink in each column of pixels of {n_names} names, printed in {n_fonts} fonts; "
         f"the same names in {len(fonts) - n_fonts} other fonts"
     )
     truth = np.tile(np.arange(n_names), len(fonts) - n_fonts)
@@ -48,7 +48,7 @@ HOME = Home(
     score_name="fraction of names recognised",
     by_time=True,
     full_only=True,
-    gain="{ours:.0%} of the printed names are recognised in new fonts within {our_seconds:.2g} s; "
-    "{name} reaches {rival:.0%} in {rival_seconds:.2g} s.",
+    gain="Recognises {ours:.0%} of the printed names in new fonts within {our_seconds:.2g} "
+    "s; {name} recognises {rival:.0%} in {rival_seconds:.2g} s.",
     lines="model = DTWNeighborsClassifier().fit(X, y)\nmodel.predict(X_new)",
 )

@@ -32,7 +32,7 @@ def score(case, sets):
 
 
 HOME = Home(
-    when="a Boolean table is to be described by statements without exception",
+    when="you want to describe a Boolean table by statements without exceptions",
     title="digits from sets of black pixels",
     kind="Boolean tables",
     generated=False,
@@ -41,7 +41,7 @@ HOME = Home(
     score=score,
     score_name="fraction of the ones that the sets cover, without covering a zero",
     by_time=True,
-    gain="{ours:.0%} of the ones are covered after {our_seconds:.2g} s, {rival:.0%} with {name} "
+    gain="Covers {ours:.0%} of the ones after {our_seconds:.2g} s; {name} covers {rival:.0%} "
     "after {rival_seconds:.2g} s.",
     lines="model = FormalConceptFactorization(n_clusters).fit(X)\nmodel.components_",
     levels={"n_clusters": (10, 40), "threshold": (4, 10)},

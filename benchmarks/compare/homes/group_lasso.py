@@ -23,7 +23,7 @@ def make(seed, n=100, n_groups=80, size=4, active=8, noise=0.4):
     return Case(
         given=SimpleNamespace(X=X[:n], y=y[:n], groups=groups, X_new=X[n:]),
         truth=f[n:],
-        about=f"{n} rows, {n_groups} groups of {size} columns, {active} of them with influence",
+        about=f"{n} rows, {n_groups} groups of {size} columns; {active} groups have influence",
     )
 
 
@@ -38,18 +38,18 @@ def score(case, prediction):
 
 
 HOME = Home(
-    when="columns come in groups, and few of many groups matter",
-    title="few groups of many",
+    when="columns come in groups, and only a few of many groups matter",
+    title="a few of many groups",
     kind="tables",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="explained part of the function, on new rows",
+    score_name="explained fraction of the function, on new rows",
     n_rounds=20,
     first_seed=200,
     full_only=True,
-    gain="{ours:.0%} of the function are explained on new rows, {rival:.0%} with {name}.",
+    gain="Explains {ours:.0%} of the function on new rows; {name} explains {rival:.0%}.",
     lines="GroupLassoCV(30, groups=groups).fit(X, y).predict(X_new)",
     levels={"n": (60, 300), "noise": (0.1, 1.0), "active": (3, 20)},
 )

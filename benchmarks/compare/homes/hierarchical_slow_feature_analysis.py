@@ -57,8 +57,9 @@ def score(case, features):
 
 
 HOME = Home(
-    when="films are long, and what changes slowly in them is wanted without labels",
-    title="a window that walks over photographs",
+    when="you have long films and want the features in them that change slowly, without "
+    "labels",
+    title="a window that moves over photographs",
     kind="signals and images",
     generated=False,
     make=make,
@@ -70,8 +71,8 @@ HOME = Home(
     margin=0.002,
     n_rounds=3,
     first_seed=200,
-    gain="Five features with a squared step of {ours:.3f} of their variance take "
-    "{our_seconds:.1f} s, of {rival:.3f} {rival_seconds:.1f} s with {name}.",
+    gain="Finds five features with a squared step of {ours:.3f} of their variance in "
+    "{our_seconds:.1f} s; {name} reaches {rival:.3f} in {rival_seconds:.1f} s.",
     lines="model = HierarchicalSlowFeatureAnalysis(5, image_shape=(16, 16), n_pre=16)\n"
     "model.fit(X, sequence_ids=ids).transform(X_new)",
     full_only=True,

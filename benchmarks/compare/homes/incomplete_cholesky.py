@@ -17,7 +17,7 @@ def make(seed, n=10_000, gamma=10.0):
     )
     places = np.column_stack(np.unravel_index(rows, image.shape[:2])) / image.shape[0]
     X = np.hstack([places, image.reshape(-1, 3)[rows]])
-    about = f"{n:,} pixels of a photograph: place and colour, five columns"
+    about = f"{n:,} pixels of a photograph: position and colour, five columns"
     return Case(
         given=SimpleNamespace(X=X, gamma=gamma, n_components=300), truth=None, about=about
     )
@@ -35,19 +35,19 @@ def score(case, features):
 
 
 HOME = Home(
-    when="a few features have to stand for a kernel, for the rare rows as well",
+    when="a few features have to represent a kernel, including its rare rows",
     title="pixels of a photograph",
     kind="signals and images",
     generated=False,
     make=make,
     ours=ours,
     score=score,
-    score_name="largest share of a row's kernel that is lost",
+    score_name="largest fraction of a row's kernel that is lost",
     smaller=True,
     by_time=True,
     margin=0.03,
-    gain="300 features that lose at most {ours:.0%} of any row take {our_seconds:.1f} s, "
-    "{rival_seconds:.1f} s with {name}.",
+    gain="Computes 300 features that lose at most {ours:.0%} of any row in {our_seconds:.1f} "
+    "s; {name} takes {rival_seconds:.1f} s.",
     lines='model = IncompleteCholesky(300, gamma=10.0, algorithm="greedy").fit(X)\n'
     "features = model.transform(X)\nmodel.residual_trace_",
 )

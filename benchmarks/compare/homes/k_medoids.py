@@ -31,8 +31,8 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="a few samples shall stand for all, and there are only distances",
-    title="names that stand for many",
+    when="a few samples have to represent all of them, and you only have distances",
+    title="names that represent many",
     kind="distances and kernels",
     generated=False,
     make=make,
@@ -45,8 +45,8 @@ HOME = Home(
     n_rounds=12,
     first_seed=200,
     full_only=True,
-    gain="A mean distance of {ours:.2f} to the nearest representative takes {our_seconds:.2g} s; "
-    "{name} takes {times:.1f} times as long and reaches {rival:.2f}.",
+    gain="Reaches a mean distance of {ours:.2f} hundredths to the nearest representative in "
+    "{our_seconds:.2g} s; {name} takes {times:.1f} times as long and reaches {rival:.2f}.",
     lines='model = KMedoids(50, metric="precomputed").fit(D)\nmodel.medoid_indices_',
     levels={"n_clusters": (5, 20), "n": (200, 1600)},
 )

@@ -38,16 +38,16 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="two views of few rows have something in common that is not linear",
+    when="two views with few rows share something that is not linear",
     title="halves of 300 digits",
     kind="two views",
     generated=False,
     make=make,
     ours=ours,
     score=score,
-    score_name="mean correlation of three pairs, unseen rows",
-    gain="On unseen rows three pairs of functions correlate by {ours:.2f}, by {rival:.2f} "
-    "with {name}.",
+    score_name="mean correlation of three pairs on unseen rows",
+    gain="Finds three pairs of functions that correlate by {ours:.2f} on unseen rows; with "
+    "{name}, they correlate by {rival:.2f}.",
     lines="cca = KernelCCA(3, alpha=0.0003).fit(X, Y)\ncca.transform(X_new, Y_new)",
     n_rounds=5,
     levels={"n": (50, 100, 600)},

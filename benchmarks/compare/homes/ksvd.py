@@ -45,22 +45,22 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="signals are to be stored or described by few numbers each",
+    when="you want to store or describe each signal by a few numbers",
     title="patches of a photograph",
     kind="signals and images",
     generated=False,
     make=make,
     ours=ours,
     score=score,
-    score_name="squared error of new patches, in units of their variance",
+    score_name="squared error of new patches, relative to their variance",
     smaller=True,
     by_time=True,
     first_seed=200,
     margin=0.004,
     n_rounds=3,
     full_only=True,
-    gain="With four numbers a patch {ours:.1%} of the variance is lost after {our_seconds:.2g} s, "
-    "{rival:.1%} after {rival_seconds:.2g} s with {name}.",
+    gain="Loses {ours:.1%} of the variance with four numbers per patch, after "
+    "{our_seconds:.2g} s; {name} loses {rival:.1%} after {rival_seconds:.2g} s.",
     lines=(
         "model = KSVD(n_components, n_nonzero_coefs=n_nonzero_coefs).fit(X)\n"
         "codes = model.transform(X_new)\n"

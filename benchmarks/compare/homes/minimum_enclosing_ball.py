@@ -31,7 +31,7 @@ def score(case, center):
 
 
 HOME = Home(
-    when="all points have to lie in a ball as small as possible, or nearly in one",
+    when="you need the smallest ball that contains all points, or nearly the smallest",
     title="smallest ball around patches of a photograph",
     kind="signals and images",
     generated=False,
@@ -42,7 +42,8 @@ HOME = Home(
     smaller=True,
     by_time=True,
     n_rounds=8,
-    gain="The smallest ball takes {our_seconds:.3f} s; {name} takes {times:.1f} times as long.",
+    gain="Finds the smallest ball in {our_seconds:.3f} s; {name} takes {times:.1f} times as "
+    "long.",
     lines="ball = MinimumEnclosingBall().fit(X)\nball.center_, ball.radius_, ball.dual_gap_",
     levels={"n": (300, 10_000)},
 )

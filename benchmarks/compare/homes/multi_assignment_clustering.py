@@ -20,8 +20,8 @@ def make(seed, noise=0.35, n=300, n_roles=8):
     return Case(
         given=SimpleNamespace(X=X, n_clusters=n_roles),
         truth=roles,
-        about=f"{n} users, 60 rights, {n_roles} roles that share rights, half of them for each "
-        f"user; {noise / 2:.1%} of the rights are exceptions",
+        about=f"{n} users, 60 rights, {n_roles} roles that share rights; each user has about "
+        f"half of them; {noise / 2:.1%} of the rights are exceptions",
     )
 
 
@@ -40,18 +40,19 @@ def score(case, roles):
 
 
 HOME = Home(
-    when="rows combine many overlapping groups of features, with exceptions of both kinds",
+    when="rows combine many overlapping groups of features, with false positives and false "
+    "negatives",
     title="roles behind access rights with exceptions",
     kind="Boolean tables",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="fraction of the planted roles that are found, right for right",
+    score_name="fraction of the planted roles that are recovered exactly",
     n_rounds=32,
     first_seed=200,
     full_only=True,
-    gain="{ours:.0%} of the planted roles are found to the last right, {rival:.0%} with {name}.",
+    gain="Recovers {ours:.0%} of the planted roles exactly; {name} recovers {rival:.0%}.",
     lines=(
         "model = MultiAssignmentClustering(n_clusters, max_assignments=8).fit(X)\n"
         "model.components_  # rights of each role\n"

@@ -18,7 +18,7 @@ def make(seed, observed=0.3, n=400):
     return Case(
         given=SimpleNamespace(X=np.where(is_known, images, np.nan)),
         truth=(images, is_known),
-        about=f"{n} digits of 64 pixels from 0 to 16, of which {observed:.0%} are known",
+        about=f"{n} digits of 64 pixels from 0 to 16; {observed:.0%} of the pixels are known",
     )
 
 
@@ -33,7 +33,7 @@ def score(case, table):
 
 HOME = Home(
     when="most cells of a table are missing",
-    title="digits, mostly hidden",
+    title="digits with most pixels hidden",
     kind="tables",
     generated=False,
     make=make,
@@ -43,8 +43,8 @@ HOME = Home(
     smaller=True,
     first_seed=200,
     full_only=True,
-    gain="Hidden pixels from 0 to 16 come out with an error of {ours:.2f}, of {rival:.2f} with "
-    "{name}.",
+    gain="Predicts hidden pixels, which range from 0 to 16, with an error of {ours:.2f}; "
+    "with {name}, the error is {rival:.2f}.",
     lines="NuclearNormImputer().fit_transform(X)",
     levels={"observed": (0.15, 0.5), "n": (100, 1000)},
 )

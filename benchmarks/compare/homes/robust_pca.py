@@ -19,8 +19,8 @@ def make(seed, wrong=0.1, noise=0.1, rank=5, n=200):
     return Case(
         given=SimpleNamespace(X=X),
         truth=(clean, noise),
-        about=f"{n} rows, 40 columns, rank {rank}, unknown to all; {wrong:.0%} of the cells are "
-        "those of another row, 5% are missing",
+        about=f"{n} rows, 40 columns, rank {rank}, which nobody knows; {wrong:.0%} of the cells "
+        "come from another row, 5% are missing",
     )
 
 
@@ -34,8 +34,8 @@ def score(case, table):
 
 
 HOME = Home(
-    when="single cells of a table with noise are wrong or missing",
-    title="low rank, wrong and missing cells",
+    when="some cells of a noisy table are wrong or missing",
+    title="a low-rank table with wrong and missing cells",
     kind="tables",
     generated=True,
     make=make,
@@ -43,7 +43,8 @@ HOME = Home(
     score=score,
     score_name="error of the repaired table, in units of the noise",
     smaller=True,
-    gain="The error of the repaired table is {ours:.2f} of the noise, {rival:.2f} with {name}.",
+    gain="Repairs the table to an error of {ours:.2f}, in units of the noise; {name} leaves "
+    "an error of {rival:.2f}.",
     lines="model = RobustPCA().fit(X)\nmodel.low_rank_\nmodel.find_outliers()",
     levels={"wrong": (0.01, 0.2), "noise": (0.01, 1.0), "n": (100, 500)},
 )

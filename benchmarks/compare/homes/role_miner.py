@@ -30,8 +30,8 @@ def make(seed, n_roles=25, part=0.9):
     rows = np.random.default_rng(seed).permutation(len(table))[: int(part * len(table))]
     X = table[rows]
     about = (
-        f"{len(X)} classes of scikit-learn, {X.shape[1]} methods and parameters that three or "
-        f"more of them have; {n_roles} roles"
+        f"{len(X)} classes of scikit-learn, {X.shape[1]} methods and parameters that at "
+        f"least three of them have; {n_roles} roles"
     )
     return Case(given=SimpleNamespace(X=X, n_clusters=n_roles), truth=X, about=about)
 
@@ -49,7 +49,8 @@ def score(case, roles):
 
 
 HOME = Home(
-    when="roles are to explain rights, and nobody may get more than he has",
+    when="you want roles that explain the rights, and nobody may get more rights than they "
+    "have",
     title="methods and parameters of classes",
     kind="Boolean tables",
     generated=False,
@@ -59,8 +60,8 @@ HOME = Home(
     score_name="fraction of the rights that the roles grant, without granting others",
     by_time=True,
     margin=0.002,
-    gain="The roles grant {ours:.0%} of the rights and nothing else after {our_seconds:.2g} s, "
-    "{rival:.0%} with {name} after {rival_seconds:.2g} s.",
+    gain="Finds roles that grant {ours:.0%} of the rights and nothing else after "
+    "{our_seconds:.2g} s; {name} grants {rival:.0%} after {rival_seconds:.2g} s.",
     lines="model = RoleMiner(n_clusters).fit(X)\nmodel.components_\nmodel.transform(X)",
     levels={"n": (100, 1000), "n_roles": (10, 40), "missing": (0.01, 0.05)},
 )

@@ -27,8 +27,8 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="a map in the plane shall keep distances, the small ones above all",
-    title="map of digits that keeps distances",
+    when="a map in the plane has to preserve distances, above all the small ones",
+    title="map of digits that preserves distances",
     kind="distances and kernels",
     generated=False,
     make=make,
@@ -39,8 +39,8 @@ HOME = Home(
     by_time=True,
     margin=0.0005,
     overlap=0.4,
-    gain="Sammon's stress of the map is {ours:.4f}; {name}, as good, takes {times:.1f} times as "
-    "long.",
+    gain="Reaches a Sammon's stress of {ours:.4f}; {name} is just as good but takes "
+    "{times:.1f} times as long.",
     lines="SammonMapping().fit_transform(X)",
     levels={"n": (100, 300, 1000)},
 )

@@ -17,7 +17,7 @@ def make(seed, n=600, n_components=10):
     return Case(
         given=SimpleNamespace(X=X, n_components=n_components),
         truth=X,
-        about=f"{n} images of digits, 8 x 8 pixels, less their mean; {n_components} parts",
+        about=f"{n} images of digits, 8 x 8 pixels, minus their mean; {n_components} parts",
     )
 
 
@@ -36,20 +36,20 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="data have both signs and parts should be added, never subtracted",
-    title="centred digits from parts that are added",
+    when="data have both signs, and parts should be added but never subtracted",
+    title="centred digits as sums of parts",
     kind="signals and images",
     generated=False,
     make=make,
     ours=ours,
     score=score,
-    score_name="squared error, in units of the variance",
+    score_name="squared error, relative to the variance",
     smaller=True,
     by_time=True,
     first_seed=200,
     margin=0.005,
-    gain="Parts that miss {ours:.1%} of the variance take {our_seconds:.2g} s; {name} takes "
-    "{times:.0f} times as long and misses {rival:.1%}.",
+    gain="Finds parts that miss {ours:.1%} of the variance in {our_seconds:.2g} s; {name} "
+    "takes {times:.0f} times as long and misses {rival:.1%}.",
     lines="model = SemiNMF(n_components)\ncodes = model.fit_transform(X)\nmodel.components_",
     levels={"n_components": (5, 20), "n": (200, 1700)},
 )

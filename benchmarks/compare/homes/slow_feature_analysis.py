@@ -27,7 +27,7 @@ def make(seed, noise=0.05, n=200_000):
     mixing = np.linalg.qr(rng.normal(size=(N_SENSORS, N_SENSORS)))[0]
     X = causes @ mixing
     X += noise * X.std(axis=0) * rng.normal(size=X.shape)
-    about = f"{n:,} rows of {N_SENSORS} sensors, noise of {noise:g} deviations"
+    about = f"{n:,} rows of {N_SENSORS} sensors, noise of {noise:g} standard deviations"
     return Case(given=SimpleNamespace(X=X, lag=LAG), truth=slow, about=about)
 
 
@@ -40,7 +40,7 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="many rows hide a cause that changes more slowly than what the sensors show",
+    when="many rows of fast sensor readings hide a slowly changing cause",
     title="a slow cause under the square of a vibration",
     kind="series",
     generated=True,
@@ -50,8 +50,8 @@ HOME = Home(
     score_name="correlation with the slow cause",
     by_time=True,
     margin=0.002,
-    gain="The slow cause is found with a correlation of {ours:.2f}; {name}, as good, takes "
-    "{times:.1f} times as long.",
+    gain="Finds the slow cause with a correlation of {ours:.2f}; {name} is just as accurate "
+    "but takes {times:.1f} times as long.",
     lines="slow = SlowFeatureAnalysis(1, degree=2, lag=10).fit_transform(X)",
     n_rounds=3,
     first_seed=200,

@@ -26,7 +26,7 @@ def make(seed, n=500, error=0.3):
         ),
         truth=X,
         about=f"{len(X)} patches of 8 x 8 pixels, 121 cosines; at most {error:.0%} of the norm of "
-        "a patch may be left",
+        "a patch may remain",
     )
 
 
@@ -43,19 +43,19 @@ def score(case, codes):
 
 
 HOME = Home(
-    when="many signals are to be coded by few atoms up to a bound on the error",
-    title="codes of patches up to a bound",
+    when="you want to code many signals by few atoms, up to a bound on the error",
+    title="codes of patches up to an error bound",
     kind="signals and images",
     generated=False,
     make=make,
     ours=ours,
     score=score,
-    score_name="atoms for each patch",
+    score_name="atoms per patch",
     smaller=True,
     by_time=True,
     margin=0.2,
-    gain="Codes of {ours:.1f} atoms take {our_seconds:.2g} s; {name} takes {times:.0f} times as "
-    "long.",
+    gain="Codes the patches with {ours:.1f} atoms each in {our_seconds:.2g} s; {name} takes "
+    "{times:.0f} times as long.",
     lines="SparseCoder(D, residual_tol=residual_tol).fit(X).transform(X)",
     levels={"error": (0.1, 0.5), "n": (100, 3000)},
 )

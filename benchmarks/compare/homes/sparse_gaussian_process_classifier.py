@@ -17,7 +17,7 @@ def make(seed, n=10000, noise=1.0):
     return Case(
         given=SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:]),
         truth=y[n:],
-        about=f"{n} rows, five inputs, a smooth function with noise above a threshold or not",
+        about=f"{n} rows, five inputs; is a noisy smooth function above a threshold or not?",
     )
 
 
@@ -31,18 +31,18 @@ def score(case, probability):
 
 
 HOME = Home(
-    when="probabilities of classes are needed, from many rows and few inputs",
+    when="you need class probabilities from many rows and few inputs",
     title="a smooth boundary in noise",
     kind="tables",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="log loss of new rows",
+    score_name="log loss on new rows",
     smaller=True,
     margin=0.001,
     n_rounds=5,
-    gain="The log loss of new rows is {ours:.4f}, {rival:.4f} with {name}.",
+    gain="Has a log loss of {ours:.4f} on new rows; {name} has a log loss of {rival:.4f}.",
     lines=(
         "model = SparseGaussianProcessClassifier(random_state=0).fit(X, y)\n"
         "model.predict_proba(X_new)"

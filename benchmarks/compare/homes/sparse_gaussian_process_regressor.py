@@ -27,19 +27,20 @@ def score(case, mean):
 
 
 HOME = Home(
-    when="a smooth function of a few columns is to be known with its uncertainty, from many rows",
+    when="you want to learn a smooth function of a few columns from many rows, with its "
+    "uncertainty",
     title="100,000 rows of a smooth function",
     kind="tables",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="error of the function; the noise is 1",
+    score_name="error of the function (the noise is 1)",
     smaller=True,
     by_time=True,
     margin=0.01,
-    gain="The function is known to {ours:.3f} after {our_seconds:.1f} s, to {rival:.3f} after "
-    "{rival_seconds:.1f} s with {name}.",
+    gain="Learns the function with an error of {ours:.3f} after {our_seconds:.1f} s; {name} "
+    "reaches {rival:.3f} after {rival_seconds:.1f} s.",
     lines="model = SparseGaussianProcessRegressor(n_inducing=100, random_state=0).fit(X, y)\n"
     "mean, std = model.predict(X_new, return_std=True)",
     levels={"n": (5000, 20_000), "noise": (3.0,)},

@@ -15,7 +15,8 @@ def make(seed, wrong=0.05, n=200, n_features=1000, margin=0.3):
         n, n_features, n_informative=10, margin=margin, flip_y=wrong, random_state=seed
     )
     about = (
-        f"{n} rows, {n_features} columns, of which 10 count; {wrong:.0%} of the labels wrong"
+        f"{n} rows, {n_features} columns, 10 of them relevant; "
+        f"{wrong:.0%} of the labels are wrong"
     )
     return Case(given=SimpleNamespace(X=X, y=y), truth=weights != 0, about=about)
 
@@ -31,16 +32,17 @@ def score(case, chosen):
 
 
 HOME = Home(
-    when="a few of thousands of columns make two classes, and you want to know which",
+    when="a few of thousands of columns determine two classes, and you want to know which "
+    "columns",
     title="ten of 1000 columns",
     kind="tables",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="F1 of the chosen columns",
-    gain="The columns that make the classes are found with an F1 of {ours:.2f}, {rival:.2f} "
-    "with {name}.",
+    score_name="F1 score of the chosen columns",
+    gain="Finds the relevant columns with an F1 score of {ours:.2f}; {name} has an F1 score "
+    "of {rival:.2f}.",
     lines="machine = SupportFeatureMachine().fit(X, y)\nmachine.get_support(indices=True)",
     n_rounds=16,
     levels={"wrong": (0.0, 0.1), "n": (100, 400), "n_features": (200,), "margin": (0.0,)},

@@ -72,18 +72,18 @@ def score(case, answer):
 
 
 HOME = Home(
-    when="samples are trees, and what counts is how their parts are put together",
-    title="trees in which two branches agree, or do not",
+    when="samples are trees, and it matters how their parts are put together",
+    title="trees in which two branches agree or differ",
     kind="graphs and trees",
     generated=True,
     make=make,
     ours=ours,
     score=score,
-    score_name="fraction of unseen trees classified right",
+    score_name="fraction of unseen trees classified correctly",
     by_time=True,
     full_only=True,
-    gain="{ours:.0%} of the unseen trees are classified right within {our_seconds:.1f} s; {name} "
-    "takes {times:.0f} times as long and reaches {rival:.0%}.",
+    gain="Classifies {ours:.0%} of the unseen trees correctly within {our_seconds:.1f} s; "
+    "{name} takes {times:.0f} times as long and reaches {rival:.0%}.",
     lines="step = KernelTransformer(Normalized(AllSubtree(decay=0.1)))\n"
     "K = step.fit_transform(X)  # for SVC(kernel='precomputed')\n"
     "K_new = step.transform(X_new)",

@@ -6,24 +6,24 @@ from sklearn.linear_model import Lasso, lars_path, orthogonal_mp
 
 
 def program(given):
-    """a linear program for linprog."""
+    """linprog on the linear program."""
     both = np.hstack([given.X, -given.X])
     solution = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=given.y).x
     return solution[: given.X.shape[1]] - solution[given.X.shape[1] :]
 
 
 def path(given):
-    """the end of lars_path."""
+    """the end point of lars_path."""
     return lars_path(given.X, given.y, method="lasso", alpha_min=0)[2][:, -1]
 
 
 def pursuit(given):
-    """orthogonal_mp up to a residual of zero."""
+    """orthogonal_mp down to a residual of zero."""
     return orthogonal_mp(given.X, given.y, tol=1e-12 * given.y @ given.y)
 
 
 def descent(given):
-    """Lasso with hardly a penalty, refitted on its support."""
+    """Lasso with a tiny penalty, refitted on its support."""
     coef = Lasso(alpha=1e-4, fit_intercept=False, max_iter=20000).fit(given.X, given.y).coef_
     support = np.abs(coef) > 1e-3
     coef[support] = np.linalg.lstsq(given.X[:, support], given.y, rcond=None)[0]
@@ -31,7 +31,7 @@ def descent(given):
 
 
 def weighted(given):
-    """least squares with weights in turn, then on its support."""
+    """reweighted least squares, refitted on its support."""
     weights = np.ones(given.X.shape[1])
     for eps in np.geomspace(1, 1e-6, 20):
         products = (given.X * weights) @ given.X.T

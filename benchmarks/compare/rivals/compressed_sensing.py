@@ -20,7 +20,7 @@ def pursuit(given):
 
 
 def gram(given):
-    """GaussianRandomProjection, orthogonal_mp by products."""
+    """GaussianRandomProjection and precomputed orthogonal_mp."""
     model = GaussianRandomProjection(given.n_measurements, random_state=0)
     Y = model.fit_transform(given.X)
     A = model.components_ @ _COSINES.T
@@ -45,14 +45,14 @@ def principal(given):
 
 
 def samples(given):
-    """single values and cubic splines between them."""
+    """cubic splines between single values."""
     places = np.linspace(0, 255, given.n_measurements).round().astype(int)
     Y = given.X[:, places]
     return Y, CubicSpline(places, Y, axis=1)(np.arange(256))
 
 
 def all_at_once(given):
-    """GaussianRandomProjection, all pursuits at once in NumPy."""
+    """GaussianRandomProjection and batched OMP in NumPy."""
     model = GaussianRandomProjection(given.n_measurements, random_state=0)
     Y = model.fit_transform(given.X)
     A = model.components_ @ _COSINES.T

@@ -8,13 +8,13 @@ from sklearn.preprocessing import normalize
 
 
 def centres(given):
-    """centres of KMeans on rows of norm one."""
+    """KMeans centres of rows with norm one."""
     model = KMeans(given.n_components, n_init=10, random_state=0)
     return model.fit(normalize(given.X)).cluster_centers_
 
 
 def many_centres(given):
-    """extreme ones of many centres of KMeans."""
+    """extreme centres among many of KMeans."""
     model = KMeans(5 * given.n_components, n_init=5, random_state=0).fit(given.X)
     rest = model.cluster_centers_.copy()
     chosen = []
@@ -26,7 +26,7 @@ def many_centres(given):
 
 
 def extremes(given):
-    """extreme rows of TruncatedSVD, each with ten neighbours."""
+    """extreme rows of TruncatedSVD and ten neighbours of each."""
     model = TruncatedSVD(given.n_components, random_state=0)
     P = model.inverse_transform(model.fit_transform(given.X))
     rest = P.copy()
@@ -40,7 +40,7 @@ def extremes(given):
 
 
 def in_turn(given):
-    """those rows, then positive codes and parts in turn."""
+    """extreme rows refined by alternating least squares."""
     parts = extremes(given)
     codes = LinearRegression(positive=True, fit_intercept=False)
     for _ in range(15):

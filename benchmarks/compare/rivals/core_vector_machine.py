@@ -33,13 +33,13 @@ def svc(given):
 
 
 def part(given):
-    """SVC of 30,000 rows."""
+    """SVC on 30,000 rows."""
     machine = SVC(C=given.C, gamma=given.gamma, cache_size=1000)
     return machine.fit(given.X[:30_000], given.y[:30_000]).predict(given.X_new)
 
 
 def near_the_boundary(given):
-    """SVC of the rows near its boundary, three rounds."""
+    """SVC on the rows near its boundary, in three rounds."""
     machine = SVC(C=given.C, gamma=given.gamma, cache_size=1000)
     machine.fit(given.X[:5000], given.y[:5000])
     for _ in range(2):

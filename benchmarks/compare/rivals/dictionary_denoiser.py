@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 
 def dictionary(given):
-    """MiniBatchDictionaryLearning and OMP up to the noise."""
+    """MiniBatchDictionaryLearning and OMP to the noise level."""
     X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
     means = X.mean(axis=1, keepdims=True)
     X = X - means
@@ -26,7 +26,7 @@ def dictionary(given):
 
 
 def components(given):
-    """principal components of patches above the noise."""
+    """principal components of patches above the noise level."""
     X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
     means = X.mean(axis=1, keepdims=True)
     model = PCA().fit(X - means)
@@ -68,22 +68,22 @@ def _filtered(given, first):
 
 
 def filtered_components(given):
-    """components, then Wiener filters of similar patches."""
+    """components plus Wiener filters of similar patches."""
     return _filtered(given, components(given))
 
 
 def filtered_mixture(given):
-    """GaussianMixture, then Wiener filters of similar patches."""
+    """GaussianMixture plus Wiener filters of similar patches."""
     return _filtered(given, mixture(given))
 
 
 def smoothed(given):
-    """the mean of five filters of SciPy."""
+    """the mean of five SciPy filters."""
     candidates = [gaussian_filter(given.noisy, s) for s in (0.6, 0.8, 1.0)]
     candidates += [median_filter(given.noisy, 3), wiener(given.noisy, 3, given.noise_std**2)]
     return np.mean(candidates, axis=0)
 
 
 def wide(given):
-    """a Gaussian filter, four pixels wide."""
+    """a Gaussian filter four pixels wide."""
     return gaussian_filter(given.noisy, 4.0)

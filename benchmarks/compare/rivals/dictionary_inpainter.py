@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
 
 
 def linear(given):
-    """griddata, linear, the nearest pixel outside."""
+    """linear griddata, with the nearest pixel outside."""
     known = ~np.isnan(given.image)
     seen = np.argwhere(known)
     every = np.argwhere(known | True)
@@ -40,7 +40,7 @@ def cubic(given):
 
 
 def neighbours(given):
-    """KNeighborsRegressor on places."""
+    """KNeighborsRegressor on pixel positions."""
     known = ~np.isnan(given.image)
     seen = np.argwhere(known)
     every = np.argwhere(known | True)
@@ -49,7 +49,7 @@ def neighbours(given):
 
 
 def components(given):
-    """splines, then components of patches in turn."""
+    """splines, then iterated components of patches."""
     known = ~np.isnan(given.image)
     filled = splines(given)
     for cut in np.linspace(60, 5, 20):
@@ -75,7 +75,7 @@ def forest(given):
 
 
 def similar(given):
-    """components, then Wiener filters of similar patches."""
+    """components plus Wiener filters of similar patches."""
     known = ~np.isnan(given.image)
     filled = components(given)
     for noise in np.geomspace(20, 3, 5):
@@ -94,7 +94,7 @@ def similar(given):
 
 
 def mixture(given):
-    """GaussianMixture of patches, shrunk in turn."""
+    """GaussianMixture of patches, shrunk iteratively."""
     known = ~np.isnan(given.image)
     filled = splines(given)
     for noise in np.geomspace(30, 3, 10):

@@ -6,14 +6,14 @@ from sklearn.decomposition import NMF, FastICA
 
 
 def cut_nmf(given):
-    """NMF cut at a half."""
+    """NMF thresholded at one half."""
     model = NMF(given.n_clusters, init="nndsvda", max_iter=1000)
     codes = model.fit_transform(given.X.astype(float))
     return model.components_ * np.quantile(codes, 0.95, axis=0)[:, None] > 0.5
 
 
 def best_nmf(given):
-    """NMF above a base rate, ten starts, cut at a half."""
+    """NMF above a base rate, ten starts, thresholded."""
     X = np.maximum(given.X - np.quantile(given.X.mean(axis=0), 0.1), 0)
     fits = [
         NMF(given.n_clusters, init="random", random_state=i, max_iter=400) for i in range(10)
@@ -26,7 +26,7 @@ def best_nmf(given):
 
 
 def sparse_nmf(given):
-    """NMF with l1 penalties, cut at a half of its largest."""
+    """NMF with l1 penalties, thresholded at half its maximum."""
     X = given.X.astype(float)
     model = NMF(given.n_clusters + 1, alpha_W=0.01, alpha_H=0.05, l1_ratio=1, max_iter=1000)
     H = model.fit(X).components_
@@ -35,7 +35,7 @@ def sparse_nmf(given):
 
 
 def alternating(given):
-    """NMF cut at a half, then sets and members in turn."""
+    """thresholded NMF with alternating refinement."""
     sets = best_nmf(given)
     cut = 0.5
     has = given.X @ sets.T.astype(float) > 0.6 * sets.sum(axis=1)
@@ -51,7 +51,7 @@ def alternating(given):
 
 
 def mixtures(given):
-    """KMeans, the centres of the largest clusters, cut."""
+    """thresholded centres of the largest KMeans clusters."""
     model = KMeans(3 * given.n_clusters, n_init=10, random_state=0).fit(given.X)
     centres = model.cluster_centers_ > 0.5
     small = np.argsort(centres.sum(axis=1))[: given.n_clusters]
@@ -59,7 +59,7 @@ def mixtures(given):
 
 
 def independent(given):
-    """FastICA, cut at a half."""
+    """FastICA thresholded at one half."""
     model = FastICA(given.n_clusters, random_state=0, max_iter=1000, whiten="unit-variance")
     A = model.fit(given.X.astype(float)).mixing_.T
     A *= np.sign(np.sum(A**3, axis=1, keepdims=True))
@@ -67,7 +67,7 @@ def independent(given):
 
 
 def associations(given):
-    """sets of columns that go together, taken greedily."""
+    """a greedy choice of sets of associated columns."""
     X = given.X.astype(np.float32)
     together = X.T @ X / np.maximum(X.sum(axis=0), 1)[:, None]
     best = (np.inf, None)

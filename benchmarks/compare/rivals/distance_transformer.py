@@ -48,7 +48,7 @@ def gaps(given):
 
 
 def places(given):
-    """characters with their places in TfidfVectorizer."""
+    """characters with their positions in TfidfVectorizer."""
 
     def parts(word):
         near = [
@@ -61,7 +61,7 @@ def places(given):
 
 
 def edits(given):
-    """the edit distance in NumPy, from a name to all at once."""
+    """a vectorised edit distance in NumPy."""
     lengths = np.array([len(name) for name in given.names])
     places = np.arange(lengths.max() + 1, dtype=np.int8)[:, None]
     letters = np.array([[*name.ljust(lengths.max())] for name in given.names]).T

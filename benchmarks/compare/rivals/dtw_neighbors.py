@@ -70,7 +70,7 @@ def convolutions(given):
 
 
 def aligned(given):
-    """a search by time warping in NumPy, all pairs at once."""
+    """a vectorised time-warping search in NumPy."""
     sizes, new = (np.array([len(x) for x in X]) for X in (given.X, given.X_new))
     longest = max(*sizes, *new)
     A = np.array([np.pad(x, (0, longest - len(x))) for x in given.X_new]).T

@@ -22,7 +22,7 @@ def batches(given):
 
 
 def started(given):
-    """MiniBatchDictionaryLearning from rows, small batches."""
+    """MiniBatchDictionaryLearning from rows, in small batches."""
     start = given.X[: given.n_components]
     model = MiniBatchDictionaryLearning(
         given.n_components,
@@ -37,13 +37,13 @@ def started(given):
 
 
 def centres(given):
-    """centres of KMeans as atoms."""
+    """KMeans centres as atoms."""
     atoms = KMeans(given.n_components, n_init=5, random_state=0).fit(given.X).cluster_centers_
     return atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
 
 
 def coordinates(given):
-    """codes and atoms one by one, in NumPy."""
+    """coordinate descent on codes and atoms in NumPy."""
     D = given.X[: given.n_components].copy()
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     C = np.zeros((len(given.X), len(D)))
@@ -61,7 +61,7 @@ def coordinates(given):
 
 
 def gradients(given):
-    """steps along the gradient for all codes, in NumPy."""
+    """proximal gradient steps on all codes in NumPy."""
     D = given.X[: given.n_components].copy()
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     C = np.zeros((len(given.X), len(D)))

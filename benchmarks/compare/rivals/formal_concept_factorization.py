@@ -6,7 +6,7 @@ from sklearn.decomposition import NMF
 
 
 def pairs(given):
-    """ones that two rows share, taken greedily."""
+    """a greedy choice of the ones that two rows share."""
     rows = np.unique(given.X, axis=0)
     i, j = np.triu_indices(len(rows))
     keep = np.random.default_rng(0).permutation(len(i))[:20000]
@@ -22,20 +22,20 @@ def pairs(given):
 
 
 def groups(given):
-    """ones that all of a cluster of KMeans share."""
+    """the ones that all rows of a KMeans cluster share."""
     labels = KMeans(given.n_clusters, n_init=5, random_state=0).fit_predict(given.X)
     return np.array([given.X[labels == k].all(axis=0) for k in range(given.n_clusters)])
 
 
 def tree(given):
-    """ones that all of a cluster of the Jaccard tree share."""
+    """the ones that all rows of a Jaccard cluster share."""
     model = AgglomerativeClustering(given.n_clusters, linkage="average", metric="jaccard")
     labels = model.fit_predict(given.X)
     return np.array([given.X[labels == k].all(axis=0) for k in range(given.n_clusters)])
 
 
 def factors(given):
-    """NMF, cut where most is covered."""
+    """NMF with the threshold that covers most."""
     H = (
         NMF(given.n_clusters, init="nndsvda", max_iter=500)
         .fit(given.X.astype(float))
@@ -51,7 +51,7 @@ def factors(given):
 
 
 def core(given):
-    """ones that all large holders of a part of NMF share."""
+    """the ones that all rows with a large NMF part share."""
     W = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit_transform(
         given.X.astype(float)
     )

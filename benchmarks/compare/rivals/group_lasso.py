@@ -32,7 +32,7 @@ def boosting(given):
 
 
 def tested(given):
-    """RidgeCV on groups of the largest F, their number by CV."""
+    """RidgeCV on the groups of largest F, as many as CV says."""
     names = np.unique(given.groups)
     F = f_regression(given.X, given.y)[0]
     order = names[np.argsort([-F[given.groups == g].mean() for g in names])]
@@ -47,7 +47,7 @@ def tested(given):
 
 
 def weighted(given):
-    """RidgeCV, columns weighted by norms of groups, in turn."""
+    """RidgeCV, iterated with columns weighted by group norms."""
     weights = np.ones(given.X.shape[1])
     for _ in range(6):
         model = RidgeCV(np.geomspace(0.1, 1e4, 20)).fit(given.X * weights, given.y)
@@ -58,7 +58,7 @@ def weighted(given):
 
 
 def adaptive(given):
-    """ElasticNetCV, its columns weighted by a ridge of groups."""
+    """ElasticNetCV with columns weighted by group ridge norms."""
     coef = RidgeCV(np.geomspace(0.1, 1e4, 20)).fit(given.X, given.y).coef_
     weights = np.array([np.linalg.norm(coef[given.groups == g]) for g in given.groups])
     model = ElasticNetCV(l1_ratio=[0.1, 0.5, 0.9], alphas=50)
@@ -66,7 +66,7 @@ def adaptive(given):
 
 
 def pursuit(given):
-    """ridge on groups taken one by one, their number by CV."""
+    """RidgeCV on groups added one by one, stopped by CV."""
     names = np.unique(given.groups)
     chosen = []
     guesses = {}

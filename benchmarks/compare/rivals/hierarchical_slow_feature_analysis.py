@@ -17,22 +17,22 @@ def _slowest(given, n_directions, *features):
 
 
 def pixels(given):
-    """slow directions of pixels."""
+    """slow feature analysis of pixels."""
     return _slowest(given, 100)
 
 
 def products(given):
-    """slow products of two of 20 components."""
+    """slow feature analysis of products of 20 components."""
     return _slowest(given, 200, PCA(20, whiten=True), PolynomialFeatures(2))
 
 
 def kernel(given):
-    """slow directions of Nystroem features."""
+    """slow feature analysis of Nystroem features."""
     features = Nystroem(gamma=0.1, n_components=1000, random_state=0)
     return _slowest(given, 400, PCA(20), features)
 
 
 def kernel_of_few(given):
-    """more slow directions of Nystroem features."""
+    """slow feature analysis of more Nystroem features."""
     features = Nystroem(gamma=0.1, n_components=1000, random_state=0)
     return _slowest(given, 600, PCA(15), features)

@@ -33,7 +33,7 @@ def column_by_column(given):
 
 
 def furthest(given):
-    """Nystroem at rows that are furthest from those before."""
+    """Nystroem at the rows furthest from earlier choices."""
     chosen = [0]
     nearest = np.inf
     for _ in range(given.n_components - 1):
@@ -45,7 +45,7 @@ def furthest(given):
 
 
 def in_rounds(given):
-    """Nystroem, rows that it loses added in ten rounds."""
+    """Nystroem with the rows that it loses added in ten rounds."""
     rng = np.random.default_rng(0)
     chosen = rng.choice(len(given.X), 30, replace=False)
     while True:
@@ -60,7 +60,7 @@ def in_rounds(given):
 
 
 def worst_rows(given):
-    """Nystroem, the ten rows that it loses most added in turns."""
+    """Nystroem with the ten worst rows added in each round."""
     chosen = np.arange(10)
     while True:
         model = Nystroem(gamma=given.gamma, n_components=len(chosen)).fit(given.X[chosen])

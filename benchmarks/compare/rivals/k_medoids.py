@@ -36,7 +36,7 @@ def rows_of_distances(given):
 
 
 def alternating(given):
-    """centres and clusters in turn from 20 starts."""
+    """alternating centres and clusters from 20 starts."""
     rng = np.random.default_rng(0)
     starts = [rng.permutation(len(given.D))[: given.n_clusters] for _ in range(20)]
     found = []
@@ -48,7 +48,7 @@ def alternating(given):
 
 
 def greedy(given):
-    """the centre that helps most, one after the other."""
+    """a greedy choice of one centre after the other."""
     nearest = np.full(len(given.D), np.inf)
     centres = []
     for _ in range(given.n_clusters):
@@ -58,7 +58,7 @@ def greedy(given):
 
 
 def exchanges(given):
-    """exchanges of centres with samples drawn at random."""
+    """swaps of centres with random samples."""
     rng = np.random.default_rng(0)
     D = given.D
     centres = []
@@ -74,7 +74,7 @@ def exchanges(given):
 
 
 def best_exchanges(given):
-    """the best exchange of each centre in turn."""
+    """repeating the best swap of each centre."""
     D = given.D
     centres = np.arange(given.n_clusters)
     total = np.inf

@@ -43,14 +43,14 @@ def covariance(given):
 
 
 def components(given):
-    """PCA of both views, then CCA."""
+    """CCA after PCA of both views."""
     grid = {"features__n_components": [4, 6, 8, 12, 16, 24]}
     search = GridSearchCV(_Pairs(PCA(), CCA(3, max_iter=1000)), grid).fit(given.X, given.Y)
     return search.best_estimator_.transform(given.X_new, given.Y_new)
 
 
 def kernel_components(given):
-    """KernelPCA of both views, then CCA."""
+    """CCA after KernelPCA of both views."""
     grid = {
         "features__n_components": [12, 20, 40, 60, 90],
         "features__gamma": [3e-4, 1e-3, 3e-3],
@@ -61,7 +61,7 @@ def kernel_components(given):
 
 
 def kernel_covariance(given):
-    """KernelPCA of both views, then PLSCanonical."""
+    """PLSCanonical after KernelPCA of both views."""
     grid = {
         "features__n_components": [30, 100, 200],
         "features__gamma": [3e-4, 1e-3, 3e-3],

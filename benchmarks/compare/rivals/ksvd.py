@@ -23,7 +23,7 @@ def online(given):
 
 
 def centres(given):
-    """centres of MiniBatchKMeans as atoms."""
+    """MiniBatchKMeans centres as atoms."""
     X = given.X / np.maximum(np.linalg.norm(given.X, axis=1, keepdims=True), 1.0)
     model = MiniBatchKMeans(given.n_components, random_state=0).fit(np.vstack([X, -X]))
     D = model.cluster_centers_ + 1e-9
@@ -33,7 +33,7 @@ def centres(given):
 
 
 def optimal_directions(given):
-    """MiniBatchKMeans, then OMP and least squares in turn."""
+    """MiniBatchKMeans refined by OMP and least squares."""
     D = centres(given)[1]
     s = given.n_nonzero_coefs
     for _ in range(5):
@@ -74,7 +74,7 @@ def _pursuit(X, D, s):
 
 
 def directions_at_once(given):
-    """all pursuits at once and least squares in turn, in NumPy."""
+    """batched OMP alternating with least squares in NumPy."""
     D = given.X[: given.n_components] + 1e-9
     for _ in range(20):
         D = D / np.linalg.norm(D, axis=1, keepdims=True)

@@ -23,7 +23,7 @@ def steps(given):
 
 
 def growing(given):
-    """SLSQP on the furthest points, more of them in turn."""
+    """SLSQP on a growing set of furthest points."""
     start = np.r_[given.X.mean(axis=0), 4 * (given.X**2).sum(axis=1).max()]
     norms = (given.X**2).sum(axis=1)
     chosen = np.array([], int)
@@ -39,7 +39,7 @@ def growing(given):
 
 
 def weights(given):
-    """SLSQP on weights of the furthest points, more in turn."""
+    """SLSQP on the weights of a growing set of furthest points."""
     center = given.X.mean(axis=0)
     norms = (given.X**2).sum(axis=1)
     chosen = np.array([], int)

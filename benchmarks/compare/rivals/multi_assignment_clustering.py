@@ -8,14 +8,14 @@ from sklearn.decomposition import NMF, FastICA
 
 
 def cut_nmf(given):
-    """NMF cut at a half."""
+    """NMF thresholded at one half."""
     model = NMF(given.n_clusters, init="nndsvda", max_iter=1000)
     codes = model.fit_transform(given.X.astype(float))
     return model.components_ * np.quantile(codes, 0.95, axis=0)[:, None] > 0.5
 
 
 def best_nmf(given):
-    """NMF above a base rate, ten starts, cut at a half."""
+    """NMF above a base rate, ten starts, thresholded."""
     X = np.maximum(given.X - np.quantile(given.X.mean(axis=0), 0.1), 0)
     fits = [
         NMF(given.n_clusters, init="random", random_state=i, max_iter=400) for i in range(10)
@@ -28,7 +28,7 @@ def best_nmf(given):
 
 
 def sparse_nmf(given):
-    """NMF with l1 penalties, cut at a half of its largest."""
+    """NMF with l1 penalties, thresholded at half its maximum."""
     X = given.X.astype(float)
     model = NMF(given.n_clusters + 1, alpha_W=0.01, alpha_H=0.05, l1_ratio=1, max_iter=1000)
     H = model.fit(X).components_
@@ -37,7 +37,7 @@ def sparse_nmf(given):
 
 
 def alternating(given):
-    """NMF cut at a half, then roles and members in turn."""
+    """thresholded NMF with alternating refinement."""
     sets = best_nmf(given)
     cut = 0.5
     has = given.X @ sets.T.astype(float) > 0.6 * sets.sum(axis=1)
@@ -53,7 +53,7 @@ def alternating(given):
 
 
 def restarts(given):
-    """NMF, then roles and members in turn, best of six."""
+    """NMF with alternating refinement (best of six)."""
     X = given.X.astype(float)
     subsets = np.array(list(product([0, 1], repeat=given.n_clusters)))
     best = (np.inf, None)
@@ -67,7 +67,7 @@ def restarts(given):
 
 
 def mixtures(given):
-    """KMeans, the centres of the largest clusters, cut."""
+    """thresholded centres of the largest KMeans clusters."""
     model = KMeans(3 * given.n_clusters, n_init=10, random_state=0).fit(given.X)
     centres = model.cluster_centers_ > 0.5
     small = np.argsort(centres.sum(axis=1))[: given.n_clusters]
@@ -75,7 +75,7 @@ def mixtures(given):
 
 
 def independent(given):
-    """FastICA, cut at a half."""
+    """FastICA thresholded at one half."""
     model = FastICA(given.n_clusters, random_state=0, max_iter=1000, whiten="unit-variance")
     A = model.fit(given.X.astype(float)).mixing_.T
     A *= np.sign(np.sum(A**3, axis=1, keepdims=True))

@@ -7,7 +7,7 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
 
 def columns(given):
-    """means of the columns."""
+    """column means."""
     return SimpleImputer().fit_transform(given.X)
 
 
@@ -23,7 +23,7 @@ def regressions(given):
 
 
 def components(given):
-    """PCA filled in turn, its rank by hidden cells."""
+    """iterated PCA, its rank tuned on hidden cells."""
     rows = SimpleImputer()
     hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
     errors = []
@@ -38,7 +38,7 @@ def components(given):
 
 
 def shrunk(given):
-    """singular values shrunk in turn, by hidden cells."""
+    """iterated SVD shrinkage, tuned on hidden cells."""
     hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
     errors = []
     cuts = np.geomspace(3, 60, 9)
@@ -54,7 +54,7 @@ def shrunk(given):
 
 
 def shrunk_less(given):
-    """singular values shrunk less and less, by hidden cells."""
+    """weakening SVD shrinkage, tuned on hidden cells."""
     hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
     cuts = list(np.geomspace(60, 10, 12))
     errors = []

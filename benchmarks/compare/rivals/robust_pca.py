@@ -10,14 +10,14 @@ _RANKS = {"n_components": range(1, 11)}
 
 
 def pca(given):
-    """PCA, its rank by likelihood."""
+    """PCA with its rank chosen by likelihood."""
     X = SimpleImputer().fit_transform(given.X)
     model = GridSearchCV(PCA(), _RANKS).fit(X).best_estimator_
     return model.inverse_transform(model.transform(X))
 
 
 def imputed(given):
-    """far cells imputed from ten columns, then PCA."""
+    """PCA after far cells are imputed from ten columns."""
     middle = np.nanmedian(given.X, axis=0)
     spread = 1.4826 * np.nanmedian(np.abs(given.X - middle), axis=0)
     X = np.where(np.abs(given.X - middle) > 3 * spread, np.nan, given.X)
@@ -27,7 +27,7 @@ def imputed(given):
 
 
 def trimmed(given):
-    """PCA without cells of large residuals, forty times."""
+    """PCA, refitted forty times without large residuals."""
     X = SimpleImputer().fit_transform(given.X)
     for step in range(40):
         if step % 10 == 0:
@@ -40,7 +40,7 @@ def trimmed(given):
 
 
 def growing(given):
-    """the same from one component, one more every five times."""
+    """refitted PCA with one more component every five times."""
     X = SimpleImputer().fit_transform(given.X)
     for step in range(60):
         s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
@@ -56,7 +56,7 @@ def growing(given):
 
 
 def factors(given):
-    """FactorAnalysis without cells of large residuals."""
+    """FactorAnalysis without cells that have large residuals."""
     X = SimpleImputer().fit_transform(given.X)
     for step in range(30):
         if step % 10 == 0:

@@ -13,7 +13,7 @@ def principal(given):
 
 
 def geodesic(given):
-    """Isomap, scaled."""
+    """scaled Isomap."""
     Y = Isomap(n_neighbors=30).fit_transform(given.X)
     d = pdist(given.X)
     near = pdist(Y)
@@ -21,7 +21,7 @@ def geodesic(given):
 
 
 def scaled(given):
-    """MDS from PCA, scaled."""
+    """scaled MDS, started from PCA."""
     model = MDS(2, n_init=1, init="classical_mds", random_state=0)
     Y = model.fit_transform(given.X)
     near = pdist(Y)
@@ -29,7 +29,7 @@ def scaled(given):
 
 
 def gradient(given):
-    """the stress in scipy.optimize, from PCA."""
+    """scipy.optimize on the stress from a PCA start."""
     D = squareform(pdist(given.X)) + np.eye(len(given.X))
 
     def stress(y):

@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression
 
 
 def in_turn(given):
-    """LinearRegression of codes and parts in turn."""
+    """LinearRegression alternating between codes and parts."""
     H = KMeans(given.n_components, n_init=3, random_state=0).fit(given.X).cluster_centers_
     model = LinearRegression(fit_intercept=False, positive=True)
     for _ in range(20):
@@ -17,7 +17,7 @@ def in_turn(given):
 
 
 def shifted(given):
-    """PCA, its scores shifted above zero."""
+    """PCA with its scores shifted above zero."""
     model = PCA(given.n_components - 1)
     codes = model.fit_transform(given.X)
     lowest = codes.min(axis=0)
@@ -35,14 +35,14 @@ def split(given):
 
 
 def clusters(given):
-    """KMeans, then codes by LinearRegression."""
+    """KMeans with codes by LinearRegression."""
     H = KMeans(given.n_components, n_init=5, random_state=0).fit(given.X).cluster_centers_
     model = LinearRegression(fit_intercept=False, positive=True)
     return model.fit(H.T, given.X.T).coef_, H
 
 
 def coordinates(given):
-    """codes one by one and least squares in turn, in NumPy."""
+    """alternating coordinate descent in NumPy."""
     H = KMeans(given.n_components, n_init=1, random_state=0).fit(given.X).cluster_centers_
     W = np.maximum(given.X @ np.linalg.pinv(H), 0)
     for _ in range(100):

@@ -18,13 +18,13 @@ def smoothed(given):
 
 
 def independent(given):
-    """FastICA, the slowest component."""
+    """the slowest component of FastICA."""
     found = FastICA(random_state=0, tol=0.01, max_iter=100).fit_transform(given.X)
     return found[:, np.argmin(np.var(np.diff(found, axis=0), axis=0))]
 
 
 def independent_smoothed(given):
-    """FastICA of moving averages, the slowest component."""
+    """the slowest FastICA component of moving averages."""
     smooth = uniform_filter1d(given.X, given.lag, axis=0)
     found = FastICA(random_state=0, tol=0.01, max_iter=100).fit_transform(smooth)
     return found[:, np.argmin(np.var(np.diff(found, axis=0), axis=0))]
@@ -38,7 +38,7 @@ def blocks(given):
 
 
 def blocks_of_squares(given):
-    """products, and LinearDiscriminantAnalysis of blocks."""
+    """LinearDiscriminantAnalysis of blocks of products."""
     block = np.arange(len(given.X)) // 20
     model = LinearDiscriminantAnalysis(n_components=1)
     return make_pipeline(PolynomialFeatures(2), model).fit_transform(given.X, block)
@@ -60,7 +60,7 @@ def steps_of_few(given):
 
 
 def eigenvectors(given):
-    """the eigenproblem of products and steps in SciPy."""
+    """solving the eigenproblem in SciPy."""
     Z = PolynomialFeatures(2, include_bias=False).fit_transform(given.X)
     Z -= Z.mean(axis=0)
     steps = Z[given.lag :] - Z[: -given.lag]
@@ -68,7 +68,7 @@ def eigenvectors(given):
 
 
 def eigenvectors_in_parts(given):
-    """those eigenvectors, from covariances of 1000 rows each."""
+    """solving the eigenproblem from sums over 1000 rows each."""
     products = PolynomialFeatures(2, include_bias=False)
     mean = products.fit_transform(given.X[::20]).mean(axis=0)
     A, B = np.zeros((2, len(mean), len(mean)))

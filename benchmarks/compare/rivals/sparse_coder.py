@@ -22,7 +22,7 @@ def residuals(given):
 
 
 def lasso(given):
-    """lasso codes with less penalty until the bound is met."""
+    """lasso codes, with less penalty until the bound is met."""
     codes = np.zeros((len(given.X), len(given.D)))
     rows = np.arange(len(given.X))
     for alpha in np.geomspace(0.2, 0.001, 12):
@@ -37,7 +37,7 @@ def lasso(given):
 
 
 def all_at_once(given):
-    """orthogonal matching pursuit of all patches at once."""
+    """batched orthogonal matching pursuit in NumPy."""
     G = given.D @ given.D.T
     B = given.X @ given.D.T
     codes = np.zeros(B.shape)

@@ -10,7 +10,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 
 
 def nystroem(given):
-    """Nystroem and LogisticRegression."""
+    """LogisticRegression on Nystroem features."""
     model = make_pipeline(
         StandardScaler(),
         Nystroem(n_components=300, random_state=0),
@@ -37,7 +37,7 @@ def network(given):
 
 
 def splines(given):
-    """products of splines and LogisticRegression."""
+    """LogisticRegression on products of splines."""
     model = make_pipeline(
         SplineTransformer(n_knots=4),
         PolynomialFeatures(2, interaction_only=True, include_bias=False),

@@ -18,7 +18,7 @@ def part(given):
 
 
 def scaled_by_a_part(given):
-    """widths of a process on 300 rows, Nystroem, BayesianRidge."""
+    """BayesianRidge on Nystroem with widths from 300 rows."""
     kernel = ConstantKernel() * RBF(np.ones(given.X.shape[1])) + WhiteKernel()
     process = GaussianProcessRegressor(kernel, normalize_y=True)
     process.fit(given.X[:300], given.y[:300])
@@ -29,14 +29,14 @@ def scaled_by_a_part(given):
 
 
 def approximated(given):
-    """Nystroem and BayesianRidge."""
+    """BayesianRidge on Nystroem features."""
     features = Nystroem(gamma=0.1, n_components=500, random_state=0)
     model = make_pipeline(StandardScaler(), features, BayesianRidge())
     return model.fit(given.X, given.y).predict(given.X_new)
 
 
 def polynomials(given):
-    """polynomials of degree five and BayesianRidge."""
+    """BayesianRidge on polynomials of degree five."""
     model = make_pipeline(StandardScaler(), PolynomialFeatures(5), BayesianRidge())
     return model.fit(given.X, given.y).predict(given.X_new)
 

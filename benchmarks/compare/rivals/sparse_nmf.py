@@ -7,7 +7,7 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
 
 def means(given):
-    """NMF after means of the columns."""
+    """NMF after column means."""
     X = SimpleImputer().fit_transform(given.X)
     return NMF(given.n_components, init="nndsvda", max_iter=500).fit(X).components_
 
@@ -26,7 +26,7 @@ def regressions(given):
 
 
 def in_turn(given):
-    """NMF filled in turn, 200 times."""
+    """NMF with the gaps refilled 200 times."""
     X = SimpleImputer().fit_transform(given.X)
     model = NMF(given.n_components, init="nndsvda", max_iter=20)
     W = model.fit_transform(X)
@@ -40,7 +40,7 @@ def in_turn(given):
 
 
 def in_turn_longer(given):
-    """NMF filled in turn by ten passes, 60 times."""
+    """NMF of ten passes with the gaps refilled 60 times."""
     X = SimpleImputer().fit_transform(given.X)
     W = None
     H = None

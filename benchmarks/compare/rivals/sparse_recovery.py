@@ -38,7 +38,7 @@ def lasso(given):
 
 
 def thresholds(given):
-    """gradient steps that keep the largest codes."""
+    """gradient steps that keep only the largest codes."""
     A = given.Phi @ _COSINES.T
     codes = np.zeros((A.shape[1], given.Y.shape[1]))
     for _ in range(200):
@@ -54,7 +54,7 @@ def ridge(given):
 
 
 def all_at_once(given):
-    """orthogonal matching pursuit of all signals at once."""
+    """batched orthogonal matching pursuit in NumPy."""
     A = given.Phi @ _COSINES.T
     G = A.T @ A
     B = given.Y.T @ A

@@ -83,7 +83,7 @@ def products_of_paths(given):
 
 
 def by_hand(given):
-    """sums over pairs of nodes in plain Python, in SVC."""
+    """SVC with sums over pairs of nodes in plain Python."""
 
     @lru_cache(None)
     def common(a, b):

@@ -84,9 +84,9 @@ def _part(value):
 
 
 def _what(value):
-    """First sentence, and that a method is here to be compared with."""
+    """First sentence, marked if the method is a reference implementation."""
     card = getattr(value, "_card", None)
-    textbook = " *Textbook.*" if card is not None and card.textbook else ""
+    textbook = " *Reference implementation.*" if card is not None and card.textbook else ""
     return f"{summary(value)}{textbook}"
 
 

@@ -1,4 +1,4 @@
-"""The page "Which method for my problem", from `_choose.toml` and what is in the package."""
+"""The page "Which method for my problem?", from `_choose.toml` and the classes of the package."""
 
 import copy
 
@@ -10,34 +10,36 @@ from . import cards
 
 
 def load():
-    """Sections of the page, without the rows whose classes are not there."""
+    """Sections of the page, without rows whose classes do not exist yet."""
     classes = known()
     sections = copy.deepcopy(knowledge()["section"])
     for section in sections:
         section["rows"] = [row for row in section["rows"] if set(row["take"]) <= set(classes)]
-        for row in section["rows"]:  # a textbook method only where there is no other
+        for row in section[
+            "rows"
+        ]:  # show a reference implementation only if nothing else fits
             better = [name for name in row["take"] if not is_textbook(classes[name])]
             row["take"] = better or row["take"]
     return sections
 
 
 def is_textbook(cls):
-    """Whether a method is here to be compared with."""
+    """Whether a method is a reference implementation."""
     card = getattr(cls, "_card", None)
     return card is not None and bool(card.textbook)
 
 
 def known():
-    """Name -> class, for all of the package."""
+    """Map names to classes, for the whole package."""
     return {cls.__name__: cls for cls in [*all_estimators(), *all_kernels(), EntrySearchCV]}
 
 
 def render(docs):
-    """Markdown: by task a list of problems, by data the tables."""
+    """Markdown: a list of problems by task, and tables by kind of data."""
     classes = known()
     sections = load()
 
-    # problems of all sections, gathered by task
+    # Gather the problems of all sections by task.
     tasks = {}
     for section in sections:
         for row in section["rows"]:
@@ -46,24 +48,24 @@ def render(docs):
     jumps = [f"[{section['title']}](#{slug(section['title'])})" for section in sections]
     out = ["[By task](#by-task) or by data: " + ", ".join(jumps) + ".", ""]
 
-    out += ["## By task", "", "| task | problem | take |", "|---|---|---|"]
+    out += ["## By task", "", "| task | problem | use |", "|---|---|---|"]
     for task, rows in tasks.items():
         for _, row in rows:
             out.append(f"| {task} | {row['problem']} | {_links(row, classes, docs)} |")
-            task = ""  # written once
+            task = ""  # write each task once
 
     out += [
         "",
         "## By data",
         "",
-        "The last column is the nearest way with scikit-learn, and when to",
+        "The last column names the closest scikit-learn solution, and when it is enough.",
+        "",
     ]
-    out += ["stay with it.", ""]
 
-    # the same problems by section, with the size and scikit-learn's way
+    # List the same problems by section, with the size and the solution in scikit-learn.
     for section in sections:
         out += [f"### {section['title']}", ""]
-        out += ["| problem | take | size | scikit-learn's way |", "|---|---|---|---|"]
+        out += ["| problem | use | size | in scikit-learn |", "|---|---|---|---|"]
         for row in section["rows"]:
             problem = f"{row['problem']} *({', '.join(row['synonyms'])})*"
             cells = problem, _links(row, classes, docs), row["size"], row["stay"]
@@ -83,14 +85,14 @@ def slug(title):
 
 
 def _links(row, classes, docs):
-    marks = {name: " *(textbook)*" * is_textbook(classes[name]) for name in row["take"]}
+    marks = {name: " *(reference)*" * is_textbook(classes[name]) for name in row["take"]}
     return ", ".join(
         f"{cards.link(classes[name], docs)}{mark}" for name, mark in marks.items()
     )
 
 
 def render_tasks(docs):
-    """Markdown: six tasks for the start page, each with its picture."""
+    """Markdown: the six tasks of the start page, each with its picture."""
     tasks = knowledge()["start"]
     classes = known()
     out = ["::::{container} tasks", ""]

@@ -1,4 +1,4 @@
-"""What `make compare` has found at home: a page of all methods, the first lines of each page."""
+"""Stored results of `make compare`: the page of all methods, and the first lines of each page."""
 
 import json
 
@@ -20,20 +20,21 @@ def load(docs):
 
 
 def render(docs):
-    """Markdown: when to take what, by kind of data."""
+    """Markdown: when to use which method, by kind of data."""
     entries = load(docs)
     homes = [entry for entry in entries if not entry["away"]]
     counts = {kind: sum(entry["winner"] == kind for entry in homes) for kind in ORDER}
     generated = sum(entry["generated"] for entry in homes)
     out = [
-        f"{len(homes)} problems at home, {generated} of them generated: {counts['method']} won, "
-        f"{counts['rival']} lost, {counts['equal']} equal, {counts['undecided']} undecided.",
+        f"{len(homes)} problems, each designed for its method, {generated} of them generated: "
+        f"{counts['method']} won, {counts['rival']} lost, {counts['equal']} equal, "
+        f"{counts['undecided']} undecided.",
         "",
     ]
 
     for kind in sorted({entry["kind"] for entry in entries}):
         out += [f"## {kind[0].upper()}{kind[1:]}", ""]
-        out += ["| take | when | what you gain | time |", "|---|---|---|---|"]
+        out += ["| use | when | what you gain | time |", "|---|---|---|---|"]
         members = [entry for entry in entries if entry["kind"] == kind]
         members.sort(key=lambda entry: (ORDER.index(entry["winner"]), entry["away"]))
         out += [_row(entry) for entry in members]
@@ -42,7 +43,7 @@ def render(docs):
 
 
 def _textbooks():
-    """Markdown: methods without a home problem that they win, and what to take instead."""
+    """Markdown: methods without a benchmark that they win, and the better choice."""
     rows = [
         f"| {{doc}}`{cls.__name__} </methods/{method_stem(cls)}>` | {cls._card.textbook} |"
         for cls in [*all_estimators(), *all_kernels()]
@@ -50,13 +51,22 @@ def _textbooks():
     ]
     if not rows:
         return []
-    return ["## Textbook methods", "", "| not | but |", "|---|---|", *rows, ""]
+    return [
+        "## Reference implementations",
+        "",
+        "No benchmark was found that these methods win.",
+        "",
+        "| method | better choice |",
+        "|---|---|",
+        *rows,
+        "",
+    ]
 
 
 def _row(entry):
     what = f"{{doc}}`{entry['methods'][0]} </methods/{entry['page']}>`"
     if entry["away"]:
-        what = f"scikit-learn's way, not {what}"
+        what = f"a scikit-learn pipeline instead of {what}"
     note = "" if entry["winner"] in ("method", "rival") else f" *({entry['winner']})*"
     full = " *(`--full` only)*" if entry["full_only"] else ""
     cells = what, entry["when"], f"{entry['gain']}{note}{full}", entry["time"]
@@ -64,15 +74,17 @@ def _row(entry):
 
 
 def in_short(stem, classes, docs):
-    """Markdown of the first lines of a method's page: a picture, a number, lines to paste."""
+    """Markdown of the first lines of a method's page: a picture, a result, lines to paste."""
     entries = {entry["away"]: entry for entry in load(docs) if entry["page"] == stem}
     textbook = next((cls._card.textbook for cls in classes if cls._card.textbook), "")
     if textbook and False not in entries:
         text = (
-            "No problem was found that this method wins against a few lines of scikit-learn "
-            f"([tried so far](../comparison.md)). {textbook}"
+            "No problem was found on which this method beats a few lines of scikit-learn "
+            f"([problems tried so far](../comparison.md)). {textbook}"
         )
-        return "\n".join([":::{admonition} Textbook", ":class: note", "", text, ":::", ""])
+        return "\n".join(
+            [":::{admonition} Reference implementation", ":class: note", "", text, ":::", ""]
+        )
     if False not in entries:
         return ""
 
@@ -80,27 +92,28 @@ def in_short(stem, classes, docs):
     out = ["::::{container} in-short", ""]
     if picture := _picture(stem, docs):
         out += [f"![What {home['methods'][0]} finds](../{picture})", ""]
-    out += [f"**In short.** Take it when {home['when']}. {home['gain']}", ""]
+    result = f"{home['methods'][0]} {home['gain'][0].lower()}{home['gain'][1:]}"
+    out += [f"**In short.** Use it when {home['when']}. {result}", ""]
     if True in entries:
         away = entries[True]
-        out += [f"Take scikit-learn's way when {away['when']}. {away['gain']}", ""]
+        out += [f"Use a scikit-learn pipeline when {away['when']}. {away['gain']}", ""]
     out += ["```python", *home["lines"].splitlines(), "```", ""]
     out += [" ".join(filter(None, (_source(home), _levels(home)))), "", "::::", ""]
     return "\n".join(out)
 
 
 def _source(home):
-    """Where the number comes from, in small print."""
+    """Source of the result, in small print."""
     data = "Generated" if home["generated"] else "Real"
     return (
-        f"{data} data: {home['about']}. {home['score'][0].upper()}{home['score'][1:]}, "
-        f"{home['rounds']} draws, against the strongest of {len(home['contenders']) - 1} "
-        "pipelines of scikit-learn ([all of them](../comparison.md))."
+        f"{data} data: {home['about']}. Score: {home['score']}; {home['rounds']} draws, compared "
+        f"with the strongest of {len(home['contenders']) - 1} scikit-learn pipelines "
+        "([all results](../comparison.md))."
     )
 
 
 def _levels(home):
-    """Where the win ends: verdicts with one argument of the draw changed, as one sentence."""
+    """Verdicts if one property of the data changes, as one sentence."""
     found = {}
     for level in home["levels"]:
         values = found.setdefault(level["winner"], {}).setdefault(level["name"], [])
@@ -112,7 +125,7 @@ def _levels(home):
         parts.append(f"{LEVELS[winner]} at {'; '.join(places)}")
     if not parts:
         return ""
-    return f"With one of these changed, {home['methods'][0]} {', and '.join(parts)}."
+    return f"If one property changes, {home['methods'][0]} {', and '.join(parts)}."
 
 
 def _picture(stem, docs):
