@@ -358,32 +358,32 @@ def kernels(rng):
     return [X @ X.T for X in tables], rng.integers(2, size=80)
 
 
-# the beginning of a problem of the chooser -> its table
+# Maps the beginning of a problem of the chooser to the generator of its table.
 GENERATED = {
     "My sensor table": broken_cells,
     "My table has many gaps": gaps,
     "More columns than rows": many_columns,
-    "Few causes": few_causes,
+    "A few causes": few_causes,
     "A million rows, and a kernel classifier": many_rows,
     "A million rows, and a kernel regression": many_numbers,
     "A small network": in_dask(causes_and_numbers),
     "A table larger than memory, in": in_dask(parts),
     "A table larger than memory: clusters": in_dask(round_groups),
-    "A table larger than memory, and single": in_dask(broken_cells),
+    "A table larger than memory, and some": in_dask(broken_cells),
     "A Gaussian process": some_thousand_numbers,
-    "Probabilities of classes": two_smooth_classes,
+    "Class probabilities": two_smooth_classes,
     "Classes that have an order": grades,
-    "Samples to be ranked": lambda rng: grades(rng, 4000),
+    "A ranking of samples": lambda rng: grades(rng, 4000),
     "Which samples are unlike": unlike_rows,
-    "Samples inside": one_class,
+    "The smallest ball": one_class,
     "Clusters that are not round": rings,
     "Groups with a real sample": distances,
     "How many clusters": round_groups,
     "How many components": samples,
     "Prototypes": codebook,
-    "Few features that tell": two_classes,
+    "A few features that separate": two_classes,
     "Parts of non-negative": parts,
-    "A map of the samples that keeps": samples,
+    "A map of the samples that preserves": samples,
     "A map of the samples that unfolds": bent_surface,
     "Means of many groups": small_groups,
     "Few measurements": few_measurements,
@@ -394,7 +394,7 @@ GENERATED = {
     "Faces": covered,
     "Fast signals": driven,
     "What drives": one_series,
-    "Series of unequal": series_of_classes,
+    "Classification of series": series_of_classes,
     "Groups of series": series_alone,
     "Series in a kernel": series_of_numbers,
     "Principal components of a stream": in_dask(wide_rows),
@@ -409,22 +409,22 @@ GENERATED = {
     "Nodes": one_graph,
     "Sets": sets,
     "A distance": dates,
-    "Access rights to roles, never": clean_rights,
-    "Access rights to roles, with": rights,
+    "From access rights to roles, without": clean_rights,
+    "From access rights to roles, with exceptions": rights,
     "How many sources": rights,
     "Access rights of a million": in_dask(rights),
     "Groups of Boolean": fingerprints,
     "Two modalities": two_views,
-    "Two views of more columns": wide_views,
+    "Two views with more columns": wide_views,
     "Three or more": three_views,
-    "Kernels of several": kernels,
+    "Kernels for several": kernels,
 }
 CARDS = {
     "My sensor table has broken readings": broken_cells,
     "Something slow drives my fast signals": driven,
     "Strings of events, two classes": events,
-    "A million rows, classes apart: kernel classifier": many_rows,
-    "Access rights to roles": rights,
+    "A kernel classifier for a million rows": many_rows,
+    "From access rights to roles": rights,
     "Two modalities of the same patients": two_views,
 }
 
@@ -465,9 +465,9 @@ def rows(draws):
         shown.append((row["problem"], row["take"][0], f"{hits} of {draws}", ", ".join(others)))
     return Section(
         f"A row counts if its class comes first for all of {draws} draws of its table. Some "
-        "problems differ by what\nyou want and not by the data, `about=` tells them apart: "
-        '`about="how many components"` puts\n`EntrySearchCV` first, and `about="codes for a '
-        'dictionary that I have"` `SparseCoder`.',
+        "problems have the same\ndata and differ only in what you want; `about=` distinguishes "
+        'them: `about="how many components"` puts\n`EntrySearchCV` first, and `about="codes for a '
+        'dictionary that I have"` puts `SparseCoder` first.',
         ("problem", "class", "first", "otherwise"),
         shown,
         [
@@ -490,7 +490,7 @@ def cards(draws):
         right += hits == draws
         shown.append((task["problem"], task["take"][0], f"{hits} of {draws}"))
     return Section(
-        "Its card's class comes first.",
+        "A row counts if the class that the start page names comes first.",
         ("problem", "class", "first"),
         shown,
         [("all six", f"{right} of {len(shown)}", right == len(shown))],

@@ -178,8 +178,8 @@ def take_it_when(rows):
     return (
         '<section id="take-it-when"><h2>When to use which</h2>'
         '<p class="quiet">Each method on a problem that it is made for, compared with the '
-        "strongest of several scikit-learn pipelines, which are in benchmarks/compare/rivals. The verdict "
-        "rests on the 95&#160;% interval of the paired differences.</p>"
+        "strongest of several scikit-learn pipelines, which are in benchmarks/compare/rivals. "
+        "The verdict rests on the 95&#160;% interval of the paired differences.</p>"
         f"<p>{filters}</p>"
         '<div class="wide"><table class="full filtered"><thead><tr><th>use</th><th>verdict</th>'
         "<th>what you gain</th><th>time</th></tr></thead>"
