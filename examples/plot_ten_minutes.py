@@ -1,18 +1,19 @@
 """
-Ten minutes: sensors, access rights, a log
-==========================================
+What can skmoderndata do in ten minutes?
+========================================
 
-Three tables as they lie around: sensors with gaps and broken readings, a list of who may do what,
-and the strings of a log. For each of them scikit-learn's line, ours, the picture and the number.
-The tables are generated, so that what is right is known; the buttons below give this page as a
-notebook.
+Here are three everyday data sets: sensors with gaps and broken readings, a list of who may do
+what, and the strings of a log. For each of them you see the scikit-learn solution, the solution of
+this package, a picture, and a number that compares the two. The data are generated, so the right
+answer is known. Use the buttons below to get this page as a notebook.
 """
 
 # %%
 # Sensors with gaps and broken readings
 # -------------------------------------
-# Sixteen thermometers in a building, every hour for six weeks. They follow the weather, the
-# heating and the sun; readings are noisy, one in twenty is missing, and one in fifty is nonsense.
+# Sixteen thermometers measure the temperature in a building, every hour for six weeks. They follow
+# the weather, the heating and the sun. Their readings are noisy: one in twenty is missing, and one
+# in fifty is nonsense.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,7 +36,8 @@ table = pd.DataFrame(readings, index=hours, columns=rooms)
 table.iloc[:3, :6].round(1)
 
 # %%
-# scikit-learn's line fills the gaps and keeps three components, which the broken readings bend:
+# With scikit-learn, you can fill the gaps and keep three components, but the broken readings
+# distort these components:
 
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -45,7 +47,8 @@ pca = make_pipeline(SimpleImputer(), PCA(n_components=3)).fit(table)
 by_pca = pca[-1].inverse_transform(pca.transform(table))
 
 # %%
-# Ours needs no number of components, repairs the table, and lists the broken cells by name:
+# `RobustPCA` chooses the number of components, repairs the table, and lists the broken cells by
+# name:
 
 from skmoderndata.decomposition import RobustPCA, RobustPCADisplay
 
@@ -57,7 +60,7 @@ RobustPCADisplay.from_estimator(model, table)
 plt.show()
 
 # %%
-# Degrees from the true temperature, as a root mean square, and broken cells that were found:
+# The root mean square error in degrees, and the number of broken cells that were found:
 
 
 def degrees(repaired):
@@ -77,8 +80,9 @@ print(
 # %%
 # Who may do what
 # ---------------
-# Access rights come as a long list of pairs. Behind it are five roles that overlap; everybody has
-# one or two. One entry in ten of the table is an exception, granted or forgotten.
+# Access rights come as a long list of pairs. Five overlapping roles lie behind it, and everybody
+# has one or two of them. One entry in ten of the table is an exception: an extra right or a
+# forgotten one.
 
 from skmoderndata.datasets import make_boolean_sources
 
@@ -92,7 +96,8 @@ long = pd.DataFrame({"user": np.take(people, rows), "right": np.take(rights, col
 long.head(3)
 
 # %%
-# A table of it, scikit-learn's line (non-negative factors, cut at a half), and ours:
+# Write the list as a table. With scikit-learn, you can compute non-negative factors and threshold
+# them at one half; `MultiAssignmentClustering` finds the roles directly:
 
 from sklearn.decomposition import NMF
 
@@ -111,17 +116,17 @@ RolesDisplay.from_estimator(model, access.astype(bool))
 plt.show()
 
 # %%
-# Fraction of the entries of the roles that are wrong:
+# The fraction of wrong entries in the roles:
 
-print(f"NMF cut at a half         {source_mismatch(roles, parts):.3f}")
+print(f"NMF thresholded at half   {source_mismatch(roles, parts):.3f}")
 print(f"MultiAssignmentClustering {source_mismatch(roles, model.components_):.3f}")
 
 # %%
 # Strings of a log
 # ----------------
-# Sessions of a bank's site, one letter for each event. In a fraud, a new address (a), a new
-# password (p) and a payment (y) follow each other in this order, with other events in between; all
-# three happen in other sessions, too, in any order.
+# These are sessions on the site of a bank, with one letter for each event. In a fraud, a new
+# address (a), a new password (p) and a payment (y) follow each other in this order, with other
+# events in between. All three events also happen in other sessions, but in another order.
 
 
 def session(fraud):
@@ -138,8 +143,8 @@ log = [session(fraud) for fraud in labels]
 log[:3]
 
 # %%
-# scikit-learn's line counts substrings; ours counts subsequences, and lets gaps cost little. Both
-# choose their settings by cross-validation:
+# The scikit-learn pipeline counts substrings. The kernel of this package counts subsequences, and
+# gaps cost little. Both choose their settings by cross-validation:
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -169,11 +174,11 @@ for ax, (name, search) in zip(axes, searches.items(), strict=True):
     ax.hist(scores[new_labels], bins, alpha=0.6, label="fraud")
     ax.hist(scores[~new_labels], bins, alpha=0.6, label="other sessions")
     right = np.mean((scores > 0) == new_labels)
-    ax.set(title=f"{name}: {right:.0%} right", xlabel="score of new sessions")
-    print(f"{name:12s} {right:.0%} of {len(new)} new sessions are told right")
+    ax.set(title=f"{name}: {right:.0%} correct", xlabel="score of new sessions")
+    print(f"{name:12s} {right:.0%} of {len(new)} new sessions are classified correctly")
 axes[0].legend()
 plt.show()
 
 # %%
-# Where next: ``skmoderndata.suggest(table)`` looks at your own data and names three methods, and
-# the chooser lists them by task.
+# Where to go next: ``skmoderndata.suggest(table)`` looks at your own data and names three methods,
+# and the chooser lists the methods by task.
