@@ -17,9 +17,6 @@ from skmoderndata.model_selection import EntrySearchCV
 
 # Fraction of the entries that are hidden
 HIDDEN = 0.2
-PENDING = {
-    "KSVD": "entries of an atom that few signals show are not regularised",
-}
 
 
 def table(seed, count):
@@ -60,6 +57,9 @@ PREDICTORS = {
     "RobustPCA": (lambda k: RobustPCA(k), decoded),
     "NuclearNormImputer": (lambda k: NuclearNormImputer(), filled),
     "KSVD": (lambda k: KSVD(k + 3, random_state=0), decoded),
+    "KSVD-mod": (lambda k: KSVD(k + 3, update="mod", random_state=0), decoded),
+    "KSVD-positive": (lambda k: KSVD(k + 3, positive=True, random_state=0), decoded),
+    "KSVD-dense": (lambda k: KSVD(k + 3, n_nonzero_coefs=4, random_state=0), decoded),
     "FeatureSignDictionaryLearning": (
         lambda k: FeatureSignDictionaryLearning(k + 3, random_state=0),
         decoded,
@@ -79,8 +79,6 @@ BOOLEAN = {
 def test_hidden_entries_are_predicted_within_the_variance(
     name, table_seed, count, n_components
 ):
-    if name in PENDING:
-        pytest.xfail(PENDING[name])
     make, predict = PREDICTORS[name]
     X, hidden = table(table_seed, count)
     predicted = predict(make(n_components), np.where(hidden, np.nan, X), hidden)

@@ -13,12 +13,15 @@ from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_csr, to_dense
 from skmoderndata._solvers.dictionaries.atom_replacement import two_lines
 from skmoderndata._solvers.dictionaries.atom_updates import (
+    Ridges,
     least_squares_atoms,
+    ridges_from,
     squared_residuals,
     sweep,
     update_all,
     users_of_atoms,
 )
+from skmoderndata._solvers.dictionaries.incomplete_signals import code_incomplete
 from skmoderndata._solvers.dictionaries.ksvd import code_in_batches
 from skmoderndata.sparse_coding import SparseCoder
 from tests.oracles import ksvd as oracle
@@ -176,6 +179,85 @@ def test_atoms_are_found_in_spite_of_missing_entries(seed):
     assert recovered(D, model.components_) >= 0.75
     filled = model.inverse_transform(model.transform(np.where(hidden, np.nan, X)))
     assert np.sum((filled - X)[hidden] ** 2) < 0.3 * np.sum(X[hidden] ** 2)
+
+
+@pytest.mark.oracle
+def test_codes_of_incomplete_signals_solve_the_ridge_problem(seed):
+    """With all atoms allowed; complete signals have least squares codes."""
+    rng = np.random.default_rng(seed)
+    X, D, _ = planted(seed, 60, n=12, k=6, snr=10)
+    known = rng.uniform(size=X.shape) < 0.7
+    known[::3] = True
+    ridges = rng.uniform(0.01, 1, 6)
+    shown = np.where(known, X, 0.0)
+
+    def code(signals, mask, atoms):
+        bounds = np.full(len(signals), -1.0)
+        return orthogonal_matching_pursuit(
+            signals, atoms, n_nonzero=6, tol_sq=bounds, mask=mask
+        )
+
+    codes = code_incomplete(code, shown, known, prepare_atoms(D), ridges)
+    found = to_dense(codes, 6)
+    for x, mask, a, residual_sq in zip(X, known, found, codes.residual_sq, strict=True):
+        K = D[:, mask]
+        ridge = np.diag(ridges) * (not mask.all())
+        expected = np.linalg.solve(K @ K.T + ridge, K @ x[mask])
+        assert_allclose(a, expected, atol=1e-9)
+        assert_allclose(np.sum((x[mask] - a @ K) ** 2), residual_sq, rtol=1e-9)
+
+
+@pytest.mark.oracle
+def test_ridges_match_plain_sums(seed):
+    X, D, codes = coded(seed)
+    known = np.random.default_rng(seed).uniform(size=X.shape) < 0.7
+    A = to_csr(codes, len(D))
+    dense = A.toarray()
+    ridges = ridges_from(known, D, A, 7.0)
+    noise = 7.0 / (known.sum() - np.count_nonzero(dense))
+    shown = (known @ (D**2).T) * (dense != 0)
+    variances = (shown * dense**2).sum(axis=0) / shown.sum(axis=0)
+    assert_allclose(ridges.atoms, D.shape[1] * noise, rtol=1e-12)
+    assert_allclose(ridges.codes, noise / variances, rtol=1e-12)
+
+
+@pytest.mark.certificate
+def test_larger_ridges_shrink_what_is_predicted(seed):
+    X, D, codes = coded(seed)
+    known = np.random.default_rng(seed).uniform(size=X.shape) < 0.4
+    values = codes.values.copy()
+    A = to_csr(codes._replace(values=values), len(D))
+
+    def error_and_size(ridge):
+        """Error, and the squared norms of the products of codes and atoms where hidden."""
+        atoms = D.copy()
+        own = A.copy()
+        users = users_of_atoms(codes, len(D))
+        ridges = Ridges(ridge, np.full(len(D), ridge / 12))
+        sweep(X, known, atoms, own, users, np.arange(len(D)), ridges=ridges)
+        hidden = np.where(known, 0.0, own @ atoms)
+        return squared_residuals(X, known, atoms, own).sum(), np.sum(hidden**2)
+
+    errors, sizes = zip(*(error_and_size(ridge) for ridge in (0.0, 0.1, 1.0)), strict=True)
+    assert (np.diff(errors) > 0).all()
+    assert (np.diff(sizes) < 0).all()
+
+    # all atoms at once: the step is kept only if error and penalty together fall
+    before = squared_residuals(X, known, D, A).sum() + 0.1 * len(D)
+    least_squares_atoms(X, known, D, A, ridge=0.1)
+    assert squared_residuals(X, known, D, A).sum() < before
+
+
+@pytest.mark.invariance
+def test_gaps_of_other_signals_do_not_change_a_code(seed):
+    X = planted(seed, 200, n=12, k=20, snr=20)[0]
+    gaps = X.copy()
+    gaps[::2][np.random.default_rng(seed).uniform(size=(100, 12)) < 0.3] = np.nan
+    model = KSVD(15, n_nonzero_coefs=3, max_iter=5, random_state=seed).fit(gaps)
+    codes = model.transform(gaps)
+    assert_allclose(codes[1::2], model.transform(X[1::2]), atol=1e-12)
+    alone = np.vstack([model.transform(row[None]) for row in gaps[:20]])
+    assert_allclose(codes[:20], alone, atol=1e-9)
 
 
 @pytest.mark.recovery

@@ -4,6 +4,8 @@ Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A, a
 values the sweeps change in place.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
@@ -19,6 +21,53 @@ UPDATES = ("approximate", "exact", "mod")
 FILL_ROUNDS = 3  # in which the atoms of incomplete signals and their gaps follow each other
 BLOCK_ENTRIES = 2**21  # entries of residuals that are held at a time
 ROUNDING_RELATIVE = 1e-14  # fraction below which a coefficient, or an atom, is rounding
+
+
+class Ridges(NamedTuple):
+    """Ridges for incomplete signals, see `ridges_from`.
+
+    `atoms` is added to the sum of squared coefficients of the signals that show an entry of an
+    atom, and `codes` (k,) to the squared norm of what a signal shows of each atom.
+    """
+
+    atoms: float
+    codes: Array
+
+
+def ridges_from(
+    observed: Array | None, D: Array, A: sparse.csr_array, objective: float
+) -> Ridges:
+    """Estimate the ridges from the residuals and the coefficients, without further parameters.
+
+    Least squares on few observed entries divide by nearly nothing: an entry of an atom that only
+    small coefficients show, and a coefficient whose signal hides most of the atom, fit the noise
+    and are huge elsewhere. The most probable values under Gaussian priors are bounded. Entries of
+    unit atoms have the variance ``1 / n``, and coefficients of atom j the variance ``t_j``, so
+    that with noise of variance ``s`` the ridges are ``n s`` and ``s / t_j``. Here s is the mean
+    squared residual, and ``t_j`` the mean squared coefficient, in which a signal counts by the
+    part of the atom that it shows. Atoms without users have the mean of all atoms.
+    """
+    k, n = D.shape
+    n_shown = A.shape[0] * n if observed is None else int(observed.sum())
+    noise = objective / max(n_shown - np.count_nonzero(A.data), 1)
+
+    # the part of its atom that each coefficient shows
+    shown = np.ones(len(A.data))
+    if observed is not None:
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        step = max(1, BLOCK_ENTRIES // n)
+        for first in range(0, len(shown), step):
+            some = slice(first, first + step)
+            shown[some] = np.einsum("ij,ij->i", observed[rows[some]], D[A.indices[some]] ** 2)
+
+    # mean squared coefficients
+    shown = np.where(A.data != 0, shown, 0.0)
+    sums = np.bincount(A.indices, weights=shown * A.data**2, minlength=k)
+    weights = np.bincount(A.indices, weights=shown, minlength=k)
+    mean = np.divide(sums.sum(), weights.sum(), out=np.zeros(()), where=weights.sum() > 0)
+    variances = np.divide(sums, weights, out=np.full(k, mean), where=weights > 0)
+    codes = np.divide(noise, variances, out=np.zeros(k), where=variances > 0)
+    return Ridges(float(n * noise), codes)
 
 
 def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
@@ -70,6 +119,7 @@ def least_squares_atoms(
     D: Array,
     A: sparse.csr_array,
     *,
+    ridge: float = 0.0,
     positive: bool = False,
     constant: bool = False,
 ) -> None:
@@ -77,10 +127,11 @@ def least_squares_atoms(
 
     ``D = (A^T A)^+ A^T X``, then atoms to unit norm and their coefficients scaled to match, which
     leaves ``A D`` as it is; by non-negative least squares with `positive`. Hidden entries are
-    filled with ``A D`` in each of some rounds, none of which raises the sum over observed
-    ones. Atoms that nobody uses, or that would become zero, stay; the latter's coefficients
-    become zero, as do coefficients at the level of rounding. A step that raises the objective all
-    the same, the statistics being singular, is taken back; so D has to satisfy the constraints.
+    filled with ``A D`` in each of some rounds, none of which raises the sum over observed ones
+    plus `ridge` times the squared norms of the atoms. Atoms that nobody uses, or that would become
+    zero, stay; the latter's coefficients become zero, as do coefficients at the level of rounding.
+    A step that raises the objective all the same, the statistics being singular, is taken back; so
+    D has to satisfy the constraints.
     """
     # coefficients that are rounding would give an atom its direction
     k = len(D)
@@ -102,6 +153,7 @@ def least_squares_atoms(
         return
     scale = np.sqrt(diagonal[free])[:, None]
     scaled = S[np.ix_(free, free)] / (scale * scale.T)
+    scaled[np.diag_indices(len(free))] += ridge / diagonal[free]
 
     new = D.copy()
     own = np.zeros(k)
@@ -123,6 +175,7 @@ def least_squares_atoms(
     # the norm of an atom goes to its coefficients; what only rounding has made stays
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
+    allowed = before.sum() + ridge * (len(free) - np.sum(norms[free] ** 2))
     sound = norms > ROUNDING_RELATIVE * np.maximum(1.0, own)
     D[sound] = new[sound] / norms[sound, None]
     factors = np.where(sound, norms, 0.0)
@@ -132,7 +185,7 @@ def least_squares_atoms(
     after = squared_residuals(X, observed, D, A)
     total = float(np.sum(np.square(X, dtype=np.float64)))
     rounding = ROUNDING_RELATIVE**2 * total
-    if not after.sum() <= before.sum() * (1 + 1e-12) + rounding:
+    if not after.sum() <= allowed * (1 + 1e-12) + rounding:
         D[:], values[:] = old
 
 
@@ -144,6 +197,7 @@ def sweep(
     users: tuple[Array, Array, Array],
     order: Array,
     *,
+    ridges: Ridges | None = None,
     exact: bool = False,
     positive: bool = False,
     center: bool = False,
@@ -153,12 +207,14 @@ def sweep(
     ``E = R + g d'`` holds that for the users of the atom, R being the residual. The best matrix
     of rank one [Aharon et al. 2006] if `exact`, unless it has to be `positive`; or a step of the
     power method, ``d = E'g / |E'g|`` and ``g = E d`` [Rubinstein et al. 2008]. With a mask two
-    rounds of alternating least squares on the observed entries. With `center` atoms have mean 0.
+    rounds of alternating least squares on the observed entries, with `ridges`. With `center` atoms
+    have mean 0.
     """
     start, rows, entries = users
     R = X - A @ D
     if observed is not None:
         R[~observed] = 0.0
+        ridges = ridges or Ridges(0.0, np.zeros(len(D)))
     elif positive or not exact:
         power_steps(R, D, A.data, users, order, positive, center)
         return
@@ -174,10 +230,11 @@ def sweep(
         # gaps: only the observed entries of each signal count
         g = A.data[own]
         residual = R[i]
-        if observed is not None:
+        if observed is not None and ridges is not None:
             K = observed[i].astype(np.float64)
             E = residual + K * np.outer(g, D[j])
-            d, new_g = _masked_step(E, K, D[j], g, positive, center)
+            ridge = ridges.atoms, ridges.codes[j]
+            d, new_g = _masked_step(E, K, D[j], g, ridge, positive, center)
             R[i] = E - K * np.outer(new_g, d)
 
         # 1. E = residual without the atom: its leading direction
@@ -242,12 +299,23 @@ def power_steps(R, D, values, users, order, positive, center):
 
 
 def _masked_step(
-    E: Array, K: Array, d: Array, g: Array, positive: bool, center: bool
+    E: Array,
+    K: Array,
+    d: Array,
+    g: Array,
+    ridge: tuple[float, float],
+    positive: bool,
+    center: bool,
 ) -> tuple[Array, Array]:
-    """Two rounds of alternating least squares on the entries that K marks; E is 0 elsewhere."""
+    """Two rounds of alternating least squares on the entries that K marks; E is 0 elsewhere.
+
+    The ridges belong to the entries of the atom and to the coefficients of incomplete signals.
+    """
+    on_atom, on_code = ridge
+    incomplete = ~K.all(axis=1)
     for _ in range(2):
-        # best atom for the coefficients
-        below = (g * g) @ K
+        # best atom for the coefficients; without a ridge hidden entries stay
+        below = (g * g) @ K + on_atom
         seen = below > 0
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
         new = _allowed(new, positive, False)
@@ -262,7 +330,7 @@ def _masked_step(
             break
         d = new / norm
         bottom = K @ d**2
-        g = np.divide(E @ d, bottom, out=g * norm, where=bottom > 1e-6)
+        g = np.divide(E @ d, bottom + on_code * incomplete, out=g * norm, where=bottom > 1e-6)
         g = np.maximum(g, 0.0) if positive else g
     return d, g
 

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.codes.signal_blocks import (
-    Atoms,
     SparseCodes,
     concatenate_codes,
     prepare_atoms,
@@ -27,6 +26,7 @@ from skmoderndata._solvers.dictionaries.atom_replacement import (
 )
 from skmoderndata._solvers.dictionaries.atom_updates import (
     least_squares_atoms,
+    ridges_from,
     squared_residuals,
     sweep,
     update_all,
@@ -34,7 +34,8 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
 )
 from skmoderndata._typing import Array
 
-Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
+# Codes of the given rows; with missing entries a third argument has the ridges of the codes
+Coder = Callable[..., SparseCodes]
 
 RHO = 10.0  # power of the fraction of signals that came before
 MEMORY = 0.5  # of the signals, in the sums over the batches of a pass: older codes count less
@@ -57,6 +58,7 @@ class Rules(NamedTuple):
     batch_size: int | None = None
     min_usage: int = 3
     replace_until: float = 1.0
+    ridges: bool = False
 
 
 RULES = Rules()
@@ -66,7 +68,8 @@ class LearningResult(NamedTuple):
     """A dictionary, the last codes, and how it was reached.
 
     `objective` holds ``|X - A D|^2`` after each pass, `replaced` how many atoms were replaced at
-    its end; between replacements the objective never rises.
+    its end; between replacements the objective never rises. `ridges` (k,) are for codes of
+    incomplete signals, see `ridges_from`.
     """
 
     atoms: Array
@@ -75,6 +78,7 @@ class LearningResult(NamedTuple):
     replaced: Array
     n_iter: int
     converged: bool
+    ridges: Array
 
 
 def learn_dictionary(
@@ -95,8 +99,9 @@ def learn_dictionary(
     and coefficients by the best matrix of rank one ("exact"), or by a step of the power method
     from the present ones ("approximate" [Rubinstein et al. 2008]); "mod" solves the least
     squares problem of all atoms at once, the codes as they are (`least_squares_atoms`). With
-    `observed`, a Boolean mask, hidden entries do not count; with `positive`, neither atoms nor
-    codes are negative. With `constant` the first atom stays as it is, and the others (unless
+    `observed`, a Boolean mask, hidden entries do not count, and with `ridges` atoms and codes have
+    those of `ridges_from`, which `code` gets as its third argument; with `positive`, neither atoms
+    nor codes are negative. With `constant` the first atom stays as it is, and the others (unless
     `positive`) are kept at right angles to the constant one: of zero mean.
 
     With `batch_size` (and no mask) the signals are coded so many at a time, and in between every
@@ -112,17 +117,23 @@ def learn_dictionary(
     Converged is a pass that lowers the objective by at most the fraction `tol`; while atoms are
     replaced or split in every pass, the best of the last `PASSES_WITHOUT_GAIN` passes counts.
     """
-    update, positive, constant, monotone, batch_size, min_usage, replace_until = rules
+    update, positive, constant, monotone, batch_size, min_usage, replace_until, regularised = (
+        rules
+    )
     D = np.array(atoms, dtype=np.float64, order="C")
     center = constant and not positive
     former: SparseCodes | None = None
     objective: list[float] = []
     replaced: list[int] = []
+    regularised = regularised and observed is not None
+    ridges = None
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
         # 1. sparse coding, never worse than the codes that are there
-        if batch_size is None or observed is not None:
+        if ridges is not None:
+            codes = code(prepare_atoms(D), slice(None), ridges.codes)
+        elif batch_size is None or observed is not None:
             codes = code(prepare_atoms(D), slice(None))
         else:
             codes = code_in_batches(X, D, code, former, batch_size, rng, positive, constant)
@@ -136,13 +147,16 @@ def learn_dictionary(
         order = rng.permutation(len(D))
         if constant:
             order = order[order != 0]
+        if regularised:
+            ridges = ridges_from(observed, D, A, codes.residual_sq.sum())
         if update == "mod":
-            least_squares_atoms(X, observed, D, A, positive=positive, constant=constant)
-        else:
-            exact = update == "exact"
-            sweep(
-                X, observed, D, A, users, order, exact=exact, positive=positive, center=center
+            ridge = 0.0 if ridges is None else ridges.atoms
+            least_squares_atoms(
+                X, observed, D, A, ridge=ridge, positive=positive, constant=constant
             )
+        else:
+            given = {"exact": update == "exact", "positive": positive, "center": center}
+            sweep(X, observed, D, A, users, order, ridges=ridges, **given)
 
         residual_sq = squared_residuals(X, observed, D, A)
         objective.append(float(residual_sq.sum()))
@@ -156,6 +170,8 @@ def learn_dictionary(
             if early and observed is None and not positive:
                 count += exchange_atoms(X, D, former, users, constant)
         replaced.append(count)
+        if regularised:
+            ridges = ridges_from(observed, D, A, objective[-1])
 
         # 4. stop when the objective no longer falls; replacements make it jump: while they go
         # on, the best of some passes counts
@@ -168,8 +184,10 @@ def learn_dictionary(
                 it.residual = max(it.residual, 1e-300)
 
     assert former is not None
+    history = np.array(objective)
+    on_codes = ridges_from(observed, D, to_csr(former, len(D)), history[-1]).codes
     return LearningResult(
-        D, former, np.array(objective), np.array(replaced), it.n_iter, it.converged
+        D, former, history, np.array(replaced), it.n_iter, it.converged, on_codes
     )
 
 
