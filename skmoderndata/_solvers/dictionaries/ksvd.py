@@ -25,6 +25,7 @@ from skmoderndata._solvers.dictionaries.atom_replacement import (
     worst_signals,
 )
 from skmoderndata._solvers.dictionaries.atom_updates import (
+    Ridges,
     least_squares_atoms,
     ridges_from,
     squared_residuals,
@@ -117,11 +118,8 @@ def learn_dictionary(
     Converged is a pass that lowers the objective by at most the fraction `tol`; while atoms are
     replaced or split in every pass, the best of the last `PASSES_WITHOUT_GAIN` passes counts.
     """
-    update, positive, constant, monotone, batch_size, min_usage, replace_until, regularised = (
-        rules
-    )
+    _, positive, constant, monotone, batch_size, min_usage, replace_until, regularised = rules
     D = np.array(atoms, dtype=np.float64, order="C")
-    center = constant and not positive
     former: SparseCodes | None = None
     objective: list[float] = []
     replaced: list[int] = []
@@ -149,15 +147,7 @@ def learn_dictionary(
             order = order[order != 0]
         if regularised:
             ridges = ridges_from(observed, D, A, codes.residual_sq.sum())
-        if update == "mod":
-            ridge = 0.0 if ridges is None else ridges.atoms
-            least_squares_atoms(
-                X, observed, D, A, ridge=ridge, positive=positive, constant=constant
-            )
-        else:
-            given = {"exact": update == "exact", "positive": positive, "center": center}
-            sweep(X, observed, D, A, users, order, ridges=ridges, **given)
-
+        _update_atoms(X, observed, D, A, users, order, rules, ridges)
         residual_sq = squared_residuals(X, observed, D, A)
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
@@ -189,6 +179,32 @@ def learn_dictionary(
     return LearningResult(
         D, former, history, np.array(replaced), it.n_iter, it.converged, on_codes
     )
+
+
+def _update_atoms(
+    X: Array,
+    observed: Array | None,
+    D: Array,
+    A: sparse.csr_array,
+    users: tuple[Array, Array, Array],
+    order: Array,
+    rules: Rules,
+    ridges: Ridges | None,
+) -> None:
+    """Update atoms and coefficients in place, all at once or one after the other."""
+    positive = rules.positive
+    constant = rules.constant
+    if rules.update == "mod":
+        ridge = 0.0 if ridges is None else ridges.atoms
+        least_squares_atoms(
+            X, observed, D, A, ridge=ridge, positive=positive, constant=constant
+        )
+        return
+
+    exact = rules.update == "exact"
+    center = constant and not positive
+    given = {"exact": exact, "positive": positive, "center": center}
+    sweep(X, observed, D, A, users, order, ridges=ridges, **given)
 
 
 def code_in_batches(
