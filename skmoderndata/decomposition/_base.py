@@ -1,55 +1,9 @@
-"""What learners of components share: first rows of streams, decoding, initial atoms."""
-
-from typing import Any, NamedTuple
+"""What learners of components share: decoding, initial atoms."""
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._validation import check_array, check_codes
-
-# Fraction by which the first rows of a stream grow before they are fitted again
-REFIT_GROWTH = 0.25
-
-
-class EarlyRows(NamedTuple):
-    """The first rows of a stream, kept and fitted together until there are enough of them.
-
-    Otherwise a small first batch would decide: components that a few rows do not determine are
-    noise, and later batches rarely repair them.
-    """
-
-    X: Any
-    weights: Any = None
-    n_fitted: int = 0
-
-    @property
-    def n_rows(self):
-        """Number of rows so far."""
-        return self.X.shape[0]
-
-    @property
-    def are_due(self):
-        """Whether there are enough new rows to fit all again."""
-        return self.n_rows >= (1 + REFIT_GROWTH) * self.n_fitted
-
-    def plus(self, X, weights=None):
-        """Return these rows and the rows of another batch."""
-        join = (
-            sparse.vstack if sparse.issparse(X) or sparse.issparse(self.X) else np.concatenate
-        )
-        joined = None
-        if weights is not None or self.weights is not None:
-            batches = ((self.X, self.weights), (X, weights))
-            joined = np.concatenate(
-                [np.ones(rows.shape[0]) if w is None else w for rows, w in batches]
-            )
-        return self._replace(X=join([self.X, X]), weights=joined)
-
-    def copy(self):
-        """Return rows that the caller cannot change."""
-        weights = None if self.weights is None else self.weights.copy()
-        return self._replace(X=self.X.copy(), weights=weights)
 
 
 class FromCodes:

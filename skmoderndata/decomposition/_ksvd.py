@@ -19,6 +19,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._early_rows import EarlyRows
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.matching_pursuit import nonnegative_matching_pursuit
@@ -47,7 +48,7 @@ from skmoderndata._validation import (
     known_entries,
     validate_data,
 )
-from skmoderndata.decomposition._base import EarlyRows, FromCodes, given_atoms
+from skmoderndata.decomposition._base import FromCodes, given_atoms
 
 GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas
 # signals for each atom between updates within a pass: half as many gain nothing and cost more

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._blocks_input import in_blocks
 from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
+from skmoderndata._early_rows import EarlyRows
 from skmoderndata._registry import Comparison
 from skmoderndata._solvers.factors.coded_rows import (
     CodedRows,
@@ -38,7 +39,6 @@ from skmoderndata._validation import (
     validate_data,
     weigh_entries,
 )
-from skmoderndata.decomposition._base import EarlyRows
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
 # Size of the ridge where entries are missing or weighted, relative to the root mean square of the

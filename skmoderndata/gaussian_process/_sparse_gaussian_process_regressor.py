@@ -27,6 +27,7 @@ from skmoderndata._compat import (
     move_array,
     namespace,
 )
+from skmoderndata._early_rows import EarlyRows
 from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
@@ -57,6 +58,9 @@ from skmoderndata.gaussian_process._inducing_base import (
 )
 
 BLOCK_ENTRIES = 2**21  # kernel values held at once: 16 MB
+
+# Number of rows for each inducing input that a stream keeps before it decides what they show
+ROWS_PER_POINT = 8
 
 
 class SparseGaussianProcessRegressor(
@@ -180,7 +184,12 @@ class SparseGaussianProcessRegressor(
     remain at their initial values. With the fast form and array API dispatch enabled in
     scikit-learn, arrays of other libraries are not converted.
 
-    `partial_fit` and `merge` add samples at fixed hyperparameters, exactly and in any order.
+    `partial_fit` and `merge` add samples to a fitted estimator at fixed hyperparameters, exactly
+    and in any order. Without `fit`, `partial_fit` keeps the first samples, eight for each inducing
+    input, and chooses inducing inputs from all of them whenever their number has grown by a
+    quarter; the hyperparameters are those given. When there are enough, it optimises the
+    hyperparameters as `fit` does. With ``optimizer=None`` and an array of inducing inputs it
+    keeps no samples.
 
     References
     ----------
@@ -338,8 +347,7 @@ class SparseGaussianProcessRegressor(
 
         self.n_iter_ = 0
         if self.optimizer is not None:
-            mean, std = self._target_moments(Y, w)
-            model = self._optimise(model, X, (Y - mean) / std, w, rng)
+            model = self._optimise(model, X, Y, w, rng)
         self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
 
         # with covariances to all samples, not to inducing inputs
@@ -397,10 +405,10 @@ class SparseGaussianProcessRegressor(
 
     @fit_context()
     def partial_fit(self, X, y, sample_weight=None):
-        """Add samples; exact, in any order.
+        """Add samples; exact, in any order, once hyperparameters and inducing inputs are chosen.
 
-        Hyperparameters and inducing inputs are fixed: those chosen by `fit` or, if the estimator
-        is not fitted, `kernel`, `noise_level` and inducing inputs from this batch.
+        `fit` has chosen them or, if the estimator is not fitted, the first samples do: eight for
+        each inducing input, however they are cut into calls.
 
         Parameters
         ----------
@@ -420,14 +428,35 @@ class SparseGaussianProcessRegressor(
         first = not self.__sklearn_is_fitted__()
         X, Y, w = self._input(X, y, sample_weight, reset=first)
         if first:
-            model = self._open(X, w, check_random_state(self.random_state))
-            posterior = Posterior(model, self._rule, self.jitter)
-            self.n_iter_ = 0
+            self._start_stream(EarlyRows(X, w, Y))
+        elif self._early is not None:
+            self._start_stream(self._early.plus(X, w, Y), (X, Y, w))
         else:
-            posterior = self._posterior
-
-        self._condition(posterior, X, Y, w)
+            self._condition(self._posterior, X, Y, w)
         return self
+
+    def _start_stream(self, early, batch=None):
+        """Choose the model by the first samples, of which `batch` are the latest."""
+        given = not isinstance(self.inducing, str)
+        n_points = len(self.inducing) if given else self.n_inducing
+        decided = given and self.optimizer is None
+        enough = decided or early.n_rows >= ROWS_PER_POINT * n_points
+
+        # few new samples: the inducing inputs stay
+        if not enough and not early.are_due:
+            self._condition(self._posterior, *batch)
+            self._early = early
+            return
+
+        rng = check_random_state(self.random_state)
+        X, w, Y, _ = early
+        model = self._open(X, w, rng)
+        self.n_iter_ = 0
+        if enough and self.optimizer is not None:
+            model = self._optimise(model, X, Y, w, rng)
+        self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
+        if not enough:
+            self._early = early._replace(n_fitted=early.n_rows).copy()
 
     @all_or_nothing
     def merge(self, other):
@@ -736,6 +765,8 @@ class SparseGaussianProcessRegressor(
 
     def _optimise(self, model, X, Y, w, rng):
         n = X.shape[0]
+        mean, std = self._target_moments(Y, w)
+        Y = (Y - mean) / std
 
         # a subset, from several starts; then all samples, a few steps from there
         subset = X, Y, w
@@ -823,6 +854,7 @@ class SparseGaussianProcessRegressor(
 
     def _store(self, posterior):
         self._posterior = posterior
+        self._early = None
         model = posterior.model
         self.kernel_ = model.covariance.kernel
         self.noise_level_ = model.noise

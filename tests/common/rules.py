@@ -36,7 +36,7 @@ LAYERS = (
         "exceptions",
     ),
     ("_solvers", "_validation"),
-    ("_blocks_input", "_data_facts"),
+    ("_blocks_input", "_data_facts", "_early_rows"),
     ("_base",),
     ("_samples",),
     ("kernels", "datasets"),

@@ -47,6 +47,7 @@ def ridges_from(
     squared residual, and ``t_j`` the mean squared coefficient, in which a signal counts by the
     part of the atom that it shows. Atoms without users have the mean of all atoms.
     """
+    # noise: squared residuals, less a degree of freedom for each coefficient
     k, n = D.shape
     n_shown = A.shape[0] * n if observed is None else int(observed.sum())
     noise = objective / max(n_shown - np.count_nonzero(A.data), 1)
@@ -60,7 +61,7 @@ def ridges_from(
             some = slice(first, first + step)
             shown[some] = np.einsum("ij,ij->i", observed[rows[some]], D[A.indices[some]] ** 2)
 
-    # mean squared coefficients
+    # mean squared coefficients; unused atoms have the mean of all
     shown = np.where(A.data != 0, shown, 0.0)
     sums = np.bincount(A.indices, weights=shown * A.data**2, minlength=k)
     weights = np.bincount(A.indices, weights=shown, minlength=k)
