@@ -139,8 +139,10 @@ def factorize(
     history = [] if history is None else list(history)
     it = Iterations(max_iter, tol, progress)
     since_look = 0
+    codes_ratio = None
 
     for _ in it:
+        codes_ratio = None
         # 1. codes, extrapolated; those of given sparseness are solved for again anyway
         extra = extrapolation.length
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
@@ -193,10 +195,11 @@ def factorize(
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * rows.sum_sq:
-            it.residual = worst(_codes_ratio(rows, state.best, codes_side, fixed), there)
+            codes_ratio = _codes_ratio(rows, state.best, codes_side, fixed)
+            it.residual = worst(codes_ratio, there)
             since_look = 0
 
-    residual = residual_of(rows, state.best, *sides)
+    residual = residual_of(rows, state.best, *sides, codes_ratio=codes_ratio)
     course = (len(history), it.converged or residual <= tol, history)
     return FactorizationResult(rows.at_best(), state.best, least, residual, *course)
 
@@ -286,17 +289,27 @@ def _linear_and_squared(side: Side) -> tuple[Side, Side]:
     return side._replace(l1_sq=0, l2=0), side._replace(l1=0)
 
 
-def residual_of(rows: CodedRows, V: Array, codes_side: Side, components_side: Side) -> float:
+def residual_of(
+    rows: CodedRows,
+    V: Array,
+    codes_side: Side,
+    components_side: Side,
+    *,
+    codes_ratio: float | None = None,
+) -> float:
     """Relative projected gradient of both factors, the larger of the two: the KKT residual.
 
     Zero exactly at stationary points. The components are taken at unit norm where no penalty
     fixes the scale, so that it does not depend on the units of the data or of the factors.
+    `codes_ratio` is the part of the codes if it is known: it costs a product with the data.
     """
     fixed = _scale_is_fixed(codes_side, components_side)
+    if codes_ratio is None:
+        codes_ratio = _codes_ratio(rows, V, codes_side, fixed)
     (sums,) = rows.sum(sums_of_best)
     scales = 1 / scales_of(V, fixed)
     components = update(sums.terms(), components_side, V, sweeps=0, scales=scales)
-    return worst(_codes_ratio(rows, V, codes_side, fixed), ratio(components))
+    return worst(codes_ratio, ratio(components))
 
 
 def worst(*residuals: float) -> float:
