@@ -83,6 +83,16 @@ class _Iterates(NamedTuple):
         return lengths
 
 
+class _Known(NamedTuple):
+    """Products with the data at the best factors, as far as the last pass has made them.
+
+    `sums` are what the components need of the codes, `codes_ratio` is `_codes_ratio`.
+    """
+
+    sums: Any = None
+    codes_ratio: Any = None
+
+
 def _scale_is_fixed(*sides: Side) -> bool:
     """Whether a penalty or a sparseness of rows fixes the scale of the factors."""
     return any(side.penalised or side.kind == "rows" for side in sides)
@@ -139,10 +149,9 @@ def factorize(
     history = [] if history is None else list(history)
     it = Iterations(max_iter, tol, progress)
     since_look = 0
-    codes_ratio = None
+    known = _Known()
 
     for _ in it:
-        codes_ratio = None
         # 1. codes, extrapolated; those of given sparseness are solved for again anyway
         extra = extrapolation.length
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
@@ -169,12 +178,12 @@ def factorize(
             continue
 
         falls = least - objective
-        better = (
-            objective <= least + noise
-        )  # without extrapolation, all but rounding ends below
+        # without extrapolation, all but rounding ends below
+        better = objective <= least + noise
         if better:
             state = state._replace(best=new)
         rows = rows.decided(Decision(better=better))
+        known = _Known(sums if better else None)
         least = min(least, objective)
         history.append(least)
 
@@ -189,17 +198,18 @@ def factorize(
         if drift is not None:  # lengths drift without a penalty
             state = _Iterates(*(components / drift for components in state))
             rows = rows.times(drift)
+            known = _Known()
         extrapolation.went_well()
 
         # 6. stopping rule: the residual of the codes costs a pass, so it is looked at rarely
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * rows.sum_sq:
-            codes_ratio = _codes_ratio(rows, state.best, codes_side, fixed)
-            it.residual = worst(codes_ratio, there)
+            known = _Known(known.sums, _codes_ratio(rows, state.best, codes_side, fixed))
+            it.residual = worst(known.codes_ratio, there)
             since_look = 0
 
-    residual = residual_of(rows, state.best, *sides, codes_ratio=codes_ratio)
+    residual = residual_of(rows, state.best, *sides, known)
     course = (len(history), it.converged or residual <= tol, history)
     return FactorizationResult(rows.at_best(), state.best, least, residual, *course)
 
@@ -290,23 +300,21 @@ def _linear_and_squared(side: Side) -> tuple[Side, Side]:
 
 
 def residual_of(
-    rows: CodedRows,
-    V: Array,
-    codes_side: Side,
-    components_side: Side,
-    *,
-    codes_ratio: float | None = None,
+    rows: CodedRows, V: Array, codes_side: Side, components_side: Side, known: _Known
 ) -> float:
     """Relative projected gradient of both factors, the larger of the two: the KKT residual.
 
     Zero exactly at stationary points. The components are taken at unit norm where no penalty
     fixes the scale, so that it does not depend on the units of the data or of the factors.
-    `codes_ratio` is the part of the codes if it is known: it costs a product with the data.
     """
     fixed = _scale_is_fixed(codes_side, components_side)
+    # products with the data that the last pass has not made
+    sums, codes_ratio = known
     if codes_ratio is None:
         codes_ratio = _codes_ratio(rows, V, codes_side, fixed)
-    (sums,) = rows.sum(sums_of_best)
+    if sums is None:
+        (sums,) = rows.sum(sums_of_best)
+
     scales = 1 / scales_of(V, fixed)
     components = update(sums.terms(), components_side, V, sweeps=0, scales=scales)
     return worst(codes_ratio, ratio(components))
