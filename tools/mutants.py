@@ -1,19 +1,22 @@
 """Seed faults in the solvers and count how many the tests notice.
 
-    python tools/mutants.py                     # 60 faults, by the default tests
-    python tools/mutants.py --tier all          # what the default tests miss, by all tests
+    python tools/mutants.py                       # 60 faults, by the default tests
+    python tools/mutants.py --tier all --faults 7 12   # two of them, by all tests
     python tools/mutants.py --only RobustPCA --count 5
+    python tools/mutants.py --baseline            # the same tests without a fault
 
 Each fault is a change of one place: a sign, a number that is off by one, a dropped term, a wrong
 axis, or two swapped arguments. The package is copied for each fault, so the checkout stays as
 it is. The tests that run are those of the class, of the solvers, and the common tests of the
-class; the first failure ends them.
+class; the first failure ends them. A fault that stops the tests from ending counts as noticed.
+Compiled loops are copied with the package: run `--baseline` once to compile them all.
 """
 
 import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +25,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLVERS = Path("skmoderndata/_solvers")
+# Number of seconds after which one run of pytest counts as hanging.
+HANGING = {"default": 600, "all": 1800}
+# Functions whose first two arguments may change places.
+SYMMETRIC = {"min", "max", "minimum", "maximum", "gcd", "isclose", "union1d"}
 
 # Class -> its test file and the solvers that hold its mathematics.
 SUBJECTS = {
@@ -72,9 +79,9 @@ def faults(tree):
             yield node.lineno, "dropped term", lambda n=node: setattr(n, "right", _zero())
         elif isinstance(node, ast.Constant) and type(node.value) is int and node.value < 10:
             yield node.lineno, "off by one", lambda n=node: setattr(n, "value", n.value + 1)
-        elif isinstance(node, ast.keyword) and node.arg == "axis":
+        elif isinstance(node, ast.keyword) and node.arg == "axis" and _is_axis(node.value):
             yield node.value.lineno, "wrong axis", lambda n=node: _flip_axis(n)
-        elif isinstance(node, ast.Call) and len(node.args) >= 2:
+        elif isinstance(node, ast.Call) and _order_matters(node):
             yield node.lineno, "swapped arguments", lambda n=node: _swap(n)
 
 
@@ -86,9 +93,22 @@ def _zero():
     return ast.Constant(0)
 
 
+def _is_axis(value):
+    return isinstance(value, ast.Constant) and value.value in (0, 1)
+
+
 def _flip_axis(keyword):
-    if isinstance(keyword.value, ast.Constant) and keyword.value.value in (0, 1):
-        keyword.value = ast.Constant(1 - keyword.value.value)
+    keyword.value = ast.Constant(1 - keyword.value.value)
+
+
+def _order_matters(call):
+    name = getattr(call.func, "attr", getattr(call.func, "id", None))
+    return (
+        len(call.args) >= 2
+        and name not in SYMMETRIC
+        and not any(isinstance(argument, ast.Starred) for argument in call.args[:2])
+        and ast.dump(call.args[0]) != ast.dump(call.args[1])
+    )
 
 
 def _swap(call):
@@ -100,14 +120,16 @@ def draw(count, seed, only):
     rng = random.Random(seed)
     names = [only] if only else list(SUBJECTS)
     drawn = []
-    for i in range(count):
-        name = names[i % len(names)]
+    while len(drawn) < count:
+        name = names[len(drawn) % len(names)]
         file = rng.choice(SUBJECTS[name][1])
         tree = ast.parse((ROOT / SOLVERS / file).read_text(encoding="utf-8"))
         kinds = sorted({kind for _, kind, _ in faults(tree)})
         kind = rng.choice(kinds)
         places = [number for number, fault in enumerate(faults(tree)) if fault[1] == kind]
-        drawn.append((name, file, rng.choice(places)))
+        fault = (name, file, rng.choice(places))
+        if fault not in drawn:
+            drawn.append(fault)
     return drawn
 
 
@@ -120,63 +142,108 @@ def plant(copy, file, number):
     change()
     after = ast.unparse(ast.fix_missing_locations(tree))
     path.write_text(after, encoding="utf-8")
-
-    # Compiled callers hold the code of what they call: numba does not see that it changed.
-    for source in (copy / "skmoderndata").rglob("*.py"):
-        if f"_solvers.{path.parent.name}." in source.read_text(encoding="utf-8"):
-            for cached in source.parent.glob(f"__pycache__/{source.stem}.*.nbi"):
-                cached.unlink()
-    changed = [
+    forget_compiled(copy, path)
+    (changed,) = (
         new
-        for old, new in zip(before.split("\n"), after.split("\n"), strict=False)
+        for old, new in zip(before.split("\n"), after.split("\n"), strict=True)
         if old != new
-    ]
-    return f"{file}:{line}: {kind}: {changed[0].strip() if changed else 'nothing'}"
+    )
+    return f"{file}:{line}: {kind}: {changed.strip()}"
 
 
-def notices(copy, name, tier):
-    """Whether the tests of a class fail in a copy of the checkout."""
+def forget_compiled(copy, path):
+    """Remove the compiled loops of a module and of all modules that import it.
+
+    Compiled callers hold the code of what they call, directly or through others: numba does not
+    see that it has changed.
+    """
+    imported = {}
+    for source in (copy / "skmoderndata").rglob("*.py"):
+        text = source.read_text(encoding="utf-8")
+        imported[source] = set(re.findall(r"^from (skmoderndata[\w.]*) import", text, re.M))
+
+    stale = [path]
+    for changed in stale:  # grows
+        module = ".".join(changed.relative_to(copy).with_suffix("").parts)
+        stale += [s for s, names in imported.items() if module in names and s not in stale]
+    for source in stale:
+        for cached in source.parent.glob(f"__pycache__/{source.stem}.*.nbi"):
+            cached.unlink()
+
+
+def first_failure(copy, names, tier):
+    """Return what the tests of classes report first in a copy of the checkout, "" if they pass."""
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONPATH": str(copy),
     }
-    options = ["-q", "-x", "-p", "no:cacheprovider", "--timeout=300"]
+    options = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider"]
     options += ["-m", "not slow"] if tier == "all" else []
-    file = f"tests/{SUBJECTS[name][0]}"
-    rounds = [[file], ["tests/solvers"], ["tests/common", "-k", name]]
+    files = [f"tests/{SUBJECTS[name][0]}" for name in names]
+    rounds = [files, ["tests/common", "-k", " or ".join(names)], ["tests/solvers"]]
     for tests in rounds:
         command = [sys.executable, "-m", "pytest", *options, *tests]
-        done = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, check=False
-        )
-        if done.returncode == 1:
-            return True
-    return False
+        try:
+            done = subprocess.run(
+                command,
+                cwd=copy,
+                env=environment,
+                capture_output=True,
+                check=False,
+                text=True,
+                timeout=HANGING[tier],
+            )
+        except subprocess.TimeoutExpired:
+            return f"{' '.join(tests)} hangs"
+        if done.returncode:
+            lines = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+            return lines[0] if lines else f"{' '.join(tests)} ends with {done.returncode}"
+    return ""
+
+
+def checkout(folder):
+    """Copy the checkout, compiled loops included."""
+    copy = Path(folder) / "checkout"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", "build"))
+    return copy
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--count", type=int, default=60, help="number of faults")
+    parser.add_argument("--count", type=int, default=60, help="number of faults to draw")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--only", choices=list(SUBJECTS), help="one class")
     parser.add_argument("--tier", choices=["default", "all"], default="default")
+    parser.add_argument("--faults", type=int, nargs="+", help="numbers of the draw to plant")
+    parser.add_argument("--baseline", action="store_true", help="plant nothing")
+    parser.add_argument("--list", action="store_true", help="run nothing")
     options = parser.parse_args()
+    if options.baseline:
+        names = [options.only] if options.only else list(SUBJECTS)
+        # in place, so that compiled loops stay
+        print(first_failure(ROOT, names, options.tier) or "passes")
+        return 0
 
-    missed = []
-    for name, file, number in draw(options.count, options.seed, options.only):
+    drawn = list(enumerate(draw(options.count, options.seed, options.only)))
+    if options.faults:
+        drawn = [drawn[i] for i in options.faults]
+    missed = 0
+    for i, (name, file, number) in drawn:
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "checkout"
-            shutil.copytree(
-                ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", "build")
-            )
+            copy = checkout(folder)
             fault = plant(copy, file, number)
-            seen = notices(copy, name, options.tier)
-        print(f"{'noticed' if seen else 'MISSED '} {name} {fault}", flush=True)
-        if not seen:
-            missed.append(fault)
-    print(f"{options.count - len(missed)} of {options.count} noticed")
+            if options.list:
+                print(f"{i} {name} {fault}")
+                continue
+            failure = first_failure(copy, [name], options.tier)
+        missed += not failure
+        print(
+            f"{i} {'noticed' if failure else 'MISSED '} {name} {fault} | {failure}", flush=True
+        )
+    if not options.list:
+        print(f"{len(drawn) - missed} of {len(drawn)} noticed")
     return 0
 
 
