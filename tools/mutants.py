@@ -9,7 +9,8 @@ Each fault is a change of one place: a sign, a number that is off by one, a drop
 axis, or two swapped arguments. The package is copied for each fault, so the checkout stays as
 it is. The tests that run are those of the class, of the solvers, and the common tests of the
 class; the first failure ends them. A fault that stops the tests from ending counts as noticed.
-Compiled loops are copied with the package: run `--baseline` once to compile them all.
+Compiled loops are copied with the package: run `--baseline` once to compile them all, and leave
+out what it reports by `--without`.
 """
 
 import argparse
@@ -171,19 +172,26 @@ def forget_compiled(copy, path):
             cached.unlink()
 
 
-def first_failure(copy, names, tier):
-    """Return what the tests of classes report first in a copy of the checkout, "" if they pass."""
+def failures(copy, names, tier, *, stop=True, without=()):
+    """Return the tests of classes that fail in a copy of the checkout.
+
+    `stop` after the first; leave out the tests `without`, which fail in any case.
+    """
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONPATH": str(copy),
     }
-    options = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider"]
+    options = ["-q", "--tb=no", "-p", "no:cacheprovider", *["-x"] * stop]
     options += ["-m", "not slow"] if tier == "all" else []
+    options += [f"--deselect={test}" for test in without]
     files = [f"tests/{SUBJECTS[name][0]}" for name in names]
     rounds = [files, ["tests/common", "-k", " or ".join(names)], ["tests/solvers"]]
+    failed = []
     for tests in rounds:
+        if failed and stop:
+            break
         command = [sys.executable, "-m", "pytest", *options, *tests]
         try:
             done = subprocess.run(
@@ -196,11 +204,12 @@ def first_failure(copy, names, tier):
                 timeout=HANGING[tier],
             )
         except subprocess.TimeoutExpired:
-            return f"{' '.join(tests)} hangs"
+            failed.append(f"{' '.join(tests)} hangs")
+            continue
         if done.returncode:
             lines = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-            return lines[0] if lines else f"{' '.join(tests)} ends with {done.returncode}"
-    return ""
+            failed += lines or [f"{' '.join(tests)} ends with {done.returncode}"]
+    return failed
 
 
 def checkout(folder):
@@ -217,13 +226,15 @@ def main():
     parser.add_argument("--only", choices=list(SUBJECTS), help="one class")
     parser.add_argument("--tier", choices=["default", "all"], default="default")
     parser.add_argument("--faults", type=int, nargs="+", help="numbers of the draw to plant")
+    parser.add_argument("--without", nargs="+", default=[], help="tests to leave out")
     parser.add_argument("--baseline", action="store_true", help="plant nothing")
     parser.add_argument("--list", action="store_true", help="run nothing")
     options = parser.parse_args()
     if options.baseline:
         names = [options.only] if options.only else list(SUBJECTS)
         # in place, so that compiled loops stay
-        print(first_failure(ROOT, names, options.tier) or "passes")
+        failed = failures(ROOT, names, options.tier, stop=False)
+        print("\n".join(failed) or "all pass")
         return 0
 
     drawn = list(enumerate(draw(options.count, options.seed, options.only)))
@@ -237,10 +248,11 @@ def main():
             if options.list:
                 print(f"{i} {name} {fault}")
                 continue
-            failure = first_failure(copy, [name], options.tier)
-        missed += not failure
+            failed = failures(copy, [name], options.tier, without=options.without)
+        missed += not failed
         print(
-            f"{i} {'noticed' if failure else 'MISSED '} {name} {fault} | {failure}", flush=True
+            f"{i} {'noticed' if failed else 'MISSED '} {name} {fault} | {' '.join(failed)}",
+            flush=True,
         )
     if not options.list:
         print(f"{len(drawn) - missed} of {len(drawn)} noticed")

@@ -53,6 +53,12 @@ from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 Fraction = Interval(Real, 0, 1, closed="neither")
 FEW_DIMENSIONS = 10  # in which codes of the lasso, too, represent a sample by any class
+# Maximum size of a cell relative to its row, as a multiple of the largest one in the training
+# samples, that need not be an error.
+LARGEST_CELL = 1.5
+# Size to which a huge cell is cut, relative to the norm of the rest: large enough for pursuit to
+# take the feature first, and small enough for penalties, which are relative to it.
+CUT = {"omp": 10.0, "lasso": 1.0, "group_lasso": 1.0}
 
 
 class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
@@ -107,8 +113,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         Take the class with the smallest residual, or with the largest norm of its coefficients.
     occlusion : bool, default=False
         Let the code contain single features as well, atoms that belong to no class, for samples
-        with covered features; what these atoms explain is left out of the residuals. Dense samples
-        and the linear kernel only.
+        with covered features; what these atoms explain is left out of the residuals. Cells more
+        than 1.5 times as large, relative to their row, as in any training sample do not count in
+        the norm of the row. Dense samples and the linear kernel only.
     tol : float, default=1e-4
         Largest duality gap of the code of a sample, relative to its objective.
     max_iter : int, default=10000
@@ -447,7 +454,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         check_is_fitted(self)
         c = len(self.classes_)
         concentrations = []
-        for _, codes in self._codes(X):
+        for _, codes, _ in self._codes(X):
             sums = [abs(block).sum(axis=1) for block in self._by_class(codes)]
             sums = np.stack(sums, axis=1)
             total = sums.sum(axis=1)
@@ -473,7 +480,12 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         """
         check_is_fitted(self)
         back = np.argsort(self._order)
-        codes = [codes for _, codes in self._codes(X)]
+        codes = []
+        for _, code, excess in self._codes(X):
+            if self.occlusion:
+                n = int(self._start[-1])
+                code = sparse.hstack([code[:, :n], code[:, n:] + sparse.csr_array(excess)])
+            codes.append(code)
         return sparse.csr_array(sparse.vstack(codes))[:, back]
 
     def _of_classes(self):
@@ -486,7 +498,10 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return [columns[:, atoms].tocsr() for atoms in self._of_classes()]
 
     def _codes(self, X):
-        """Yield samples of unit norm in coordinates and their codes, in stretches."""
+        """Yield samples of unit norm in coordinates and their codes, in stretches.
+
+        With occlusion the norm is without huge cells, and what was cut off them is yielded last.
+        """
         X = checked_samples(self, X, reset=False)
         k, r = self._atoms.rows.shape
         row_bytes = 8 * (4 * k + 8 * r + 2 * len(self.classes_))
@@ -502,9 +517,47 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             peak = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
             rows = np.divide(rows, peak, out=np.zeros_like(rows), where=peak > 0)
             norms = np.linalg.norm(rows, axis=1, keepdims=True)
+            excess = None
+            if self.occlusion:
+                kept, norms = self._without_excess(rows, norms)
+                excess = np.divide(
+                    rows - kept, norms, out=np.zeros_like(rows), where=norms > 0
+                )
+                rows = kept
             rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
 
-            yield rows, self._solve(rows)
+            yield rows, self._solve(rows), excess
+
+    def _without_excess(self, rows, norms):
+        """Rows with huge cells cut, and the norms of rows without huge cells.
+
+        A cell is huge if no training sample has one nearly as large relative to its norm. In the
+        norm the mean square of the training samples stands for such cells, so that they do not
+        hide each other. A code that contains a single feature takes the excess of its cell
+        without any other change.
+        """
+        p = rows.shape[1]
+        seen = np.maximum(np.abs(self.components_).max(axis=0), 1 / np.sqrt(p))
+        typical = (self.components_**2).mean(axis=0)
+
+        # norm of each row without its first, second, ... cells, in the order of `ahead`
+        ahead = np.abs(rows) / seen
+        order = np.argsort(-ahead, axis=1)
+        squares = np.take_along_axis(rows, order, axis=1) ** 2
+        rest = np.cumsum(squares[:, ::-1], axis=1)[:, ::-1]
+        share = 1 - np.cumsum(typical[order], axis=1) + typical[order]
+        norms_without = np.sqrt(rest / np.maximum(share, 1 / p))
+
+        # the first with which the next cell is not huge; none is if all others are zero
+        ahead = np.take_along_axis(ahead, order, axis=1)
+        plausible = (ahead <= LARGEST_CELL * norms_without) & (rest > 0)
+        n_huge = np.argmax(plausible, axis=1)[:, None]
+        without = np.take_along_axis(norms_without, n_huge, axis=1)
+        norms = np.where(n_huge > 0, without, norms)
+
+        largest = CUT[self.algorithm] * norms
+        huge = np.argsort(order, axis=1) < n_huge
+        return np.where(huge, np.clip(rows, -largest, largest), rows), norms
 
     def _solve(self, rows):
         """Codes of samples of unit norm."""
@@ -559,7 +612,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         decisions = []
         dictionary = self._atoms.rows
         n = int(self._start[-1])
-        for rows, codes in self._codes(X):
+        for rows, codes, _ in self._codes(X):
             blocks = self._by_class(codes)
             # without what single features explain
             covered = rows
@@ -592,6 +645,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         if self.rule == "energy":
             return cosines
 
-        # unit norms: what one sample leaves is 1 - (x' d)^2
-        distances_sq = np.maximum(1.0 - cosines**2, 0.0)
+        # what one sample leaves is |x|^2 - (x' d)^2
+        norms_sq = (rows**2).sum(axis=1, keepdims=True)
+        distances_sq = np.maximum(norms_sq - cosines**2, 0.0)
         return -np.sqrt(distances_sq)

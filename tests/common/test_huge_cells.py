@@ -175,33 +175,13 @@ PROMISES = {
     ),
 }
 
-UNIT_NORM = (
-    "a row is scaled to norm 1 together with its huge cells, which leaves nothing of the rest"
-)
-# name, value and count of what fails, and why
-KNOWN_FAILURES = {
-    ("SparseRepresentationClassifier", -999999.0, 1): UNIT_NORM,
-    **{
-        ("SparseRepresentationClassifier", value, count): UNIT_NORM
-        for value in VALUES
-        for count in COUNTS[1:]
-    },
-}
-
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("name", PROMISES)
-def test_promise_holds_with_huge_cells(name, value, count, request):
-    reason = KNOWN_FAILURES.get((name, value, count))
-    if reason:
-        request.node.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+def test_promise_holds_with_huge_cells(name, value, count):
     promise = PROMISES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         promise.check(promise.fit, count, value)
-
-
-def test_known_failures_name_promises():
-    assert {name for name, *_ in KNOWN_FAILURES} <= set(PROMISES)

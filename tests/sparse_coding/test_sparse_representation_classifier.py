@@ -232,6 +232,40 @@ def test_covered_features_are_left_out(seed):
 
 
 @pytest.mark.recovery
+@pytest.mark.parametrize("algorithm", ["lasso", "omp"])
+def test_classes_with_many_huge_features(algorithm, seed):
+    X, y, new, truth = subspaces(seed, n=80, p=60)
+    rng = np.random.default_rng(seed)
+    huge = unit(new) * np.sqrt(60)
+    for row in huge:
+        row[rng.choice(60, 6, replace=False)] += 1e6 * rng.normal(size=6)
+    model = SparseRepresentationClassifier(
+        algorithm, occlusion=True, residual_rtol=0.2, n_nonzero_coefs=20
+    ).fit(X, y)
+    assert model.score(new, truth) == 1
+    assert model.score(huge, truth) > 0.85
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("given", [{}, {"residual_rtol": 0.1}, {"algorithm": "omp"}])
+def test_codes_of_huge_features_change_nothing_else(given, seed):
+    """The single feature takes what its cell has more; sample and code still agree."""
+    X, y, new, _ = subspaces(seed, n=80, p=60)
+    model = SparseRepresentationClassifier(**given, occlusion=True, tol=1e-10).fit(X, y)
+    new[:, 3] = 1e3 * np.abs(new).max()
+    code = model.encode(new).toarray()
+    more = new.copy()
+    more[:, 3] *= 1e3
+    other = model.encode(more).toarray()
+
+    changed = np.flatnonzero(np.abs(other - code).max(axis=0) > 1e-6)
+    assert_array_equal(changed, [80 + 3])
+    norms = more[:, 3] / other[:, 83]
+    rest = np.linalg.norm(np.delete(more, 3, axis=1), axis=1)
+    assert_allclose(norms, rest, rtol=0.05)
+
+
+@pytest.mark.recovery
 def test_concentration_tells_strangers(seed):
     X, y, new, _ = subspaces(seed, n=120, noise=0.01)
     model = SparseRepresentationClassifier().fit(X, y)
