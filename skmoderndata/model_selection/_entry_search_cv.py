@@ -376,7 +376,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
             )
 
     def _check_table(self, X, entry_weight):
-        """Return the entries as numbers, and their weights."""
+        """Return the entries in their precision, which the fits then have too, and weights."""
         if sparse.issparse(X):
             raise ValueError(
                 "EntrySearchCV hides entries as NaN, which sparse matrices cannot hold apart from "
@@ -384,13 +384,13 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
             )
         table = check_array(
             X,
-            dtype=float,
+            dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
             estimator=self,
             ensure_min_features=2,
         )
         if entry_weight is None:
-            return table, np.ones_like(table)
+            return table, np.ones(table.shape)
 
         weight = check_array(
             entry_weight, dtype=float, input_name="entry_weight", estimator=self
@@ -567,8 +567,8 @@ def _is_imputer(step):
 def _hidden(X, table, gaps):
     """X with NaN where there are gaps; a data frame stays one."""
     if hasattr(X, "iloc"):
-        return X.astype(float).mask(gaps)
-    return np.where(gaps, np.nan, table)
+        return X.astype(table.dtype).mask(gaps)
+    return np.where(gaps, table.dtype.type(np.nan), table)
 
 
 def _with_weight(params, estimator, entry_weight, weight):
@@ -608,7 +608,8 @@ def _one_fold(estimator, X, table, weight, fold, score, params):
             f"{type(estimator).__name__} leaves NaN where entries were hidden, so that it says "
             f"nothing of them: take {WORKING}."
         )
-    return float(score(table[fold], expected[fold], weight[fold]))
+    true = table[fold].astype(float)
+    return float(score(true, expected[fold], weight[fold]))
 
 
 @contextmanager

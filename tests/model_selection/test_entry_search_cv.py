@@ -170,7 +170,7 @@ def test_scikit_learns_components_behind_an_imputer():
     ("estimator", "grid"),
     [
         (KNNImputer(), {"n_neighbors": [1, 5]}),
-        (NuclearNormImputer(), {"n_components": [1, 3]}),
+        pytest.param(NuclearNormImputer(), {"n_components": [1, 3]}, marks=pytest.mark.full),
         (make_pipeline(StandardScaler(), NuclearNormImputer()), {}),
     ],
 )
@@ -447,6 +447,27 @@ def test_bad_input_is_named():
         EntrySearchCV(KNNImputer(), {}).fit(X, entry_weight=np.ones(X.shape))
     with pytest.raises(ValueError, match="'scoring' parameter"):
         EntrySearchCV(Means(), grid, scoring="r2").fit(X)
+
+
+@pytest.mark.edge
+@pytest.mark.filterwarnings(
+    "ignore:EntrySearchCV cannot fit:sklearn.exceptions.FitFailedWarning"
+)
+@pytest.mark.parametrize("scale", [1e30, 1e-30])
+def test_single_precision_is_refused_by_the_fit_as_by_transform(scale):
+    X = (scale * np.random.default_rng(0).random((20, 6))).astype(np.float32)
+    search = EntrySearchCV(SparseNMF(), {"n_components": [1, 2]})
+    with pytest.raises(ValueError, match="in single precision"):
+        search.fit(X)
+    search.fit(X.astype(float)).transform(X.astype(float))
+
+
+@pytest.mark.invariance
+def test_fits_have_the_precision_of_the_table():
+    X = np.random.default_rng(0).random((20, 6)).astype(np.float32)
+    search = EntrySearchCV(SparseNMF(), {"n_components": [1]})
+    assert search.fit(X).best_estimator_.components_.dtype == np.float32
+    assert search.fit(X.astype(float)).best_estimator_.components_.dtype == np.float64
 
 
 @pytest.mark.edge
