@@ -321,10 +321,10 @@ def test_planted_parts_are_found(seed):
 
 @pytest.mark.recovery
 def test_missing_entries_are_filled(seed):
-    X, _, _ = planted(seed, 1500, n=16, k=16, density=0.08)
+    X, _, _ = planted(seed, 600, n=16, k=16, density=0.08)
     hidden = np.random.default_rng(seed).uniform(size=X.shape) < 0.2
     model = FeatureSignDictionaryLearning(
-        16, alpha=0.05, max_iter=80, tol=0, random_state=seed
+        16, alpha=0.05, max_iter=40, tol=0, random_state=seed
     )
     model.fit(np.where(hidden, np.nan, X))
     filled = model.inverse_transform(model.transform(np.where(hidden, np.nan, X)))

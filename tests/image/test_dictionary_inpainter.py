@@ -122,6 +122,7 @@ def test_holes_get_means_of_growing_boxes(seed):
     assert_allclose(fill_by_means(np.where(known, image, 7), known), expected, atol=1e-12)
 
 
+@pytest.mark.few(2)
 @pytest.mark.recovery
 @pytest.mark.parametrize("method", ["masked", "em"])
 @pytest.mark.parametrize("dictionary", ["learned", "cosines"])
@@ -140,6 +141,7 @@ def test_missing_pixels_of_a_photograph_are_found(dictionary, method, seed):
     assert_allclose(model.score(seen, whole), wanted)
 
 
+@pytest.mark.full
 @pytest.mark.recovery
 def test_rounds_improve_on_coding_once(seed):
     whole = photograph()
@@ -149,6 +151,7 @@ def test_rounds_improve_on_coding_once(seed):
     assert error(rounds, whole) < 0.97 * error(once, whole)
 
 
+@pytest.mark.full
 @pytest.mark.recovery
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_learned_atoms_gain_over_cosines_with_texture(share, seed):
