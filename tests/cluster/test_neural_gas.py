@@ -95,15 +95,15 @@ def test_online_steps_are_those_of_plain_loops(k, seed):
 @pytest.mark.oracle
 def test_sparse_coding_gas_is_that_of_plain_loops(seed):
     rng = np.random.RandomState(seed)
-    X = rng.normal(size=(30, 6))
+    X = rng.normal(size=(12, 6))
     D = rng.normal(size=(9, 6))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     given = {"widths": (20.0, 4.0), "rates": (0.1, 0.01)}  # so wide that all ranks count
     found = sparse_coding_gas(
-        X, D, n_nonzero=3, n_steps=60, rng=np.random.RandomState(seed), **given
+        X, D, n_nonzero=3, n_steps=24, rng=np.random.RandomState(seed), **given
     )
     rounds = np.random.RandomState(seed)
-    order = np.concatenate([rounds.permutation(30) for _ in range(2)])
+    order = np.concatenate([rounds.permutation(12) for _ in range(2)])
     scale = 1 / np.sqrt(np.mean(np.sum(X**2, axis=1)))
     assert_allclose(
         found, oracle.sparse_coding_gas(X, order, D, 3, scale, *given.values()), atol=1e-9
