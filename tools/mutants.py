@@ -73,17 +73,17 @@ SUBJECTS = {
 
 
 def faults(tree):
-    """Yield line, kind and change (a function without arguments) of each possible fault."""
+    """Yield node, kind and change (a function without arguments) of each possible fault."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-            yield node.lineno, "sign", lambda n=node: setattr(n, "op", _opposite(n.op))
-            yield node.lineno, "dropped term", lambda n=node: setattr(n, "right", _zero())
+            yield node, "sign", lambda n=node: setattr(n, "op", _opposite(n.op))
+            yield node, "dropped term", lambda n=node: setattr(n, "right", _zero())
         elif isinstance(node, ast.Constant) and type(node.value) is int and node.value < 10:
-            yield node.lineno, "off by one", lambda n=node: setattr(n, "value", n.value + 1)
+            yield node, "off by one", lambda n=node: setattr(n, "value", n.value + 1)
         elif isinstance(node, ast.keyword) and node.arg == "axis" and _is_axis(node.value):
-            yield node.value.lineno, "wrong axis", lambda n=node: _flip_axis(n)
+            yield node.value, "wrong axis", lambda n=node.value: _flip_axis(n)
         elif isinstance(node, ast.Call) and _order_matters(node):
-            yield node.lineno, "swapped arguments", lambda n=node: _swap(n)
+            yield node, "swapped arguments", lambda n=node: _swap(n)
 
 
 def _opposite(op):
@@ -98,8 +98,8 @@ def _is_axis(value):
     return isinstance(value, ast.Constant) and value.value in (0, 1)
 
 
-def _flip_axis(keyword):
-    keyword.value = ast.Constant(1 - keyword.value.value)
+def _flip_axis(number):
+    number.value = 1 - number.value
 
 
 def _order_matters(call):
@@ -137,19 +137,19 @@ def draw(count, seed, only):
 def plant(copy, file, number):
     """Change one place of a file in a copy of the checkout; return what was done."""
     path = copy / SOLVERS / file
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    line, kind, change = list(faults(tree))[number]
-    before = ast.unparse(tree)
+    source = path.read_text(encoding="utf-8")
+    node, kind, change = list(faults(ast.parse(source)))[number]
+    # lines as bytes, as columns are counted; rules on comments and lengths see no change
+    lines = source.encode().split(b"\n")
+    first, last = node.lineno - 1, node.end_lineno - 1
+    head = lines[first][: node.col_offset]
+    tail = lines[last][node.end_col_offset :]
     change()
-    after = ast.unparse(ast.fix_missing_locations(tree))
-    path.write_text(after, encoding="utf-8")
+    changed = head + ast.unparse(node).encode() + tail
+    lines[first : last + 1] = [changed]
+    path.write_bytes(b"\n".join(lines))
     forget_compiled(copy, path)
-    (changed,) = (
-        new
-        for old, new in zip(before.split("\n"), after.split("\n"), strict=True)
-        if old != new
-    )
-    return f"{file}:{line}: {kind}: {changed.strip()}"
+    return f"{file}:{node.lineno}: {kind}: {changed.decode().strip()}"
 
 
 def forget_compiled(copy, path):
