@@ -23,10 +23,13 @@ def row_names_of(X):
     return None if np.array_equal(names, np.arange(len(names))) else names
 
 
-def list_cells(low_rank, sparse, noise_scale, *, rows=None, columns=None, weights=None):
+def list_cells(
+    low_rank, sparse, noise_scale, *, rows=None, columns=None, weights=None, p_values_of=None
+):
     """List the cells where `sparse` is not zero, the largest in units of the noise first.
 
-    `rows` and `columns` are names; `weights` of the cells divide their noise.
+    `rows` and `columns` are names; `weights` of the cells divide their noise;
+    ``p_values_of(size)`` adds a column of p-values.
     """
     row, column = np.nonzero(sparse)
     error = sparse[row, column].astype(np.float64)
@@ -44,6 +47,8 @@ def list_cells(low_rank, sparse, noise_scale, *, rows=None, columns=None, weight
         "expected": expected,
         "size": size,
     }
+    if p_values_of is not None:
+        cells["p_value"] = p_values_of(size)
     return _as_table({name: values[order] for name, values in cells.items()})
 
 

@@ -24,6 +24,7 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.lowrank.false_cells import CellTest, judge_cells, p_values
 from skmoderndata._solvers.lowrank.huge_cells import limits_of, put_back
 from skmoderndata._solvers.lowrank.least_absolute import scores_in_units
 from skmoderndata._solvers.lowrank.outlying_rows import (
@@ -65,7 +66,9 @@ MOST_OF_RANK = 2
 MOST_OF_SIDE = 0.5
 # Largest share of outlying rows with rows="auto": a larger group is structure.
 ROW_SHARE = 0.25
-OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells")
+# Number of standard deviations beyond which the fit leaves cells out with outlier_threshold="fdr".
+FIT_THRESHOLD = 5.0
+OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells", "noise_dof_")
 OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights")
 
 
@@ -125,9 +128,13 @@ class RobustPCA(
     noise_std : float, default=None
         Standard deviation of the noise, the same in all columns; None estimates it. A positive
         value makes "auto" take "stable"; with 0 the algorithm is "pcp".
-    outlier_threshold : float, default=5.0
-        Standard deviations of the noise of its column beyond which an entry is an outlier. Without
-        effect on entries that are exact.
+    outlier_threshold : float or "fdr", default=5.0
+        Standard deviations of the noise of its column beyond which an entry is an outlier. "fdr"
+        chooses it so that a fraction `fdr` of the outliers is expected to be false: the fit is the
+        same as with 5.0, and only `support_`, `sparse_` and `noise_scale_` differ. Without effect
+        on entries that are exact.
+    fdr : float, default=0.1
+        False discovery rate of the outliers for ``outlier_threshold="fdr"``.
     rows : {"auto"}, bool or float, default="auto"
         Largest share of the rows that may be outlying, between 0 and .5; "auto" (or True) means
         .25. A larger group is kept, as structure of the data, with a warning. False does not look
@@ -174,7 +181,7 @@ class RobustPCA(
         ``alpha_ * delta`` in units of `column_scale_`.)
     support_ : ndarray of shape (n_samples, n_features)
         True where `sparse_` is not zero. For noisy entries: where ``|X - low_rank_|`` exceeds
-        ``outlier_threshold * noise_scale_``, over the root of the weight if entries have weights.
+        ``outlier_threshold_ * noise_scale_``, over the root of the weight if entries have weights.
     dual_ : ndarray of shape (n_samples, n_features)
         Dual matrix that certifies `dual_gap_`, of the convex problem; 0 in outlying rows.
     components_ : ndarray of shape (n_components_, n_features)
@@ -207,7 +214,13 @@ class RobustPCA(
         weights of the entries, that of an entry of weight 1, as in `noise_scale_`.
     noise_scale_ : ndarray of shape (n_features,)
         Standard deviation of the noise of each column, in units of `X`; 0 for "pcp". In columns
-        with tails heavier than Gaussian it is that of the tails.
+        with tails heavier than Gaussian it is that of the tails. With ``outlier_threshold="fdr"``
+        it is the scale of Student's distribution.
+    noise_dof_ : float
+        Degrees of freedom of Student's distribution that was fitted to the noise, infinite for
+        Gaussian noise. Exists with ``outlier_threshold="fdr"``.
+    outlier_threshold_ : float
+        Threshold of the outliers in units of `noise_scale_`; the one that was chosen for "fdr".
     column_scale_ : ndarray of shape (n_features,)
         Divisors of the columns in the convex problem; 1 unless their noise differs.
     objective_ : float
@@ -320,7 +333,8 @@ class RobustPCA(
         "alpha": [POSITIVE, None],
         "algorithm": [StrOptions({"auto", "pcp", "stable"})],
         "noise_std": [NON_NEGATIVE, None],
-        "outlier_threshold": [POSITIVE],
+        "outlier_threshold": [POSITIVE, StrOptions({"fdr"})],
+        "fdr": [Interval(Real, 0, 1, closed="neither")],
         "rows": ["boolean", StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="neither")],
         "solver": [StrOptions({"auto", "full", "subspace", "gram", "cvxpy"})],
         "schedule": [StrOptions({"auto", "balanced", "constant", "ialm"})],
@@ -340,6 +354,7 @@ class RobustPCA(
         algorithm="auto",
         noise_std=None,
         outlier_threshold=5.0,
+        fdr=0.1,
         rows="auto",
         solver="auto",
         schedule="auto",
@@ -355,6 +370,7 @@ class RobustPCA(
         self.algorithm = algorithm
         self.noise_std = noise_std
         self.outlier_threshold = outlier_threshold
+        self.fdr = fdr
         self.rows = rows
         self.solver = solver
         self.schedule = schedule
@@ -420,10 +436,20 @@ class RobustPCA(
             if self._judges_rows(terms, progress):
                 verdict = self._judge_rows(data, terms, settings, weights, progress, rng)
                 terms = verdict.terms
+        cell_test = CellTest(np.inf, self._fit_threshold)
+        if self.outlier_threshold == "fdr" and terms.noise_std > 0:
+            terms, cell_test = judge_cells(
+                data,
+                terms,
+                rate=self.fdr,
+                counted=np.ones(len(data), bool) if verdict is None else ~verdict.outlying,
+                known_noise=self.noise_std is not None,
+                weights=weights,
+            )
         if huge:
             terms = put_back(terms, np.where(np.isnan(table), 0.0, table - data))
 
-        self._store(terms, mean, dtype)
+        self._store(terms, mean, dtype, cell_test)
         self._limits = limits
         self._store_verdict(verdict, terms, row_names)
         vars(self).pop("_of_rows", None)
@@ -484,7 +510,7 @@ class RobustPCA(
             lam=self._slope(n_observed, shape),
             algorithm=self.algorithm,
             noise_std=self.noise_std,
-            threshold=self.outlier_threshold,
+            threshold=self._fit_threshold,
             solver=self.solver,
             schedule=self.schedule,
             tol=self.tol,
@@ -492,6 +518,11 @@ class RobustPCA(
             polish=self.polish,
             n_components=self._fitted_components(shape),
         )
+
+    @property
+    def _fit_threshold(self):
+        """Standard deviations beyond which the fit leaves cells out."""
+        return FIT_THRESHOLD if self.outlier_threshold == "fdr" else self.outlier_threshold
 
     def _fitted_components(self, shape):
         """How many components a table with noise gets; None leaves it to the noise."""
@@ -522,7 +553,7 @@ class RobustPCA(
             first,
             decompose,
             share=ROW_SHARE if self.rows in ("auto", True) else self.rows,
-            threshold=self.outlier_threshold,
+            threshold=self._fit_threshold,
             weights=weights,
             rng=rng,
         )
@@ -578,7 +609,7 @@ class RobustPCA(
             rank=len(s),
             width=lam * noise_width(sigma, shape),
         )
-        self._store(terms, np.zeros(p), dtype)
+        self._store(terms, np.zeros(p), dtype, CellTest(np.inf, self._fit_threshold))
         self._forget(OF_ROWS)
         self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
         self._warn_fewer(shape)
@@ -589,7 +620,7 @@ class RobustPCA(
             units,
             loss,
             result.Vt,
-            self.outlier_threshold * noise_scale,
+            self._fit_threshold * noise_scale,
             dtype=dtype,
             width=2 * p,
         )
@@ -602,6 +633,7 @@ class RobustPCA(
             "center": (bool(self.center), "center=False, and subtract the medians before"),
             "polish": (self.polish is True, "polish='auto', which does not refit there"),
             "solver": (self.solver not in ("auto", "gram"), "solver='auto'"),
+            "outlier_threshold": (self.outlier_threshold == "fdr", "outlier_threshold=5.0"),
             "schedule": (self.schedule == "ialm", "schedule='auto'"),
             "rows": (
                 self.rows not in ("auto", False),
@@ -732,13 +764,13 @@ class RobustPCA(
         low_rank : ndarray of shape (n_samples, n_features)
             ``inverse_transform(transform(X))``; missing entries are imputed.
         sparse : ndarray of shape (n_samples, n_features)
-            ``X - low_rank`` where it exceeds ``outlier_threshold * noise_scale_``, else zero; zero
-            in missing entries.
+            ``X - low_rank`` where it exceeds ``outlier_threshold_ * noise_scale_``, else
+            zero; zero in missing entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         low_rank = self._scores(X)[0] @ self.components_ + self.mean_
-        return split_rows(X, low_rank, self.outlier_threshold * self.noise_scale_)
+        return split_rows(X, low_rank, self.outlier_threshold_ * self.noise_scale_)
 
     def find_outliers(self, X=None, *, kind="cells"):
         """List the cells, or the rows, that are grossly wrong, the largest errors first.
@@ -757,8 +789,9 @@ class RobustPCA(
         outliers : DataFrame or structured ndarray
             For "cells" a row for each: `row`, `column`, `value`, the value `expected` by the
             low-rank part, and the `size` of their difference in standard deviations of the noise
-            of the column, infinite if `algorithm_` is "pcp". For "rows": `row`, the two distances
-            of `row_distances_`, `score_distance` and `residual`, the `verdict`, "outlying" or
+            of the column, infinite if `algorithm_` is "pcp"; with ``outlier_threshold="fdr"`` also
+            its `p_value`, the probability that noise is as large. For "rows": `row`, the two
+            distances of `row_distances_`, `score_distance` and `residual`, the `verdict`, "outlying" or
             "leverage", and `n_cells`, the number of cells beyond the threshold. Rows and columns
             have their names in `X`, or are numbered. A DataFrame if pandas is installed.
         """
@@ -800,8 +833,15 @@ class RobustPCA(
             sparse = np.where(outlying[:, None], 0.0, sparse)
         stored = self._weights if X is None else None
         names = getattr(self, "feature_names_in_", None)
+        dof = getattr(self, "noise_dof_", None)
         return list_cells(
-            low_rank, sparse, self.noise_scale_, rows=row_names, columns=names, weights=stored
+            low_rank,
+            sparse,
+            self.noise_scale_,
+            rows=row_names,
+            columns=names,
+            weights=stored,
+            p_values_of=None if dof is None else lambda size: p_values(size, dof),
         )
 
     def _list_rows(self, X):
@@ -877,7 +917,7 @@ class RobustPCA(
         """Both distances of validated rows, over their cutoffs."""
         scores = self._scores(X)[0]
         low_rank = scores @ self.components_ + self.mean_
-        residual = in_noise(X, low_rank, self.noise_scale_, None)
+        residual = in_noise(X, low_rank, self._row_noise, None)
         residual /= deviation_of_new(scores, self._map.singular_values)[:, None]
         return self._map.distances(scores, residual)
 
@@ -929,10 +969,13 @@ class RobustPCA(
         X, weights = weigh_entries(X, entry_weight, owner=type(self).__name__)
         return X, None if weights is None else np.where(weights > 0, weights, 1.0)
 
-    def _store(self, terms, mean, dtype):
+    def _store(self, terms, mean, dtype, cell_test):
         self._map = None
         self._limits = (-np.inf, np.inf)
         self._forget(OF_VERDICT)
+        self.outlier_threshold_ = float(cell_test.threshold)
+        if self.outlier_threshold == "fdr":
+            self.noise_dof_ = float(cell_test.dof)
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
         self.rank_ = terms.rank
@@ -966,6 +1009,7 @@ class RobustPCA(
         self.outlying_rows_ = verdict.outlying
         self.leverage_ = verdict.leverage
         self.row_distances_ = verdict.distances
+        self._row_noise = verdict.terms.noise_scale.astype(self.noise_scale_.dtype)
         self._n_cells = np.count_nonzero(terms.support, axis=1)
         self._row_names = row_names
 
