@@ -42,6 +42,12 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
 )
 from skmoderndata._solvers.lowrank.table import TableSettings, TableTerms, decompose_table
 from skmoderndata._solvers.lowrank.table_noise import noise_width
+from skmoderndata._solvers.lowrank.table_units import (
+    has_far_offsets,
+    has_unequal_spread,
+    in_units,
+    robust_spread,
+)
 from skmoderndata._validation import check_codes, validate_data, weigh_entries
 from skmoderndata.decomposition._robust_base import (
     Decomposition,
@@ -157,9 +163,15 @@ class RobustPCA(
         factor.
     max_iter : int, default=5000
         Largest number of passes.
-    center : {"median"} or bool, default=False
+    center : {"median", "auto"} or bool, default=False
         "median" (or True) first subtracts the medians of the columns. The problem above has no
-        centring, and means are not robust to the errors.
+        centring, and means are not robust to the errors. "auto" does so if the median of a column
+        is more than three deviations from zero, unless the columns have one unit and offsets of
+        one size, such as those of films.
+    scale : {"auto"} or bool, default=False
+        True first divides the columns by their interquartile ranges, as `RobustScaler`; "auto"
+        does so if these differ by more than a factor of three. All attributes are in units of `X`. Never with
+        `noise_std`, which is in units of all columns.
     polish : {"auto"} or bool, default="auto"
         Whether to refit the solution of the convex problem. For noisy entries "auto" and True
         fit those within `outlier_threshold` by least squares. For exact entries True fits those
@@ -222,7 +234,8 @@ class RobustPCA(
     outlier_threshold_ : float
         Threshold of the outliers in units of `noise_scale_`; the one that was chosen for "fdr".
     column_scale_ : ndarray of shape (n_features,)
-        Divisors of the columns in the convex problem; 1 unless their noise differs.
+        Divisors of the columns in the convex problem; 1 unless their noise differs or `scale`
+        divides them.
     objective_ : float
         Objective of the convex problem at its solution, with the optimal S for it.
     dual_gap_ : float
@@ -340,7 +353,8 @@ class RobustPCA(
         "schedule": [StrOptions({"auto", "balanced", "constant", "ialm"})],
         "tol": [NON_NEGATIVE],
         "max_iter": [AT_LEAST_ONE],
-        "center": ["boolean", StrOptions({"median"})],
+        "center": ["boolean", StrOptions({"median", "auto"})],
+        "scale": ["boolean", StrOptions({"auto"})],
         "polish": ["boolean", StrOptions({"auto"})],
         "store_matrices": ["boolean"],
         "random_state": ["random_state"],
@@ -361,6 +375,7 @@ class RobustPCA(
         tol=1e-6,
         max_iter=5000,
         center=False,
+        scale=False,
         polish="auto",
         store_matrices=True,
         random_state=None,
@@ -377,6 +392,7 @@ class RobustPCA(
         self.tol = tol
         self.max_iter = max_iter
         self.center = center
+        self.scale = scale
         self.polish = polish
         self.store_matrices = store_matrices
         self.random_state = random_state
@@ -419,8 +435,10 @@ class RobustPCA(
                 f"{CVXPY_LIMIT}, got X of shape {X.shape}; use solver='auto'."
             )
 
-        mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
+        mean, spread = self._columns_of(data)
         data -= mean
+        if spread is not None:
+            data /= spread
         limits = limits_of(data)
         huge = ((data < limits[0]) | (data > limits[1])).any()
         table = data
@@ -449,8 +467,21 @@ class RobustPCA(
         if huge:
             terms = put_back(terms, np.where(np.isnan(table), 0.0, table - data))
 
+        if spread is not None:
+            terms, turn = in_units(terms, spread)
+            limits = (limits[0] * spread, limits[1] * spread)
+            if verdict is not None:
+                verdict = verdict._replace(
+                    terms=verdict.terms._replace(
+                        noise_scale=verdict.terms.noise_scale * spread
+                    ),
+                    map=verdict.map.turned(turn, terms.s),
+                )
+
         self._store(terms, mean, dtype, cell_test)
         self._limits = limits
+        outlying = None if verdict is None else verdict.outlying
+        self._score_covariance = self._covariance_of_scores(terms, outlying)
         self._store_verdict(verdict, terms, row_names)
         vars(self).pop("_of_rows", None)
         if self.store_matrices:
@@ -503,6 +534,14 @@ class RobustPCA(
             )
         self.fit(X, y)
         return Decomposition(self.low_rank_, self.sparse_)
+
+    def _columns_of(self, data):
+        """Offsets of the columns, and their divisors or None."""
+        centers = has_far_offsets(data) if self.center == "auto" else self.center
+        mean = _column_medians(data) if centers else np.zeros(data.shape[1])
+        scales = has_unequal_spread(data) if self.scale == "auto" else self.scale
+        in_given_units = self.noise_std is not None and self.noise_std > 0
+        return mean, robust_spread(data) if scales and not in_given_units else None
 
     def _settings(self, n_observed, shape):
         """How to decompose the table."""
@@ -631,6 +670,7 @@ class RobustPCA(
         refused = {
             "entry_weight": (entry_weight is not None, "entry_weight=None"),
             "center": (bool(self.center), "center=False, and subtract the medians before"),
+            "scale": (bool(self.scale), "scale=False, and divide the columns before"),
             "polish": (self.polish is True, "polish='auto', which does not refit there"),
             "solver": (self.solver not in ("auto", "gram"), "solver='auto'"),
             "outlier_threshold": (self.outlier_threshold == "fdr", "outlier_threshold=5.0"),
@@ -772,6 +812,41 @@ class RobustPCA(
         low_rank = self._scores(X)[0] @ self.components_ + self.mean_
         return split_rows(X, low_rank, self.outlier_threshold_ * self.noise_scale_)
 
+    def get_covariance(self):
+        """Compute the covariance of the columns, of the repaired table plus the noise.
+
+        Returns
+        -------
+        covariance : ndarray of shape (n_features, n_features)
+            Covariance of `low_rank_`, without the outlying rows, plus the squares of
+            `noise_scale_` on the diagonal.
+
+        Raises
+        ------
+        ValueError
+            After a fit to a Dask array.
+        """
+        check_is_fitted(self)
+        if self._score_covariance is None:
+            raise ValueError(
+                f"{type(self).__name__}.get_covariance needs a fit to a table in memory, which "
+                "knows the scores of its rows: fit to X.compute(), or to some of the rows."
+            )
+        V = self.components_.astype(np.float64)
+        noise = self.noise_scale_.astype(np.float64)
+        covariance = V.T @ self._score_covariance @ V + np.diag(noise**2)
+        return covariance.astype(self.components_.dtype)
+
+    def _covariance_of_scores(self, terms, outlying):
+        """Covariance of the scores of the rows that are not outlying, on fixed signs."""
+        k = self.n_components_
+        low_rank = (terms.U[:, :k] * terms.s[:k]) @ terms.Vt[:k]
+        scores = low_rank @ self.components_.T.astype(np.float64)
+        if outlying is not None:
+            scores = scores[~outlying]
+        centred = scores - scores.mean(axis=0)
+        return centred.T @ centred / max(len(scores) - 1, 1)
+
     def find_outliers(self, X=None, *, kind="cells"):
         """List the cells, or the rows, that are grossly wrong, the largest errors first.
 
@@ -791,9 +866,10 @@ class RobustPCA(
             low-rank part, and the `size` of their difference in standard deviations of the noise
             of the column, infinite if `algorithm_` is "pcp"; with ``outlier_threshold="fdr"`` also
             its `p_value`, the probability that noise is as large. For "rows": `row`, the two
-            distances of `row_distances_`, `score_distance` and `residual`, the `verdict`, "outlying" or
-            "leverage", and `n_cells`, the number of cells beyond the threshold. Rows and columns
-            have their names in `X`, or are numbered. A DataFrame if pandas is installed.
+            distances of `row_distances_`, `score_distance` and `residual`, the `verdict`,
+            "outlying" or "leverage", and `n_cells`, the number of cells beyond the threshold.
+            Rows and columns have their names in `X`, or are numbered. A DataFrame if pandas is
+            installed.
         """
         check_is_fitted(self)
         if kind not in ("cells", "rows"):
@@ -973,6 +1049,7 @@ class RobustPCA(
         self._map = None
         self._limits = (-np.inf, np.inf)
         self._forget(OF_VERDICT)
+        self._score_covariance = None
         self.outlier_threshold_ = float(cell_test.threshold)
         if self.outlier_threshold == "fdr":
             self.noise_dof_ = float(cell_test.dof)

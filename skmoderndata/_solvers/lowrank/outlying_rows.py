@@ -57,6 +57,14 @@ class OutlierMap(NamedTuple):
     centre: float  # of the logarithms of sizes, in their standard deviations
     spread: float
 
+    def turned(self, turn: Array, singular_values: Array) -> "OutlierMap":
+        """Map of the scores times the matrix `turn`, which has the same distances."""
+        back = np.linalg.inv(turn)
+        precision = back @ self.precision @ back.T
+        return self._replace(
+            location=self.location @ turn, precision=precision, singular_values=singular_values
+        )
+
     def distances(self, scores: Array, residual: Array) -> Array:
         """Distances (m, 2) of rows with these scores; residuals in units of their deviation.
 

@@ -1,0 +1,78 @@
+"""A table with columns in units of their own, and its decomposition in those of the user."""
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._solvers.common.linalg import row_signs
+from skmoderndata._solvers.lowrank.quantiles import (
+    SCALE_ROWS,
+    masked_quantile,
+    masked_quantiles,
+    mean_deviations,
+    spaced_rows,
+)
+from skmoderndata._solvers.lowrank.table import TableTerms
+from skmoderndata._typing import Array
+
+# Number of deviations of its column beyond which an offset matters.
+FAR_OFFSET = 3.0
+# Maximum ratio of the offsets, and of the spreads, of columns that are in one unit.
+ALIKE = 3.0
+# Size of the interquartile range of Gaussian cells, in standard deviations.
+RANGE_OF_STD = 1.349
+# Size of a Gaussian standard deviation in mean absolute deviations.
+MEAN_TO_STD = 1.2533
+
+
+def robust_spread(X: Array) -> Array:
+    """Spread of each column by its interquartile range, as in scikit-learn's `RobustScaler`.
+
+    By the mean absolute deviation if most cells are alike; 1 for constants.
+    """
+    low, high = masked_quantiles(X[spaced_rows(X, SCALE_ROWS)], (0.25, 0.75))
+    spread = np.nan_to_num(high - low) / RANGE_OF_STD
+    spread = np.where(spread > 0, spread, MEAN_TO_STD * mean_deviations(X))
+    return np.where(spread > 0, spread, 1.0)
+
+
+def has_far_offsets(X: Array) -> bool:
+    """Whether columns have offsets of their own, which would need a component.
+
+    Columns of one unit with offsets of one size, such as those of films, are not centred: their
+    offset is the main component.
+    """
+    spread = robust_spread(X)
+    offset = np.nan_to_num(masked_quantile(X, 0.5))
+    if not (np.abs(offset) > FAR_OFFSET * spread).any():
+        return False
+    sizes = np.abs(offset)
+    of_one_sign = (offset > 0).all() or (offset < 0).all()
+    of_one_size = sizes.max() <= ALIKE * sizes.min() and not has_unequal_spread(X)
+    return not (of_one_sign and of_one_size)
+
+
+def has_unequal_spread(X: Array) -> bool:
+    """Whether columns seem to be in different units."""
+    spread = robust_spread(X)
+    return bool(spread.max() > ALIKE * spread.min())
+
+
+def in_units(terms: TableTerms, spread: Array) -> tuple[TableTerms, Array]:
+    """Terms of the table times `spread`, and the matrix that turns the scores of its rows.
+
+    The certificate stays with the table in units of the columns.
+    """
+    u, s, Vt = linalg.svd(terms.s[:, None] * terms.Vt * spread, full_matrices=False)
+    signs = np.where(row_signs(Vt) < 0, -1.0, 1.0)
+    u = u * signs
+    Vt = Vt * signs[:, None]
+    turn = (terms.Vt * spread) @ Vt.T
+    scaled = terms._replace(
+        U=terms.U @ u,
+        s=s,
+        Vt=Vt,
+        sparse=terms.sparse * spread,
+        noise_scale=terms.noise_scale * spread,
+        column_scale=terms.column_scale * spread,
+    )
+    return scaled, turn
