@@ -1,10 +1,22 @@
 """What the robust components share: the two terms, lists of wrong cells, hidden cells."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
+from skmoderndata._base import warn_fewer, warn_not_converged
+from skmoderndata._solvers.lowrank.table_units import in_units
+from skmoderndata.exceptions import DoubtfulResultWarning
+
 FOLDS = 5  # groups of columns that `score` predicts in turn
+MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
+# Smallest side of a table in which errors can be seen at all.
+LEAST_SIDE = 8
+# Largest number of components for each one above the noise.
+MOST_OF_RANK = 2
+# Fraction of the smaller side from which components leave no freedom to see errors.
+MOST_OF_SIDE = 0.5
 
 
 class Decomposition(NamedTuple):
@@ -115,3 +127,100 @@ def split_rows(X, low_rank, threshold):
     residual = np.where(np.isnan(X), 0.0, X - low_rank)
     sparse = np.where(np.abs(residual) > threshold, residual, 0.0)
     return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
+
+
+def column_medians(data):
+    """Medians of the observed entries; 0 for columns without observed entries."""
+    medians = np.zeros(data.shape[1])
+    known = ~np.isnan(data).all(axis=0)
+    medians[known] = np.nanmedian(data[:, known], axis=0)
+    return medians
+
+
+def terms_in_units(terms, verdict, spread):
+    """Take the terms, and what is known of the rows, from units of the columns to the user's."""
+    terms, turn = in_units(terms, spread)
+    if verdict is not None:
+        noise_scale = verdict.terms.noise_scale * spread
+        verdict = verdict._replace(
+            terms=verdict.terms._replace(noise_scale=noise_scale),
+            map=verdict.map.turned(turn, terms.s),
+        )
+    return terms, verdict
+
+
+class WarnsOfDoubt:
+    """Warnings of `RobustPCA` about what a fit has found."""
+
+    def _warn_fewer(self, shape):
+        """Warn of fewer components than were asked for, or of more than the noise allows."""
+        k = self.n_components
+        side = min(shape)
+        is_fitted = self.algorithm_ == "stable" and self.polished_ and k is not None
+
+        # too many to see errors, or to be more than noise
+        if is_fitted and side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
+            warnings.warn(
+                f"n_components={k} is half of the smaller side {side} of X, or more, which "
+                f"leaves no freedom to see errors: {type(self).__name__} keeps at most the "
+                f"{self.rank_} components above the noise. Lower n_components.",
+                DoubtfulResultWarning,
+                stacklevel=4,
+            )
+        elif is_fitted and self.n_components_ > MOST_OF_RANK * self.rank_ > 0:
+            warnings.warn(
+                f"{type(self).__name__}: {self.n_components_} components were fitted, of which "
+                f"{self.rank_} are above the noise (rank_); the others are noise. Lower "
+                "n_components, or set None.",
+                DoubtfulResultWarning,
+                stacklevel=4,
+            )
+
+        if self.n_components is not None and self.n_components > min(shape):
+            reason = f"the smaller side {min(shape)} of X"
+            warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
+
+    def _warn(self, terms, shape, verdict):
+        # fewer components than asked for, or none
+        self._warn_fewer(shape)
+        if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
+            warnings.warn(
+                f"{type(self).__name__} found no component above the noise (noise_std_="
+                f"{self.noise_std_:.3g}): low_rank_ is mean_, and transform returns no columns.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+        # exact entries, most of which are errors
+        marked = np.count_nonzero(terms.support) / terms.support.size
+        decided = self.algorithm == "auto" and self.noise_std is None
+        if decided and self.algorithm_ == "pcp" and marked > MOST_MARKED:
+            warnings.warn(
+                f"{type(self).__name__} takes the entries as exact, as those of columns with few "
+                f"values seem to be, and {marked:.0%} of them as errors: this is no low rank with "
+                "few errors. Give noise_std, or take a method for Boolean tables, such as "
+                "MultiAssignmentClustering.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+        # a group of rows that is too large for an error
+        if verdict is not None and verdict.too_many:
+            warnings.warn(
+                f"{verdict.too_many:.0%} of the rows are far from the others: more than rows="
+                f"{self.rows!r} allows, so that {type(self).__name__} keeps them as structure. "
+                "Raise rows if they are wrong; set rows=False if they are a second population.",
+                DoubtfulResultWarning,
+                stacklevel=3,
+            )
+        self._warn_passes(terms.convex)
+
+    def _warn_passes(self, result):
+        if not result.converged:
+            warn_not_converged(
+                self,
+                reached=f"after {result.n_iter} passes the relative duality gap is "
+                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
+                f"{result.residual:.1e} (at most a tenth of it)",
+                remedy="increase max_iter or tol",
+            )

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
+from skmoderndata._base import Base, FitProgress
 from skmoderndata._blocks_input import FitsBlocks, blocks_of, check_entries
 from skmoderndata._compat import (
     AT_LEAST_ONE,
@@ -45,31 +45,26 @@ from skmoderndata._solvers.lowrank.table_noise import noise_width
 from skmoderndata._solvers.lowrank.table_units import (
     has_far_offsets,
     has_unequal_spread,
-    in_units,
     robust_spread,
 )
 from skmoderndata._validation import check_codes, validate_data, weigh_entries
 from skmoderndata.decomposition._robust_base import (
+    MOST_OF_SIDE,
     Decomposition,
+    WarnsOfDoubt,
     absolute_residuals,
+    column_medians,
     list_cells,
     list_rows,
     row_names_of,
     score_of_hidden,
     split_rows,
+    terms_in_units,
 )
-from skmoderndata.exceptions import DoubtfulResultWarning
 
 EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
-MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
-# Smallest side of a table in which errors can be seen at all.
-LEAST_SIDE = 8
-# Largest number of components for each one above the noise.
-MOST_OF_RANK = 2
-# Fraction of the smaller side from which components leave no freedom to see errors.
-MOST_OF_SIDE = 0.5
 # Largest share of outlying rows with rows="auto": a larger group is structure.
 ROW_SHARE = 0.25
 # Number of standard deviations beyond which the fit leaves cells out with outlier_threshold="fdr".
@@ -79,7 +74,12 @@ OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights"
 
 
 class RobustPCA(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, FitsBlocks, TransformerMixin, Base
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    FitsBlocks,
+    TransformerMixin,
+    WarnsOfDoubt,
+    Base,
 ):
     r"""Estimate principal components of data with gross errors, and find these errors.
 
@@ -170,8 +170,8 @@ class RobustPCA(
         one size, such as those of films.
     scale : {"auto"} or bool, default=False
         True first divides the columns by their interquartile ranges, as `RobustScaler`; "auto"
-        does so if these differ by more than a factor of three. All attributes are in units of `X`. Never with
-        `noise_std`, which is in units of all columns.
+        does so if these differ by more than a factor of three. All attributes are in units of `X`.
+        Never with `noise_std`, which is in units of all columns.
     polish : {"auto"} or bool, default="auto"
         Whether to refit the solution of the convex problem. For noisy entries "auto" and True
         fit those within `outlier_threshold` by least squares. For exact entries True fits those
@@ -454,29 +454,13 @@ class RobustPCA(
             if self._judges_rows(terms, progress):
                 verdict = self._judge_rows(data, terms, settings, weights, progress, rng)
                 terms = verdict.terms
-        cell_test = CellTest(np.inf, self._fit_threshold)
-        if self.outlier_threshold == "fdr" and terms.noise_std > 0:
-            terms, cell_test = judge_cells(
-                data,
-                terms,
-                rate=self.fdr,
-                counted=np.ones(len(data), bool) if verdict is None else ~verdict.outlying,
-                known_noise=self.noise_std is not None,
-                weights=weights,
-            )
+        terms, cell_test = self._judge_cells(data, terms, verdict, weights)
         if huge:
             terms = put_back(terms, np.where(np.isnan(table), 0.0, table - data))
 
         if spread is not None:
-            terms, turn = in_units(terms, spread)
+            terms, verdict = terms_in_units(terms, verdict, spread)
             limits = (limits[0] * spread, limits[1] * spread)
-            if verdict is not None:
-                verdict = verdict._replace(
-                    terms=verdict.terms._replace(
-                        noise_scale=verdict.terms.noise_scale * spread
-                    ),
-                    map=verdict.map.turned(turn, terms.s),
-                )
 
         self._store(terms, mean, dtype, cell_test)
         self._limits = limits
@@ -538,7 +522,7 @@ class RobustPCA(
     def _columns_of(self, data):
         """Offsets of the columns, and their divisors or None."""
         centers = has_far_offsets(data) if self.center == "auto" else self.center
-        mean = _column_medians(data) if centers else np.zeros(data.shape[1])
+        mean = column_medians(data) if centers else np.zeros(data.shape[1])
         scales = has_unequal_spread(data) if self.scale == "auto" else self.scale
         in_given_units = self.noise_std is not None and self.noise_std > 0
         return mean, robust_spread(data) if scales and not in_given_units else None
@@ -595,6 +579,19 @@ class RobustPCA(
             threshold=self._fit_threshold,
             weights=weights,
             rng=rng,
+        )
+
+    def _judge_cells(self, data, terms, verdict, weights):
+        """Choose the wrong cells by their rate, if that is asked for; the test that they fail."""
+        if self.outlier_threshold != "fdr" or not terms.noise_std > 0:
+            return terms, CellTest(np.inf, self._fit_threshold)
+        return judge_cells(
+            data,
+            terms,
+            rate=self.fdr,
+            counted=np.ones(len(data), bool) if verdict is None else ~verdict.outlying,
+            known_noise=self.noise_std is not None,
+            weights=weights,
         )
 
     def _fit_blocks(self, X, y, entry_weight):
@@ -1099,79 +1096,6 @@ class RobustPCA(
         self._row_names = row_names
         self._weights = weights
 
-    def _warn_fewer(self, shape):
-        """Warn of fewer components than were asked for, or of more than the noise allows."""
-        k = self.n_components
-        side = min(shape)
-        is_fitted = self.algorithm_ == "stable" and self.polished_ and k is not None
-
-        # too many to see errors, or to be more than noise
-        if is_fitted and side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
-            warnings.warn(
-                f"n_components={k} is half of the smaller side {side} of X, or more, which "
-                f"leaves no freedom to see errors: {type(self).__name__} keeps at most the "
-                f"{self.rank_} components above the noise. Lower n_components.",
-                DoubtfulResultWarning,
-                stacklevel=4,
-            )
-        elif is_fitted and self.n_components_ > MOST_OF_RANK * self.rank_ > 0:
-            warnings.warn(
-                f"{type(self).__name__}: {self.n_components_} components were fitted, of which "
-                f"{self.rank_} are above the noise (rank_); the others are noise. Lower "
-                "n_components, or set None.",
-                DoubtfulResultWarning,
-                stacklevel=4,
-            )
-
-        if self.n_components is not None and self.n_components > min(shape):
-            reason = f"the smaller side {min(shape)} of X"
-            warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
-
-    def _warn(self, terms, shape, verdict):
-        # fewer components than asked for, or none
-        self._warn_fewer(shape)
-        if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
-            warnings.warn(
-                f"{type(self).__name__} found no component above the noise (noise_std_="
-                f"{self.noise_std_:.3g}): low_rank_ is mean_, and transform returns no columns.",
-                UserWarning,
-                stacklevel=3,
-            )
-
-        # exact entries, most of which are errors
-        marked = np.count_nonzero(terms.support) / terms.support.size
-        decided = self.algorithm == "auto" and self.noise_std is None
-        if decided and self.algorithm_ == "pcp" and marked > MOST_MARKED:
-            warnings.warn(
-                f"{type(self).__name__} takes the entries as exact, as those of columns with few "
-                f"values seem to be, and {marked:.0%} of them as errors: this is no low rank with "
-                "few errors. Give noise_std, or take a method for Boolean tables, such as "
-                "MultiAssignmentClustering.",
-                UserWarning,
-                stacklevel=3,
-            )
-
-        # a group of rows that is too large for an error
-        if verdict is not None and verdict.too_many:
-            warnings.warn(
-                f"{verdict.too_many:.0%} of the rows are far from the others: more than rows="
-                f"{self.rows!r} allows, so that {type(self).__name__} keeps them as structure. "
-                "Raise rows if they are wrong; set rows=False if they are a second population.",
-                DoubtfulResultWarning,
-                stacklevel=3,
-            )
-        self._warn_passes(terms.convex)
-
-    def _warn_passes(self, result):
-        if not result.converged:
-            warn_not_converged(
-                self,
-                reached=f"after {result.n_iter} passes the relative duality gap is "
-                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
-                f"{result.residual:.1e} (at most a tenth of it)",
-                remedy="increase max_iter or tol",
-            )
-
     def _scores(self, X, weights=None):
         """Robust scores of validated rows in float64, and a mask of underdetermined rows."""
         solved = scores_in_units(
@@ -1198,11 +1122,3 @@ def _count_block(block, owner):
     X = np.asarray(block.arrays[0])
     check_entries(X, owner=owner, allow_nan=True)
     return (int(np.count_nonzero(~np.isnan(X))),)
-
-
-def _column_medians(data):
-    """Medians of the observed entries; 0 for columns without observed entries."""
-    medians = np.zeros(data.shape[1])
-    known = ~np.isnan(data).all(axis=0)
-    medians[known] = np.nanmedian(data[:, known], axis=0)
-    return medians

@@ -89,8 +89,8 @@ def student_tail(sizes: Array) -> tuple[float, float]:
         return np.inf, 1.0
     inverse = np.linspace(0, 1 / LEAST_DOF, GRID)
     ratios = [_tail_ratio(1 / i if i > 0 else np.inf) for i in inverse]
-    found = float(np.interp(np.mean(outer) / middle, ratios, inverse))
-    dof = 1 / found if found > 0 else np.inf
+    inverse_dof = float(np.interp(np.mean(outer) / middle, ratios, inverse))
+    dof = 1 / inverse_dof if inverse_dof > 0 else np.inf
     return dof, float(middle / _student(dof).ppf(0.5 + SHARES[0] / 2))
 
 
