@@ -69,7 +69,7 @@ SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
 ROW_SHARE = 0.25
 # Number of standard deviations beyond which the fit leaves cells out with outlier_threshold="fdr".
 FIT_THRESHOLD = 5.0
-OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells", "noise_dof_")
+OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells")
 OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights")
 
 
@@ -230,7 +230,7 @@ class RobustPCA(
         it is the scale of Student's distribution.
     noise_dof_ : float
         Degrees of freedom of Student's distribution that was fitted to the noise, infinite for
-        Gaussian noise. Exists with ``outlier_threshold="fdr"``.
+        Gaussian noise, and unless ``outlier_threshold="fdr"``.
     outlier_threshold_ : float
         Threshold of the outliers in units of `noise_scale_`; the one that was chosen for "fdr".
     column_scale_ : ndarray of shape (n_features,)
@@ -906,7 +906,7 @@ class RobustPCA(
             sparse = np.where(outlying[:, None], 0.0, sparse)
         stored = self._weights if X is None else None
         names = getattr(self, "feature_names_in_", None)
-        dof = getattr(self, "noise_dof_", None)
+        dof = self.noise_dof_ if self._has_rate else None
         return list_cells(
             low_rank,
             sparse,
@@ -1048,8 +1048,8 @@ class RobustPCA(
         self._forget(OF_VERDICT)
         self._score_covariance = None
         self.outlier_threshold_ = float(cell_test.threshold)
-        if self.outlier_threshold == "fdr":
-            self.noise_dof_ = float(cell_test.dof)
+        self.noise_dof_ = float(cell_test.dof)
+        self._has_rate = self.outlier_threshold == "fdr"
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
         self.rank_ = terms.rank

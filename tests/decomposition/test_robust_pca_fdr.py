@@ -100,7 +100,7 @@ def test_only_the_cells_differ_from_the_fit_with_five_deviations():
     assert_array_equal(model.components_, five.components_)
     assert_array_equal(model.row_distances(X), five.row_distances(X))
     assert five.outlier_threshold_ == 5.0
-    assert not hasattr(five, "noise_dof_")
+    assert five.noise_dof_ == np.inf
 
     # what the attributes say of the cells
     residual = X - model.low_rank_
