@@ -131,7 +131,8 @@ class RidgeNetwork(LazySolution, Base):
                 )
             return self._fit_blocks(X, y, sample_weight)
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
-        self._open(X, Y, w, check_random_state(self.random_state))
+        rng = check_random_state(self.random_state)
+        self._open(X, Y, w, rng)
 
         self._total = None
         blocks = self._accumulate(X, Y, w)
@@ -151,7 +152,8 @@ class RidgeNetwork(LazySolution, Base):
         total = vars(self).get("_total")
         X, Y, w = self._start(X, y, sample_weight, classes=classes, reset=first)
         if first:
-            self._open(X, Y, w, check_random_state(self.random_state))
+            rng = check_random_state(self.random_state)
+            self._open(X, Y, w, rng)
         X, Y, w, total = self._settle(X, Y, w, total)
 
         self._total = total
@@ -185,18 +187,17 @@ class RidgeNetwork(LazySolution, Base):
         self._check_additive("merge")
         # sums may be added where the hidden features are the same
         layers = self._parameters_of_layer(), other._parameters_of_layer()
-        same = all(
-            a.shape == b.shape and np.array_equal(a, b) for a, b in zip(*layers, strict=True)
-        )
+        same = all(np.array_equal(a, b) for a, b in zip(*layers, strict=True))
         mine = self.get_params()
         theirs = other.get_params()
         differ = [name for name in self._SAME if not np.array_equal(mine[name], theirs[name])]
 
-        if not same or differ or self.n_features_in_ != other.n_features_in_:
+        same_inputs = self.n_features_in_ == other.n_features_in_
+        if not same or differ or not same_inputs:
+            where = f" in {', '.join(differ)}" if differ else ""
             raise ValueError(
-                f"{type(self).__name__} cannot merge: the first layers differ"
-                + (f" in {', '.join(differ)}" if differ else "")
-                + f". Fit both with the same parameters, random_state an integer{self._SCALING}."
+                f"{type(self).__name__} cannot merge: the first layers differ{where}. Fit both "
+                f"with the same parameters, random_state an integer{self._SCALING}."
             )
 
         self._check_targets_of(other)
@@ -221,9 +222,8 @@ class RidgeNetwork(LazySolution, Base):
         w = np.ones(len(y))
         w_given = as_numpy(sample_weight)
         if w_given is not None:
-            w = check_sample_weight(
-                w_given, np.empty((len(w), 1)), dtype=np.float64, ensure_non_negative=True
-            )
+            rows = np.empty((len(w), 1))
+            w = check_sample_weight(w_given, rows, dtype=np.float64, ensure_non_negative=True)
             if not w.any():
                 raise ValueError(
                     f"{type(self).__name__} needs a sample of positive weight: all sample_weight "
@@ -234,19 +234,24 @@ class RidgeNetwork(LazySolution, Base):
         if reset and is_classifier(self):
             # a class may have its first sample in a later call of partial_fit
             labels = self.classes_
-            present = np.isin(labels, y[w > 0]) if classes is None else np.ones(len(labels))
-            self._keep_classes(labels, present, weighted=bool((w == 0).any()))
+            present = np.ones(len(labels))
+            if classes is None:
+                present = np.isin(labels, y[w > 0])
+            weighted = bool((w == 0).any())
+            self._keep_classes(labels, present, weighted=weighted)
         if reset and is_classifier(self) and self.classes_.dtype.kind in "iufb":
             self.classes_ = move_array(self.classes_, X)
-        return X, move_array(Y, X), move_array(w, X)
+        Y = move_array(Y, X)
+        w = move_array(w, X)
+        return X, Y, w
 
     def _check(self, X, method):
         check_is_fitted(self)
-        check_array_namespace(X, self._coef_like(), type(self).__name__ + "." + method)
+        owner = f"{type(self).__name__}.{method}"
+        check_array_namespace(X, self._coef_like(), owner)
         xp, _ = get_array_namespace(X)
-        return validate_data(
-            self, X, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=False
-        )
+        dtypes = [xp.float64, xp.float32]
+        return validate_data(self, X, dtype=dtypes, accept_sparse=self._SPARSE, reset=False)
 
     def _coef_like(self):
         return self._total.h_mean
@@ -316,7 +321,8 @@ class RidgeNetwork(LazySolution, Base):
         rows = None
         if single and 0 < total.n_samples < L:
             H, _, w = blocks[0]
-            rows = xp.sqrt(w)[:, None] * (H - total.h_mean)
+            root = xp.sqrt(w)[:, None]
+            rows = root * (H - total.h_mean)
         parts = spectrum(total, rows)
 
         # held-out residuals, block by block, for all penalties
@@ -329,7 +335,8 @@ class RidgeNetwork(LazySolution, Base):
             predictions, determined = held_out(
                 H, Y, w, total, parts, alphas, intercept=self.fit_intercept
             )
-            squares = xp.sum(w[:, None, None] * (Y[:, None, :] - predictions) ** 2, axis=0)
+            residuals = Y[:, None, :] - predictions
+            squares = xp.sum(w[:, None, None] * residuals**2, axis=0)
             hits = self._hits(Y, predictions, w)
             return squares, hits, determined
 
@@ -346,7 +353,9 @@ class RidgeNetwork(LazySolution, Base):
         path = np.where(good, score, -np.inf)
         if not good.any():  # every sample alone determines a direction: the safest is left
             good[np.argmax(grid)] = True
-        ranking = np.lexsort((np.where(good, r2, -np.inf), np.where(good, score, -np.inf)))
+        first = np.where(good, score, -np.inf)
+        second = np.where(good, r2, -np.inf)
+        ranking = np.lexsort((second, first))
         best = int(ranking[-1])
 
         self.loo_path_ = move_array(path, total.S)
@@ -358,8 +367,11 @@ class RidgeNetwork(LazySolution, Base):
         # logarithmic, about the mean variance of the hidden features
         if self.alphas is None:
             S = self._total.S
-            scale = float(namespace(S).linalg.trace(S)) / max(L, 1)
-            return np.logspace(-WIDEST / 2, WIDEST / 2, 25) * (scale if scale > 0 else 1.0)
+            xp = namespace(S)
+            trace = float(xp.linalg.trace(S))
+            variance = trace / max(L, 1)
+            scale = variance if variance > 0 else 1.0
+            return np.logspace(-WIDEST / 2, WIDEST / 2, 25) * scale
 
         alphas = check_array(
             np.asarray(self.alphas),
@@ -391,22 +403,32 @@ class RidgeNetwork(LazySolution, Base):
         squares = cross_validated_squares(total, parts, alphas, intercept=self.fit_intercept)
         r2 = self._held_out_r2(as_numpy(squares))
         self.alphas_ = alphas
-        self.alpha_ = float(grid[np.argmax(r2) if np.isfinite(r2).any() else np.argmax(grid)])
+        best = np.argmax(r2) if np.isfinite(r2).any() else np.argmax(grid)
+        self.alpha_ = float(grid[best])
         self._store_spectral(parts)
 
     def _held_out_r2(self, squares):
         """Mean over targets of r^2, from the squares (n_alphas, t) of held-out residuals."""
         total = self._total
         variation = as_numpy(total.y_sq)
-        constant = variation <= 1e-28 * total.weight * (1e-300 + as_numpy(total.y_mean) ** 2)
-        r2 = 1 - squares / np.where(constant, 1, variation)
-        return np.where(constant & np.isfinite(squares), 1.0, r2).mean(axis=1)
+        mean = as_numpy(total.y_mean)
+        rounding = 1e-28 * total.weight * (1e-300 + mean**2)
+        constant = variation <= rounding
+
+        # a constant target is predicted exactly
+        unit = np.where(constant, 1, variation)
+        r2 = 1 - squares / unit
+        exact = constant & np.isfinite(squares)
+        r2 = np.where(exact, 1.0, r2)
+        return r2.mean(axis=1)
 
     def _store_spectral(self, parts):
         """Store the coefficients at `alpha_` from the eigenvalues."""
         coef = ridge_from_spectrum(parts, self.alpha_)
         shares = parts.values / (parts.values + self.alpha_)
-        self._store(coef, n_par=float(namespace(shares).sum(shares)))
+        xp = namespace(shares)
+        n_par = float(xp.sum(shares))
+        self._store(coef, n_par=n_par)
 
     def _store(self, coef, n_par=None):
         total = self._total
@@ -451,10 +473,13 @@ class RidgeNetwork(LazySolution, Base):
     def _values(self, X, method):
         """``coef' h(x) + intercept``, one column for each target, in double precision."""
         X = self._check(X, method)
+        total = self._total
         coef = self._coef
-        shift = self._total.y_mean - self._total.h_mean @ coef
-        blocks = [self._outputs(X[a:b, :]) @ coef + shift for a, b in self._cuts(X.shape[0])]
-        values = blocks[0] if len(blocks) == 1 else namespace(shift).concat(blocks, axis=0)
+        shift = total.y_mean - total.h_mean @ coef
+        xp = namespace(shift)
+        cuts = self._cuts(X.shape[0])
+        blocks = [self._outputs(X[a:b, :]) @ coef + shift for a, b in cuts]
+        values = blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=0)
         return values, X.dtype
 
 
@@ -505,10 +530,15 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
         if reset:
             self._flat = Y.ndim == 1
         Y = Y[:, None] if Y.ndim == 1 else Y
-        if not reset and Y.shape[1] != self._total.B.shape[1]:
+        if reset:
+            return Y
+
+        n_targets = Y.shape[1]
+        begun_with = self._total.B.shape[1]
+        if n_targets != begun_with:
             raise ValueError(
-                f"y has {Y.shape[1]} targets, but {type(self).__name__} was begun with "
-                f"{self._total.B.shape[1]}."
+                f"y has {n_targets} targets, but {type(self).__name__} was begun with "
+                f"{begun_with}."
             )
         return Y
 
@@ -516,7 +546,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
         return 1.0
 
     def _check_targets_of(self, other):
-        if self._total.B.shape[1] != other._total.B.shape[1]:
+        mine = self._total.B.shape[1]
+        theirs = other._total.B.shape[1]
+        if mine != theirs:
             raise ValueError(f"{type(self).__name__} cannot merge: numbers of targets differ.")
 
     def _one_column(self):
@@ -614,14 +646,17 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         absent = np.ones(values.shape[1], dtype=bool)
         absent[self._present] = False
         absent = move_array(absent, values)[None, :]
-        lowest = xp.min(xp.where(absent, xp.max(values), values), axis=1, keepdims=True)
-        return xp.where(absent, lowest - 1.0, values), dtype
+        of_present = xp.where(absent, xp.max(values), values)
+        lowest = xp.min(of_present, axis=1, keepdims=True)
+        values = xp.where(absent, lowest - 1.0, values)
+        return values, dtype
 
     def _targets(self, y, classes, reset):
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if reset:
-            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            given = y if classes is None else np.asarray(classes)
+            self.classes_ = np.unique(given)
             refuse_one_class(type(self).__name__, self.classes_)
 
         labels = as_numpy(self.classes_)
@@ -635,7 +670,9 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         # one column of +-1 for two classes, else one for each
         codes = np.searchsorted(labels, y)
         K = len(labels)
-        return np.where(codes[:, None] == np.arange(1 if K == 2 else 0, K), 1.0, -1.0)
+        columns = np.arange(1 if K == 2 else 0, K)
+        belongs = codes[:, None] == columns
+        return np.where(belongs, 1.0, -1.0)
 
     def _class_factors(self, y, w):
         """Weight of each sample's class; "balanced" counts samples by their own weights."""
@@ -645,10 +682,14 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
             factors = compute_class_weight(
                 self.class_weight, classes=labels, y=y, sample_weight=w
             )
-        return np.where(np.isfinite(factors), factors, 1.0)[np.searchsorted(labels, y)]
+        factors = np.where(np.isfinite(factors), factors, 1.0)
+        codes = np.searchsorted(labels, y)
+        return factors[codes]
 
     def _check_targets_of(self, other):
-        if not np.array_equal(as_numpy(self.classes_), as_numpy(other.classes_)):
+        mine = as_numpy(self.classes_)
+        theirs = as_numpy(other.classes_)
+        if not np.array_equal(mine, theirs):
             raise ValueError(
                 f"{type(self).__name__} cannot merge: classes differ. Give the same `classes` to "
                 "the first partial_fit of both."
@@ -663,8 +704,11 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         if Y.shape[1] == 1:
             right = (predictions[:, :, 0] > 0) == (Y > 0)
         else:
-            right = xp.argmax(predictions, axis=2) == xp.argmax(Y, axis=1)[:, None]
-        return xp.sum(xp.where(right, w[:, None], xp.zeros_like(w)[:, None]), axis=0)
+            labels = xp.argmax(Y, axis=1)
+            right = xp.argmax(predictions, axis=2) == labels[:, None]
+        zeros = xp.zeros_like(w)
+        weights = xp.where(right, w[:, None], zeros[:, None])
+        return xp.sum(weights, axis=0)
 
     def _loo_score(self, r2, accuracy):
         return accuracy
@@ -717,10 +761,11 @@ class RandomNetwork(RidgeNetwork):
         mean, std = self._scaling(X, w)
         self.input_mean_ = self.input_std_ = None
         if mean is not None:
-            W, b = standardised_layer(W, b, as_numpy(mean), DEVIATIONS * as_numpy(std))
-            self.input_mean_, self.input_std_ = (
-                move_array(as_numpy(values), X) for values in (mean, std)
-            )
+            mean = as_numpy(mean)
+            std = as_numpy(std)
+            W, b = standardised_layer(W, b, mean, DEVIATIONS * std)
+            self.input_mean_ = move_array(mean, X)
+            self.input_std_ = move_array(std, X)
 
         dtype = None if sparse.issparse(X) else X.dtype
         self.hidden_weights_ = move_array(W, X, dtype)
@@ -734,11 +779,14 @@ class RandomNetwork(RidgeNetwork):
             return self._given_scaling(X.shape[1])
         moments = column_moments(X, w)
         xp = namespace(w)
-        return moments[1], standard_deviations(moments, float(xp.finfo(X.dtype).eps))
+        eps = float(xp.finfo(X.dtype).eps)
+        std = standard_deviations(moments, eps)
+        return moments[1], std
 
     def _given_scaling(self, p):
         pair = [np.asarray(values, dtype=np.float64) for values in self.standardize]
-        if [values.shape for values in pair] != [(p,), (p,)] or not (pair[1] > 0).all():
+        shapes = [values.shape for values in pair]
+        if shapes != [(p,), (p,)] or not (pair[1] > 0).all():
             raise ValueError(
                 f"{type(self).__name__}: standardize must be True, False, or a pair of arrays, "
                 f"the mean and the positive standard deviation of each of the {p} features."
@@ -750,18 +798,18 @@ class RandomNetwork(RidgeNetwork):
         if self._beginning is None:
             return X, Y, w, total
         # 1. all samples so far
-        *seen, W, b = self._beginning
+        X_seen, Y_seen, w_seen, W, b = self._beginning
         xp = namespace(w)
-        if seen[2].shape[0]:
-            X = _stacked(seen[0], X)
-            Y, w = (
-                xp.concat([old, new], axis=0)
-                for old, new in zip(seen[1:], (Y, w), strict=True)
-            )
+        if w_seen.shape[0]:
+            X = _stacked(X_seen, X)
+            Y = xp.concat([Y_seen, Y], axis=0)
+            w = xp.concat([w_seen, w], axis=0)
 
         # 2. the layer from the first ones of positive weight
-        few = xp.nonzero(w > 0)[0][:ROWS_OF_SCALING]
-        self._place(X[few, :] if sparse.issparse(X) else xp.take(X, few, axis=0), w[few], W, b)
+        (weighted,) = xp.nonzero(w > 0)
+        few = weighted[:ROWS_OF_SCALING]
+        rows = X[few, :] if sparse.issparse(X) else xp.take(X, few, axis=0)
+        self._place(rows, w[few], W, b)
         settled = few.shape[0] >= ROWS_OF_SCALING
         self._beginning = None if settled else (X, Y, w, W, b)
         return X, Y, w, None
@@ -773,9 +821,13 @@ class RandomNetwork(RidgeNetwork):
         aligned = () if sample_weight is None else (sample_weight,)
         blocks = blocks_of(self, X, *aligned, dtype="numeric", accept_sparse=self._SPARSE)
         (moments,) = blocks.sum(_moments_of_block)
-        eps = np.finfo(np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64).eps
-        pair = moments.mean, standard_deviations(moments.values, float(eps))
+        single = blocks.arrays[0].dtype == np.float32
+        dtype = np.float32 if single else np.float64
+        eps = float(np.finfo(dtype).eps)
+        std = standard_deviations(moments.values, eps)
 
+        # with these as given numbers
+        pair = moments.mean, std
         model = clone(self).set_params(standardize=pair)
         fit_by_merge(model, X, y=y, sample_weight=sample_weight)
         vars(self).update({**vars(model), **self.get_params(deep=False)})
@@ -784,12 +836,15 @@ class RandomNetwork(RidgeNetwork):
     def _prune(self, X, Y, w):
         """Keep the neurons that forward selection chooses."""
         H = as_numpy(self._neurons(X)).astype(np.float64)
+        Y = as_numpy(Y)
+        w = as_numpy(w)
+        n_neurons = H.shape[1]
         selection = forward_selection(
-            H, as_numpy(Y), as_numpy(w), max_columns=H.shape[1], intercept=self.fit_intercept
+            H, Y, w, max_columns=n_neurons, intercept=self.fit_intercept
         )
         chosen = np.sort(selection.chosen)
         if not len(chosen):
-            chosen = np.arange(min(1, H.shape[1]))
+            chosen = np.arange(min(1, n_neurons))
 
         xp = namespace(self.hidden_weights_)
         index = move_array(chosen, self.hidden_weights_)
@@ -803,9 +858,9 @@ class RandomNetwork(RidgeNetwork):
 
     def _neurons(self, X):
         Z = X @ self.hidden_weights_ + self.hidden_intercepts_
-        activation = (
-            self.activation if callable(self.activation) else ACTIVATIONS[self.activation]
-        )
+        activation = self.activation
+        if not callable(activation):
+            activation = ACTIVATIONS[activation]
         return activation(Z)
 
     def _layer(self, X):
@@ -817,7 +872,8 @@ class RandomNetwork(RidgeNetwork):
         inputs = dense(X)
         if self.input_mean_ is not None:
             inputs = (inputs - self.input_mean_) / (DEVIATIONS * self.input_std_)
-        return xp.concat([inputs, xp.astype(H, inputs.dtype, copy=False)], axis=1)
+        H = xp.astype(H, inputs.dtype, copy=False)
+        return xp.concat([inputs, H], axis=1)
 
     def _n_outputs(self):
         width = self.hidden_weights_.shape[1]
@@ -830,8 +886,10 @@ class RandomNetwork(RidgeNetwork):
 def _stacked(A, B):
     """Rows of both, sparse if one of them is."""
     if sparse.issparse(A) or sparse.issparse(B):
-        return sparse.vstack([sparse.csr_array(A), sparse.csr_array(B)], format="csr")
-    return namespace(A).concat([A, B], axis=0)
+        rows = [sparse.csr_array(A), sparse.csr_array(B)]
+        return sparse.vstack(rows, format="csr")
+    xp = namespace(A)
+    return xp.concat([A, B], axis=0)
 
 
 class _Moments:
@@ -850,6 +908,8 @@ class _Moments:
 
 def _moments_of_block(block):
     X = block_of(block.arrays[0])
-    n = X.shape[0]
-    w = np.asarray(block.arrays[1], dtype=np.float64) if block.arrays[1:] else np.ones(n)
-    return (_Moments(column_moments(X, w)),)
+    w = np.ones(X.shape[0])
+    if block.arrays[1:]:
+        w = np.asarray(block.arrays[1], dtype=np.float64)
+    moments = column_moments(X, w)
+    return (_Moments(moments),)

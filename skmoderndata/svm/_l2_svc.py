@@ -264,7 +264,8 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         segments = np.stack([stops - counts, stops], axis=1)
 
         # nearest points of the hulls of two classes, for each pair
-        work = _Work(self._route(gram, store.rows.X), gram, store, ridge, segments)
+        solver = self._route(gram, store.rows.X)
+        work = _Work(solver, gram, store, ridge, segments)
         machines = self._solve_pairs(X, y, work)
 
         # support vectors of any pair
@@ -272,12 +273,14 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         used = np.flatnonzero(coef.any(axis=0))
         self._keep_support(gram, X, order[used], coef[:, used])
 
-        self.intercept_ = np.array([one.offset for one in machines]) - self._at_mean
+        offsets = np.array([one.offset for one in machines])
+        self.intercept_ = offsets - self._at_mean
         self.objective_ = float(sum(one.objective for one in machines))
         norms = np.array([one.norm for one in machines])
         zeros = np.zeros(len(norms))
         self.margin_ = np.divide(1.0, np.sqrt(norms), out=zeros, where=norms > 0)
-        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        support_codes = codes[self.support_]
+        self.n_support_ = np.bincount(support_codes, minlength=len(self.classes_))
         if gram.kernel == "linear":
             self.coef_ = self._linear_weights()
 
@@ -305,9 +308,9 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         values = self._pair_values(X)
         if len(self.classes_) == 2:
             return values[:, 0]
-        return (
-            values if self.decision_function_shape == "ovo" else self._confident_votes(values)
-        )
+        if self.decision_function_shape == "ovo":
+            return values
+        return self._confident_votes(values)
 
     def predict(self, X):
         """Predict the labels of samples.
@@ -325,9 +328,11 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         check_is_fitted(self)
         values = self._pair_values(X)
         if len(self.classes_) == 2:
-            return self.classes_[(values[:, 0] > 0).astype(int)]
+            second = values[:, 0] > 0
+            return self.classes_[second.astype(int)]
         votes = self._confident_votes(values) if self.break_ties else self._votes(values)
-        return self.classes_[votes.argmax(axis=1)]
+        codes = votes.argmax(axis=1)
+        return self.classes_[codes]
 
     def _route(self, gram, X):
         """Solver for the samples that have a weight."""
@@ -338,7 +343,9 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             )
         if self.solver != "auto":
             return self.solver
-        return "newton" if primal and X.shape[1] <= min(NEWTON_UP_TO, len(X)) else "smo"
+        if primal and X.shape[1] <= min(NEWTON_UP_TO, len(X)):
+            return "newton"
+        return "smo"
 
     def _solve_pairs(self, X, y, work):
         """Machines of all pairs of classes, with the kernel matrix or rows of their own samples.
@@ -356,21 +363,21 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
 
         def one_pair(pair, progress=None):
             # a class without samples loses to every other
-            sizes = np.ptp(work.segments[list(pair)], axis=1)
+            segments = work.segments[list(pair)]
+            sizes = np.ptp(segments, axis=1)
             if not sizes.all():
                 offset = float(np.sign(sizes[0] - sizes[1]))
                 nothing = np.zeros(work.store.n)
                 return Machine(nothing, nothing[:0], offset, 0.0, 0.0, 0.0, 0, True)
 
             # the samples of the pair, those of its first class before the others
-            segments = work.segments[list(pair)]
             if n_classes == 2 or shared:
                 rows = slice(None)
                 store = work.store if n_classes == 2 else work.store.reader()
             else:
                 rows = np.concatenate([np.arange(*segment) for segment in segments])
                 store = work.store.subset(rows)
-                first = np.ptp(segments[0])
+                first = sizes[0]
                 segments = np.array([[0, first], [first, len(rows)]])
 
             ridge = work.ridge[rows]
@@ -378,7 +385,8 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             machine = nearest_hulls(
                 store, ridge, segments, table=own, progress=progress, **limits
             )
-            self._check_psd(work.gram, store, np.flatnonzero(machine.coef), ridge)
+            support = np.flatnonzero(machine.coef)
+            self._check_psd(work.gram, store, support, ridge)
 
             coef = np.zeros(work.store.n)
             coef[rows] = machine.coef
@@ -403,14 +411,18 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             factors = compute_class_weight(
                 self.class_weight, classes=classes, y=y, sample_weight=weights
             )
-        return np.where(np.isfinite(factors), factors, 1.0)[codes]
+        factors = np.where(np.isfinite(factors), factors, 1.0)
+        return factors[codes]
 
     def _pair_values(self, X):
-        return self._function_values(checked_samples(self, X, reset=False)) + self.intercept_
+        X = checked_samples(self, X, reset=False)
+        return self._function_values(X) + self.intercept_
 
     def _votes(self, values):
-        votes = np.zeros((len(values), len(self.classes_)))
-        for column, (i, j) in enumerate(combinations(range(len(self.classes_)), 2)):
+        n_classes = len(self.classes_)
+        votes = np.zeros((len(values), n_classes))
+        pairs = combinations(range(n_classes), 2)
+        for column, (i, j) in enumerate(pairs):
             first = values[:, column] > 0
             votes[:, i] += first
             votes[:, j] += ~first
@@ -418,8 +430,11 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
 
     def _confident_votes(self, values):
         """Votes, plus the sum of the values for a class, scaled to below one third of a vote."""
-        sums = np.zeros((len(values), len(self.classes_)))
-        for column, (i, j) in enumerate(combinations(range(len(self.classes_)), 2)):
+        n_classes = len(self.classes_)
+        sums = np.zeros((len(values), n_classes))
+        pairs = combinations(range(n_classes), 2)
+        for column, (i, j) in enumerate(pairs):
             sums[:, i] += values[:, column]
             sums[:, j] -= values[:, column]
-        return self._votes(values) + sums / (3.0 * (np.abs(sums) + 1.0))
+        scale = 3.0 * (np.abs(sums) + 1.0)
+        return self._votes(values) + sums / scale

@@ -130,9 +130,12 @@ def feature_rounds(
     Infeasible, NoDirection
         With the number of the task, when its first round has no solution.
     """
+    # several tasks have generators of their own, so that threads do not change results
     several = len(tasks) > 1
-    seeds = rng.randint(2**31 - 1, size=len(tasks)).tolist() if several else []
-    rngs = [np.random.RandomState(seed) for seed in seeds] or [rng]
+    rngs = [rng]
+    if several:
+        seeds = rng.randint(2**31 - 1, size=len(tasks))
+        rngs = [np.random.RandomState(seed) for seed in seeds.tolist()]
     todo = [
         (k, X, usable, task, form, search, n_rounds, own)
         for k, (task, own) in enumerate(zip(tasks, rngs, strict=True))
@@ -179,7 +182,9 @@ def _rounds_of_task(
         except (Infeasible, NoDirection) as error:
             if results:
                 break
-            if isinstance(error, NoDirection) or form.C is not None or form.soft_C is None:
+            without_direction = isinstance(error, NoDirection)
+            may_soften = form.C is None and form.soft_C is not None
+            if without_direction or not may_soften:
                 raise type(error)(k) from None
             form = form._replace(C=form.soft_C)  # the first round once more, with slack
             continue
@@ -214,11 +219,14 @@ def _best_of_starts(
     # the plain costs, and random ones
     n_starts = 1 if search.algorithm == "splicing" else search.n_init
     seeds = rng.randint(2**31 - 1, size=n_starts).tolist()
-    starts = [np.where(may, max(1.0, problem.alpha), np.inf)]
-    starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
+    soft = problem.slack_cost is not None
+    plain = max(1.0, problem.alpha)
+    starts = [np.where(may, plain, np.inf)]
+    starts += [_random_costs(may, soft, seed) for seed in seeds[1:]]
     jobs = [(problem, costs, number > 0, search) for number, costs in enumerate(starts)]
 
-    if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
+    n_jobs = effective_n_jobs(search.n_jobs)
+    if n_jobs > 1 and len(jobs) > 1:
         if progress is not None:
             progress.begin()
         results: list[SparseSeparation] = Parallel(n_jobs=search.n_jobs)(
@@ -233,7 +241,8 @@ def _best_of_starts(
             if not stopped:
                 results.append(one_start(*job, progress))
             elif not results:
-                results.append(one_start(*job[:3], search._replace(max_iter=1)))
+                one_program = search._replace(max_iter=1)
+                results.append(one_start(*job[:3], one_program))
 
     # ranked by value, then by the logarithm that was lowered
     e = results[0].epsilon
@@ -264,7 +273,8 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
         direction = Z.T @ shares
         if form.penalized:
             direction[-1] = 0.0
-        if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
+        largest = np.abs(direction[may]).max(initial=0.0)
+        if not largest > 1e-12:
             raise NoDirection
 
     cost = None if form.C is None else form.C * task.cost
@@ -274,10 +284,12 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
 
 def _random_costs(may: Array, soft: bool, seed: int) -> Array:
     rng = np.random.RandomState(seed)
-    exponent = rng.standard_normal(may.size) * (SOFT_SPREAD if soft else SPREAD)
+    spread = SOFT_SPREAD if soft else SPREAD
+    exponent = rng.standard_normal(may.size) * spread
     if soft:
         exponent += SOFT_LEVEL * rng.uniform(-1, 1)
-    return np.where(may, np.exp(exponent), np.inf)
+    costs = np.exp(exponent)
+    return np.where(may, costs, np.inf)
 
 
 def _worth(
@@ -292,14 +304,20 @@ def _worth(
     """Whether a further round needs less than it would with permuted labels."""
     # a problem that is not separable needs more than all features
     largest = float(may.sum() + 1)
+    costs = np.where(may, 1.0, np.inf)
     sizes = []
     for _ in range(N_PERMUTATIONS):
-        problem = _posed(X, task.permuted(rng), may, form)
+        permuted = task.permuted(rng)
+        problem = _posed(X, permuted, may, form)
         try:
-            sizes.append(one_start(problem, np.where(may, 1.0, np.inf), False, search).value)
+            by_chance = one_start(problem, costs, False, search)
+            sizes.append(by_chance.value)
         except Infeasible:
             sizes.append(largest)
-    return bool(result.value < np.quantile(np.minimum(sizes, largest), QUANTILE))
+
+    sizes_by_chance = np.minimum(sizes, largest)
+    needed = np.quantile(sizes_by_chance, QUANTILE)
+    return bool(result.value < needed)
 
 
 def one_start(
@@ -310,41 +328,40 @@ def one_start(
     progress: WatchedProgress | None = None,
 ) -> SparseSeparation:
     """Lower the objective from the first costs, infinite where a weight must stay zero."""
+    may = np.isfinite(costs)
     if search.algorithm == "splicing":
-        return _spliced(problem, np.isfinite(costs), search, progress)
+        return _spliced(problem, may, search, progress)
 
     make: Any = ColumnGeneration if search.solver == "highs" else CvxpyProgram
+    hard = problem.slack_cost is None
     settings = {
         name: getattr(search, name) for name in ("epsilon", "enough", "max_iter", "tol")
     }
     if search.algorithm == "rescaled_l2":
         make = RescaledColumns
-    elif restart and problem.margin > 0 and problem.slack_cost is None:
+    elif restart and problem.margin > 0 and hard:
         costs = _costs_by_centers(problem, costs, make, settings)
 
+    program = make(problem)
+    keep_zeros = search.algorithm in ("rescaled", "rescaled_l2")
     result = reweighted_l1(
-        problem,
-        make(problem),
-        start=costs,
-        keep_zeros=search.algorithm in ("rescaled", "rescaled_l2"),
-        progress=progress,
-        **settings,
+        problem, program, start=costs, keep_zeros=keep_zeros, progress=progress, **settings
     )
 
     # at most so many features, whatever the weights
-    if search.enough and np.count_nonzero(result.w) > search.enough:
+    n_features = np.count_nonzero(result.w)
+    if search.enough and n_features > search.enough:
         w = np.zeros_like(result.w)
         largest = _largest(result.w, search.enough)
         w[largest] = result.w[largest]
         # without slack the largest weights alone may violate constraints
-        hard = problem.slack_cost is None
         value = np.inf if hard else price(problem, w, result.bias)
         result = result._replace(features=largest, w=w, value=value)
 
     stopped = progress is not None and progress.stopped
     if search.algorithm != "exchange" or stopped:
         return result
-    return _improved(problem, result, np.isfinite(costs), search, progress, guided=not restart)
+    return _improved(problem, result, may, search, progress, guided=not restart)
 
 
 def _improved(
@@ -366,14 +383,17 @@ def _improved(
     starts: list[Any] = [features]
     if guided:
         guide = followed(problem, cost=search.guide_C, **limits)
-        starts = [guide, _largest(result.w, MOST_FACTOR * len(guide) + MOST_EXTRA), features]
+        count = MOST_FACTOR * len(guide) + MOST_EXTRA
+        largest = _largest(result.w, count)
+        starts = [guide, largest, features]
 
     program = LeastSlack(problem)
     best = None
     for k, start in enumerate(starts):
         # all features of the linear programs only where the largest ones were not as good
         enough = best is not None and k == 2 and best.value <= result.value
-        if enough or (progress is not None and progress.stopped):
+        stopped = progress is not None and progress.stopped
+        if enough or stopped:
             continue
         try:
             exchanged = exchange(program, start, progress=progress, **limits)
@@ -384,10 +404,11 @@ def _improved(
 
     if best is None:
         return result
+    w = best.vertex.w
     return result._replace(
-        features=np.flatnonzero(best.vertex.w),
-        w=best.vertex.w,
-        bias=middle_bias(problem, best.vertex.w, best.vertex.bias),
+        features=np.flatnonzero(w),
+        w=w,
+        bias=middle_bias(problem, w, best.vertex.bias),
         value=best.value,
         values=(*result.values, best.values),
         sizes=(*result.sizes, best.sizes),
@@ -432,19 +453,21 @@ def _pruned(
     """
     if not search.prune or problem.slack_cost is None or not result.features.size:
         return result
-    if float(scores(problem, result.w, result.bias).min()) > 0:
+    least_score = scores(problem, result.w, result.bias).min()
+    if float(least_score) > 0:
         return result
+
     features = result.features.tolist()
     program = LeastSlack(problem)
 
     def doubtful(features: Iterable[int]) -> float:
         features = list(features)
-        return DOUBTFUL_PRICE * len(features) + program.value(features)
+        price_of_all = DOUBTFUL_PRICE * len(features)
+        return price_of_all + program.value(features)
 
     highest = doubtful(features)
-    retained = prune(
-        _logistic(problem, may, search), features, lambda less: doubtful(less) > highest
-    )
+    logistic = _logistic(problem, may, search)
+    retained = prune(logistic, features, lambda fewer: doubtful(fewer) > highest)
     if len(retained) == result.features.size:
         return result
     return _on_features(problem, result, retained)
@@ -469,14 +492,19 @@ def _on_features(
         return result
     vertex = program.weights()
     value = price(problem, vertex.w, vertex.bias)
+    bias = middle_bias(problem, vertex.w, vertex.bias)
+    gap = support_gap(problem, vertex)
+    chosen = np.sort(np.asarray(features, dtype=np.intp))
+    values = (*result.values, np.array([value]))
+    sizes = (*result.sizes, np.array([len(features)]))
     return result._replace(
-        features=np.sort(np.asarray(features, dtype=np.intp)),
+        features=chosen,
         w=vertex.w,
-        bias=middle_bias(problem, vertex.w, vertex.bias),
+        bias=bias,
         value=value,
-        values=(*result.values, np.array([value])),
-        sizes=(*result.sizes, np.array([len(features)])),
-        gap=support_gap(problem, vertex),
+        values=values,
+        sizes=sizes,
+        gap=gap,
     )
 
 
@@ -495,15 +523,20 @@ def _costs_by_centers(
     form is feasible in the other as well, after scaling.
     """
     direction = mean_difference(problem)
-    if not np.abs(direction[np.isfinite(costs)]).max(initial=0.0) > 1e-12:
+    may = np.isfinite(costs)
+    largest = np.abs(direction[may]).max(initial=0.0)
+    if not largest > 1e-12:
         return costs
 
     # costs that favour the weights of that form
     near = problem._replace(margin=START_MARGIN, direction=direction)
     try:
-        result = reweighted_l1(near, make(near), start=costs, **settings)
+        program = make(near)
+        result = reweighted_l1(near, program, start=costs, **settings)
     except Infeasible:
         return costs
     size = np.abs(result.w)
-    least = START_MARGIN * (size.max() or 1.0)
-    return np.where(np.isfinite(costs), 1.0 / (least + size), np.inf)
+    largest_weight = size.max() or 1.0
+    least = START_MARGIN * largest_weight
+    new_costs = 1.0 / (least + size)
+    return np.where(may, new_costs, np.inf)

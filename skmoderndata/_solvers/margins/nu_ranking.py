@@ -32,6 +32,7 @@ from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
     margin_of,
+    matrix_of_sums,
     ranking_value,
 )
 from skmoderndata._solvers.margins.ranking_faces import constraints, face_step, n_free
@@ -96,10 +97,12 @@ def nu_ranking(
     to 2000 samples: ranks that overlap nearly as much as nu allows need millions of exchanges.
     """
     n = len(bounds)
+    n_held = len(store.values)
     interior = max_iter < 0 and n <= CVXPY_LIMIT
-    small = n <= min(POLISHED_RANKS, len(store.values))
+    small = n <= min(POLISHED_RANKS, n_held)
     if small:
-        store.bring(np.flatnonzero(store.slot < 0))
+        missing = np.flatnonzero(store.slot < 0)
+        store.bring(missing)
 
     upper, lower = _start(store, segments, bounds)
     g = upper.g
@@ -113,7 +116,8 @@ def nu_ranking(
     chunk = max(STEPS_BETWEEN_GAPS, 100 * n)
     if interior:
         chunk = max_iter = STEPS_OF_INTERIOR * n
-    it = Iterations(MOST_LEVELS, max(tol, HANDED_OVER) if small else tol, progress)
+    tol_of_steps = max(tol, HANDED_OVER) if small else tol
+    it = Iterations(MOST_LEVELS, tol_of_steps, progress)
 
     for _ in it:
         # 1. lower the level, and step until no step gains more
@@ -124,12 +128,14 @@ def nu_ranking(
         count += done
 
         # 2. gap: the dual value is -|w|
-        found = _certificate(upper, lower, segments, bounds)
-        it.residual = found.gap if found.norm > flat else np.inf
+        certified = _certificate(upper, lower, segments, bounds)
+        flat_function = certified.norm <= flat
+        it.residual = certified.gap if certified.norm > flat else np.inf
         if status == COUNTED:
             level /= factor  # not reached yet
         if it.residual > it.tol:
-            it.ended = status == STALLED or found.norm <= flat or 0 <= max_iter <= count
+            used_up = 0 <= max_iter <= count
+            it.ended = status == STALLED or flat_function or used_up
             it.ended |= level < rounding
 
     # 3. few samples: to rounding, by faces
@@ -137,31 +143,39 @@ def nu_ranking(
     if it.converged and small:
         done, at_optimum = by_faces(store, upper, lower, segments, max_iter - count)
         count += done
-    found = _certificate(upper, lower, segments, bounds)
+    certified = _certificate(upper, lower, segments, bounds)
     a = upper.w + lower.w
 
     # 4. many exchanges or faces: from the interior
     asked_to_stop = not (it.converged or it.ended) and count < max_iter
-    if interior and not (at_optimum or asked_to_stop or found.norm <= flat):
-        inner = interior_point(all_rows(store), segments, bounds, tol=INTERIOR_TOL, flat=flat)
+    flat_function = certified.norm <= flat
+    if interior and not (at_optimum or asked_to_stop or flat_function):
+        K = all_rows(store)
+        inner = interior_point(K, segments, bounds, tol=INTERIOR_TOL, flat=flat)
         count += inner.n_iter
-        if inner.certified.gap < found.gap or inner.certified.norm <= flat:
-            found = inner.certified
+        flat_function = inner.certified.norm <= flat
+        if inner.certified.gap < certified.gap or flat_function:
+            certified = inner.certified
             a = inner.upper + inner.lower
 
-    if found.norm <= flat:
-        gap = relative_gap(0.0, -found.norm, unit=float(np.sqrt(size)))
-        none = np.zeros(len(found.thresholds))
-        return Ranking(0.0 * a, none, 0.0, 0.0, gap, count, True)
-    return Ranking(
-        a / found.norm,
-        found.thresholds,
-        found.margin,
-        found.value,
-        found.gap,
-        count,
-        found.gap <= tol,
-    )
+    if flat_function:
+        unit = float(np.sqrt(size))
+        return _flat_ranking(a, certified.norm, unit, segments, count)
+    return _scaled_ranking(a, certified, count, tol=tol)
+
+
+def _flat_ranking(a: Array, norm: float, unit: float, segments: Array, count: int) -> Ranking:
+    """Return the ranking of w = 0: there is no direction, and no threshold."""
+    gap = relative_gap(0.0, -norm, unit=unit)
+    zeros = np.zeros(len(segments) - 1)
+    return Ranking(0.0 * a, zeros, 0.0, 0.0, gap, count, True)
+
+
+def _scaled_ranking(a: Array, certified: Certified, count: int, *, tol: float) -> Ranking:
+    """Scale a function to norm one, as its thresholds and its margin are."""
+    thresholds, margin, value, norm, gap = certified
+    converged = gap <= tol
+    return Ranking(a / norm, thresholds, margin, value, gap, count, converged)
 
 
 def _certificate(
@@ -182,7 +196,8 @@ def _by_way_of_faces(
     while True:
         # 1. as many steps as take the time of a face
         m = max(n_free(upper, lower), FEW_FREE)
-        steps = 1 + int(patience * max(m, STEPS_PER_FACE * m**3 / n))
+        steps_of_face = max(m, STEPS_PER_FACE * m**3 / n)
+        steps = 1 + int(patience * steps_of_face)
         steps = min(steps, budget - count)
         done, status = _to_level(store, upper, lower, segments, level, steps)
         count += done
@@ -240,9 +255,10 @@ def _bring_violators(
     fall = falling[f]
 
     # 2. the best exchanges of two and of four weights: with their rows a step is certain
-    two = np.unravel_index((high - low).argmax(), low.shape)
+    gains = high - low
+    two = np.unravel_index(gains.argmax(), low.shape)
     ends = []
-    if high[two] - low[two] > level:
+    if gains[two] > level:
         ends += [at_low[two], at_high[two]]
     if r != f and fall - rise > 2.0 * level:
         ends += [at_low[0, r], at_high[1, r], at_high[0, f], at_low[1, f]]
@@ -257,7 +273,8 @@ def _bring_violators(
         least = low[1 - side, y] + signed[side, 0]
         largest = high[1 - side, y] + signed[side, 1]
         fours = 0.5 * np.maximum(down - least, largest - up)
-        np.maximum(violation[own], np.maximum(pairs, fours), out=violation[own])
+        gain = np.maximum(pairs, fours)
+        violation[own] = np.maximum(violation[own], gain)
     violation[store.slot >= 0] = 0.0
     bring_worst(store, violation, np.array(ends), level)
     return True
@@ -265,11 +282,14 @@ def _bring_violators(
 
 def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
     """Yield side, threshold, samples, and their slopes when weights rise and when they fall."""
-    for side, (state, own) in enumerate(((upper, segments[1:]), (lower, segments[:-1]))):
+    sides = ((upper, segments[1:]), (lower, segments[:-1]))
+    for side, (state, own) in enumerate(sides):
         for y, (first, last) in enumerate(own):
             samples = slice(first, last)
             g = state.g[samples]
-            yield side, y, samples, g + state.up[samples], g + state.down[samples]
+            up = g + state.up[samples]
+            down = g + state.down[samples]
+            yield side, y, samples, up, down
 
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
@@ -280,38 +300,54 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     totals = np.minimum(sums[1:], sums[:-1])
     totals = 0.5 * totals / totals.sum()
 
-    # difference of the ranks' means, from some samples of each
-    direction = np.zeros(n)
-    limit = max(1, LOOKED_AT // len(segments))
-    for y, (first, last) in enumerate(segments):
-        size = min(limit, last - first)
-        few = np.unique(np.linspace(first, last - 1, size).astype(int))
-        from_below = totals[y - 1] if y > 0 else 0.0
-        from_above = totals[y] if y < len(totals) else 0.0
-        direction[few] = (from_below - from_above) / len(few)
-    f = store.product(direction)
+    # values of the direction of the means, and the worst samples of each rank
+    f = store.product(_difference_of_means(n, segments, totals))
+    upper_weights, lower_weights = _weights_at_bounds(f, segments, bounds, totals)
 
-    # the worst samples take weights up to their bounds until the sum is reached
-    weights = np.zeros((2, n))
-    for y, total in enumerate(totals):
-        for row, (first, last), sign in ((0, segments[y + 1], 1.0), (1, segments[y], -1.0)):
-            order = first + np.argsort(sign * f[first:last], kind="stable")
-            ordered = bounds[order]
-            before = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
-            weights[row, order] = sign * np.clip(total - before, 0.0, ordered)
-
-    g = store.product(weights[0] + weights[1])
+    # both states share one gradient
+    g = store.product(upper_weights + lower_weights)
     none = np.zeros(n)
+    whole = np.array([[0, n]])
     states = []
-    for w, low, high in ((weights[0], none, bounds), (weights[1], -bounds, none)):
+    for w, low, high in ((upper_weights, none, bounds), (lower_weights, -bounds, none)):
         up = np.empty(n)
         down = np.empty(n)
         own_low = low.copy()
         own_high = high.copy()
         state = BoxState(w, g, up, down, store.diagonal, none, own_low, own_high, 0.0)
-        mark_all(state, np.array([[0, n]]))
+        mark_all(state, whole)
         states.append(state)
     return states[0], states[1]
+
+
+def _difference_of_means(n: int, segments: Array, totals: Array) -> Array:
+    """Coefficients of the difference of the ranks' means, from some samples of each."""
+    direction = np.zeros(n)
+    limit = max(1, LOOKED_AT // len(segments))
+    for y, (first, last) in enumerate(segments):
+        size = min(limit, last - first)
+        evenly = np.linspace(first, last - 1, size)
+        few = np.unique(evenly.astype(int))
+        from_below = totals[y - 1] if y > 0 else 0.0
+        from_above = totals[y] if y < len(totals) else 0.0
+        difference = from_below - from_above
+        direction[few] = difference / len(few)
+    return direction
+
+
+def _weights_at_bounds(f: Array, segments: Array, bounds: Array, totals: Array) -> Array:
+    """Give the worst samples weights up to their bounds until the sum is reached."""
+    weights = np.zeros((2, len(f)))
+    for y, total in enumerate(totals):
+        sides = ((0, segments[y + 1], 1.0), (1, segments[y], -1.0))
+        for row, (first, last), sign in sides:
+            falling = sign * f[first:last]
+            order = first + np.argsort(falling, kind="stable")
+            ordered = bounds[order]
+            passed = np.cumsum(ordered)
+            before = np.concatenate([[0.0], passed[:-1]])
+            weights[row, order] = sign * np.clip(total - before, 0.0, ordered)
+    return weights
 
 
 def by_faces(
@@ -336,11 +372,12 @@ def by_faces(
     sample, sign, threshold = constraints(segments)
     v = np.where(sign > 0, upper.w[sample], -lower.w[sample])
     high = upper.high[sample]
-    E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
+    E = matrix_of_sums(sign, threshold)
 
     count = 0
     max_faces = FACES * n if budget < 0 else min(budget, FACES * n)
-    sums = np.r_[np.zeros(n_thresholds), 1.0]  # exactly: faces of many samples lose 1e-10
+    zeros = np.zeros(n_thresholds)
+    sums = np.r_[zeros, 1.0]  # exactly: faces of many samples lose 1e-10
     at_minimum = False
     at_optimum = False
 
@@ -424,22 +461,29 @@ def _minimum_of_face(
     q = np.flatnonzero(free)
     m = len(q)
     k = E.shape[1]
+    own_sample = sample[q]
+    own_sign = sign[q]
+    own_E = E[q]
+
+    # sums and slopes of the free weights
     system = np.zeros((m + k, m + k))
-    K_free = K[np.ix_(sample[q], sample[q])]
-    system[:m, :m] = np.outer(sign[q], sign[q]) * K_free
-    system[:m, m:] = E[q]
-    system[m:, :m] = E[q].T
+    K_free = K[np.ix_(own_sample, own_sample)]
+    system[:m, :m] = np.outer(own_sign, own_sign) * K_free
+    system[:m, m:] = own_E
+    system[m:, :m] = own_E.T
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
     v = v.copy()
-    slope = sign[q] * f[sample[q]]
-    right = np.r_[-slope, sums - E.T @ v]
+    slope = own_sign * f[own_sample]
+    sums_missing = sums - E.T @ v
+    right = np.r_[-slope, sums_missing]
 
     # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
     ridge = np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
     lu_factor: Any = linalg.lu_factor
     factor = lu_factor(system + np.diag(ridge))
     change = np.asarray(linalg.lu_solve(factor, right))
-    change += np.asarray(linalg.lu_solve(factor, right - system @ change))  # less the ridge
+    residual = right - system @ change
+    change += np.asarray(linalg.lu_solve(factor, residual))  # less the ridge
     v[q] += change[:m]
     return v
 
@@ -462,8 +506,9 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
             i = here[up[here].argmin()]
             j = here[down[here].argmax()]
             ends.append((i, j))
-            if down[j] - up[i] > best:
-                best = float(down[j] - up[i])
+            descent = down[j] - up[i]
+            if descent > best:
+                best = float(descent)
                 chosen = ((i,), (j,))
 
         # one side rises and the other falls, at two thresholds: four weights
@@ -478,9 +523,10 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
 
     if chosen is None:
         return None
+    rises, falls = chosen
     d = np.zeros(len(f))
-    d[list(chosen[0])] += 1.0
-    d[list(chosen[1])] -= 1.0
+    d[list(rises)] += 1.0
+    d[list(falls)] -= 1.0
     return d
 
 
@@ -621,7 +667,8 @@ def factor_of_few(store: Any) -> Array | None:
         if len(F) == FEW_DIRECTIONS:
             return None
         pivot = int(residual.argmax())
-        row = store.compute(np.array([pivot]))[0] - F[:, pivot] @ F
+        (of_kernel,) = store.compute(np.array([pivot]))
+        row = of_kernel - F[:, pivot] @ F
         row /= np.sqrt(residual[pivot])
         F = np.vstack([F, row])
         residual -= row * row
@@ -657,21 +704,24 @@ def nu_ranking_by_cvxpy(
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
     a = np.asarray(stated.variable.value) * float(bounds.max())
-    a[np.abs(a) < 1e-9 * np.abs(a).max()] = 0.0
+    size = np.abs(a)
+    a[size < 1e-9 * size.max()] = 0.0
 
     f = factor.T @ (factor @ a)
-    norm = float(np.sqrt(max(float(a @ f), 0.0)))
-    unit = float(np.linalg.norm(factor, axis=0).max())
+    square = float(a @ f)
+    norm = float(np.sqrt(max(square, 0.0)))
+    norms = np.linalg.norm(factor, axis=0)
+    unit = float(norms.max())
 
-    # w = 0: there is no direction, and no threshold
     if norm <= FLAT * unit:
-        gap = relative_gap(0.0, -norm, unit=unit)
-        return Ranking(0.0 * a, np.zeros(len(segments) - 1), 0.0, 0.0, gap, 1, True)
+        return _flat_ranking(a, norm, unit, segments, 1)
 
-    b, margin = thresholds_by_program(f / norm, segments, bounds, enforced)
-    value = ranking_value(f / norm, b, margin, segments, bounds)
+    f = f / norm
+    b, margin = thresholds_by_program(f, segments, bounds, enforced)
+    value = ranking_value(f, b, margin, segments, bounds)
     gap = relative_gap(value, -norm, unit=max(margin, norm))
-    return Ranking(a / norm, b, margin, value, gap, 1, gap <= tol)
+    certified = Certified(b, margin, value, norm, gap)
+    return _scaled_ranking(a, certified, 1, tol=tol)
 
 
 def thresholds_by_program(
@@ -686,30 +736,41 @@ def thresholds_by_program(
     for y, (first, last) in enumerate(segments):
         for k, sign in ((y, 1.0), (y - 1, -1.0)):  # sign (f - b_k) + margin <= slack
             if 0 <= k < n_b:
-                blocks.append(np.tile(np.r_[-sign * np.eye(n_b)[k], 1.0], (last - first, 1)))
+                of_threshold = np.eye(n_b)[k]
+                row = np.r_[-sign * of_threshold, 1.0]
+                blocks.append(np.tile(row, (last - first, 1)))
                 rights.append(-sign * f[first:last])
                 costs.append(bounds[first:last])
     constraints = np.concatenate(blocks)
     right = np.concatenate(rights)
     cost = np.concatenate(costs)
 
-    A: Any = sparse.hstack(
-        [sparse.csr_array(constraints), -sparse.eye_array(len(constraints))]
-    )
+    n_slack = len(constraints)
+    losses = sparse.csr_array(constraints)
+    slack = sparse.eye_array(n_slack)
+    A: Any = sparse.hstack([losses, -slack])
 
     # b_k <= b_(k + 1)
     if enforced and n_b > 1:
-        order = np.zeros((n_b - 1, n_b + 1 + len(constraints)))
-        order[np.arange(n_b - 1), np.arange(n_b - 1)] = 1.0
-        order[np.arange(n_b - 1), np.arange(1, n_b)] = -1.0
+        n_pairs = n_b - 1
+        pairs = np.arange(n_pairs)
+        order = np.zeros((n_pairs, n_b + 1 + n_slack))
+        order[pairs, pairs] = 1.0
+        order[pairs, pairs + 1] = -1.0
         A = sparse.vstack([A, sparse.csr_array(order)])
-        right = np.r_[right, np.zeros(n_b - 1)]
+        zeros = np.zeros(n_pairs)
+        right = np.r_[right, zeros]
 
-    c = np.r_[np.zeros(n_b), -1.0, cost]
-    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(constraints)
+    # least loss, and thresholds and margin without bounds
+    no_losses = np.zeros(n_b)
+    c = np.r_[no_losses, -1.0, cost]
+    limits = [(None, None)] * (n_b + 1) + [(0, None)] * n_slack
     solver: Any = optimize.linprog
     result = solver(c, A_ub=A.tocsr(), b_ub=right, bounds=limits)
 
-    if result.x is None:
+    x = result.x
+    if x is None:
         raise ValueError(f"The linear program of the thresholds failed: {result.message}")
-    return np.asarray(result.x[:n_b]), float(result.x[n_b])
+    thresholds = np.asarray(x[:n_b])
+    margin = float(x[n_b])
+    return thresholds, margin

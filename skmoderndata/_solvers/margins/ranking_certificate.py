@@ -30,9 +30,13 @@ def certificate(
     margin the unit of the gap. That holds for weights with the right sums; for others the bound is
     lower, by what the margin and the thresholds multiply in the Lagrangian.
     """
-    norm = float(np.sqrt(max(float((upper + lower) @ g), 0.0)))
+    a = upper + lower
+    square = float(a @ g)
+    norm = float(np.sqrt(max(square, 0.0)))
     if norm == 0.0:
-        return Certified(np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 0.0)
+        zeros = np.zeros(len(segments) - 1)
+        return Certified(zeros, 0.0, 0.0, 0.0, 0.0)
+
     margin = margin / norm
     f = g / norm
     b = best_thresholds(f, margin, segments, bounds)
@@ -40,10 +44,12 @@ def certificate(
 
     # the dual value, less what the sums of the weights are off
     total, differences = sums_of(upper, lower, segments)
-    bound = -norm - abs(total - 1.0) * margin - float(differences.sum()) * float(np.ptp(f))
-    return Certified(
-        b, margin, value, norm, relative_gap(value, bound, unit=max(margin, norm))
-    )
+    excess = abs(total - 1.0)
+    unequal = float(differences.sum())
+    width = float(np.ptp(f))
+    bound = -norm - excess * margin - unequal * width
+    gap = relative_gap(value, bound, unit=max(margin, norm))
+    return Certified(b, margin, value, norm, gap)
 
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
@@ -55,11 +61,16 @@ def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     rising = BLOCKED
     falling = -BLOCKED
     for (first, last), (start, stop) in pairwise(segments):
-        up = float(upper_up[start:stop].min() - lower_down[first:last].max())
-        down = float(upper_down[start:stop].max() - lower_up[first:last].min())
-        rising = min(rising, up)
-        falling = max(falling, down)
-    both = 0.5 * (rising + falling) if rising < 0.1 * BLOCKED else falling
+        above = slice(start, stop)
+        below = slice(first, last)
+        up = upper_up[above].min() - lower_down[below].max()
+        down = upper_down[above].max() - lower_up[below].min()
+        rising = min(rising, float(up))
+        falling = max(falling, float(down))
+
+    both = falling
+    if rising < 0.1 * BLOCKED:
+        both = 0.5 * (rising + falling)
     return max(0.5 * both, 0.0)
 
 
@@ -72,16 +83,23 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
     """
     b = np.empty(len(segments) - 1)
     for y in range(len(b)):
-        (first, last) = segments[y]
-        (start, stop) = segments[y + 1]
-        v = np.concatenate([f[first:last] + margin, f[start:stop] - margin])
-        c = np.concatenate([bounds[first:last], bounds[start:stop]])
+        below = slice(*segments[y])
+        above = slice(*segments[y + 1])
+        v = np.concatenate([f[below] + margin, f[above] - margin])
+        c = np.concatenate([bounds[below], bounds[above]])
+
+        # the slope over the values in their order
         order = np.argsort(v, kind="stable")
+        v = v[order]
         passed = np.cumsum(c[order])
-        half = float(bounds[first:last].sum())
+        half = float(bounds[below].sum())
+
+        # where it changes its sign, or the middle of where it is zero
         k = int(np.searchsorted(passed, half * (1 - 1e-12)))
+        b[y] = v[k]
         level = passed[k] <= half * (1 + 1e-12)
-        b[y] = 0.5 * (v[order[k]] + v[order[k + 1]]) if level else v[order[k]]
+        if level:
+            b[y] = 0.5 * (v[k] + v[k + 1])
     return b
 
 
@@ -92,14 +110,26 @@ def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Ar
         c = bounds[first:last]
         here = f[first:last]
         if y < len(b):
-            value += float(c @ np.maximum(0.0, here - b[y] + margin))
+            slack = np.maximum(0.0, here - b[y] + margin)
+            value += float(c @ slack)
         if y > 0:
-            value += float(c @ np.maximum(0.0, b[y - 1] + margin - here))
+            slack = np.maximum(0.0, b[y - 1] + margin - here)
+            value += float(c @ slack)
     return value
+
+
+def matrix_of_sums(sign: Array, threshold: Array) -> Array:
+    """Matrix E of signs, `E'v` the sums of the thresholds and that of all weights."""
+    n_thresholds = int(threshold.max()) + 1
+    of_threshold = np.eye(n_thresholds)[threshold]
+    ones = np.ones(len(sign))
+    return np.column_stack([sign[:, None] * of_threshold, ones])
 
 
 def sums_of(upper: Array, lower: Array, segments: Array) -> tuple[float, Array]:
     """Sum of all weights, one at the optimum, and what each threshold lacks of equal sums."""
     above = np.array([upper[first:last].sum() for first, last in segments[1:]])
     below = np.array([lower[first:last].sum() for first, last in segments[:-1]])
-    return float(above.sum() - below.sum()), np.abs(above + below)
+    total = float(above.sum() - below.sum())
+    differences = np.abs(above + below)
+    return total, differences

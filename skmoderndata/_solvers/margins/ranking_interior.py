@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.margins.ranking_certificate import Certified, certificate
+from skmoderndata._solvers.margins.ranking_certificate import (
+    Certified,
+    certificate,
+    matrix_of_sums,
+)
 from skmoderndata._solvers.margins.ranking_faces import constraints
 from skmoderndata._typing import Array
 
@@ -64,6 +68,26 @@ class _Point(NamedTuple):
     s: Array  # of the upper bounds
 
 
+class _Factored(NamedTuple):
+    """Factor of `Q + D` at a point."""
+
+    problem: _Problem
+    D: Array  # (m,)
+    stiff: Array  # (m,), whether a weight is the stiffer one of its sample
+    W: Array  # (n,)
+    cholesky: Any  # of `I + W K W`
+
+
+class _System(NamedTuple):
+    """Equations of the Newton directions at a point."""
+
+    factored: _Factored
+    QE: Array  # (m, n_thresholds + 1), the solutions for the columns of E
+    schur: Array  # inverse of the equations for the multipliers of the sums
+    dual_residual: Array  # (m,)
+    sums_missing: Array  # (n_thresholds + 1,)
+
+
 def interior_point(
     K: Array, segments: Array, bounds: Array, *, tol: float, flat: float
 ) -> Interior:
@@ -78,16 +102,9 @@ def interior_point(
         The best of the points visited.
     """
     # in units of the kernel and of the largest bound
-    n = len(bounds)
     size = float(np.abs(K.diagonal()).max())
     unit = float(bounds.max())
-    sample, sign, threshold = constraints(segments)
-    n_thresholds = len(segments) - 1
-    E = np.column_stack(
-        [sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(sample))]
-    )
-    sums = np.r_[np.zeros(n_thresholds), 1.0 / unit]
-    problem = _Problem((K + K.T) / (2.0 * size), sample, sign, E, sums, bounds[sample] / unit)
+    problem = _problem(K, segments, bounds, size=size, unit=unit)
 
     point = _start(problem)
     best: Interior | None = None
@@ -96,26 +113,29 @@ def interior_point(
     for step in range(1 + MAX_NEWTON_STEPS):
         # 1. certificate: thresholds and margin are the multipliers of the sums
         f = problem.K @ _coefficients(problem, point.v)
-        upper = np.zeros(n)
-        lower = np.zeros(n)
-        for side, members in ((upper, sign > 0), (lower, sign < 0)):
-            side[sample[members]] = unit * sign[members] * point.v[members]
+        g = size * unit * f
+        upper, lower = _signed_weights(problem, point.v, unit)
         margin = size * unit * max(float(point.y[-1]), 0.0)
-        found = certificate(upper, lower, size * unit * f, margin, segments, bounds)
-        if not np.isfinite(found.norm):
-            break
-        if best is None or found.gap < best.certified.gap or found.norm <= flat:
-            best = Interior(upper, lower, found, step)
-            last_progress = step
-        # the gap stays near 1 while the norm falls towards an optimum of zero
-        if found.norm < NORM_DECREASE * least_norm:
-            least_norm = found.norm
-            last_progress = step
-        stalled = step - last_progress > STEPS_WITHOUT_PROGRESS
-        if found.gap <= tol or found.norm <= flat or stalled:
+        certified = certificate(upper, lower, g, margin, segments, bounds)
+        norm = certified.norm
+        if not np.isfinite(norm):
             break
 
-        # 2. one step of predictor and corrector
+        # 2. the best point, and an end
+        flat_function = norm <= flat
+        if best is None or certified.gap < best.certified.gap or flat_function:
+            best = Interior(upper, lower, certified, step)
+            last_progress = step
+        # the gap stays near 1 while the norm falls towards an optimum of zero
+        if norm < NORM_DECREASE * least_norm:
+            least_norm = norm
+            last_progress = step
+        stalled = step - last_progress > STEPS_WITHOUT_PROGRESS
+        solved = certified.gap <= tol
+        if solved or flat_function or stalled:
+            break
+
+        # 3. one step of predictor and corrector
         try:
             point = _newton_step(problem, point, f)
         except linalg.LinAlgError:
@@ -128,82 +148,186 @@ def interior_point(
     return best._replace(upper=upper, lower=lower)
 
 
+def _problem(
+    K: Array, segments: Array, bounds: Array, *, size: float, unit: float
+) -> _Problem:
+    """State the dual in units of the kernel, `size`, and of the largest bound, `unit`."""
+    sample, sign, threshold = constraints(segments)
+    E = matrix_of_sums(sign, threshold)
+
+    # equal sums at each threshold, and all weights add up to one
+    zeros = np.zeros(len(segments) - 1)
+    sums = np.r_[zeros, 1.0 / unit]
+    scaled = (K + K.T) / (2.0 * size)
+    high = bounds[sample] / unit
+    return _Problem(scaled, sample, sign, E, sums, high)
+
+
 def _start(problem: _Problem) -> _Point:
     """Even weights, and multipliers as large as the gradient."""
-    fraction = float(problem.sums[-1]) / float(problem.high.sum())
-    v = problem.high * min(max(fraction, START_FRACTION[0]), START_FRACTION[1])
+    least, largest = START_FRACTION
+    total = float(problem.sums[-1])
+    fraction = total / float(problem.high.sum())
+    v = problem.high * min(max(fraction, least), largest)
+
     gradient = problem.K @ _coefficients(problem, v)
-    multipliers = np.full(len(v), max(float(np.abs(gradient).max()), np.finfo(float).tiny))
-    return _Point(v, problem.high - v, np.zeros(len(problem.sums)), multipliers, multipliers)
+    tiny = np.finfo(float).tiny
+    steepest = float(np.abs(gradient).max())
+    multipliers = np.full(len(v), max(steepest, tiny))
+    t = problem.high - v
+    y = np.zeros(len(problem.sums))
+    return _Point(v, t, y, multipliers, multipliers)
 
 
 def _coefficients(problem: _Problem, v: Array) -> Array:
     """Coefficient of each sample, the sum of its signed weights."""
-    coef: Array = np.bincount(problem.sample, problem.sign * v, minlength=len(problem.K))
+    n = len(problem.K)
+    coef: Array = np.bincount(problem.sample, problem.sign * v, minlength=n)
     return coef
+
+
+def _signed_weights(problem: _Problem, v: Array, unit: float) -> tuple[Array, Array]:
+    """Upper and lower weights of the samples, in units of the bounds."""
+    n = len(problem.K)
+    sample = problem.sample
+    sign = problem.sign
+    upper = np.zeros(n)
+    lower = np.zeros(n)
+    for side, members in ((upper, sign > 0), (lower, sign < 0)):
+        side[sample[members]] = unit * sign[members] * v[members]
+    return upper, lower
 
 
 def _newton_step(problem: _Problem, point: _Point, f: Array) -> _Point:
     """Take one step of Mehrotra's method."""
-    v, t, y, z, s = point
-    K, sample, sign, E, sums, _ = problem
-
-    # once: the system `(Q + D) x = r`, with the inequalities eliminated. Its solution needs
-    # `I + W K W` alone, whose eigenvalues are at least 1: with `da` the change of the
-    # coefficients, `(1 + G K) da = b`, `G = W^2` the sum of `1 / D` over the weights of a sample
-    D = z / v + s / t
-    stiffest = np.zeros(len(K))
-    np.maximum.at(stiffest, sample, D)
-    stiff = (np.bincount(sample)[sample] > 1) & (D == stiffest[sample])
-    W = np.sqrt(np.bincount(sample, 1.0 / D, minlength=len(K)))
-    S = W[:, None] * K * W
-    S[np.diag_indices(len(K))] += 1.0 + RIDGE_RELATIVE * W**2
-    cho_factor: Any = linalg.cho_factor
-    factor = cho_factor(S, overwrite_a=True)
-
-    def solve(right: Array) -> Array:
-        b = _coefficients(problem, right / D)
-        change = W * np.asarray(linalg.cho_solve(factor, b / W))
-        # the softer of two weights of a sample has the rest: no difference is divided by a small D
-        solution: Array = np.where(stiff, (right - sign * (K @ change)[sample]) / D, 0.0)
-        rest = change - _coefficients(problem, solution)
-        return np.where(stiff, solution, sign * rest[sample])
-
-    QE = np.column_stack([solve(column) for column in E.T])
-    schur = E.T @ QE
-    schur = np.linalg.pinv(0.5 * (schur + schur.T), rcond=RANK_OF_SCHUR, hermitian=True)
-
-    dual_residual = E @ y + z - s - sign * f[sample]
-    sums_missing = sums - E.T @ v
-
-    def direction(vz: Array | float, ts: Array | float) -> _Point:
-        """Newton direction to the products `v z = vz` and `t s = ts`."""
-        right = dual_residual + (vz / v - z) - (ts / t - s)
-        dv = np.zeros(len(v))
-        dy = np.zeros(len(sums))
-        for _ in range(1 + REFINEMENTS):
-            # what (Q + D) dv - E dy = right and E' dv = sums_missing still lack
-            x = solve(
-                right - sign * (K @ _coefficients(problem, dv))[sample] - D * dv + E @ dy
-            )
-            more = schur @ (sums_missing - E.T @ (dv + x))
-            dy += more
-            dv += x + QE @ more
-        return _Point(dv, -dv, dy, vz / v - z - z * dv / v, ts / t - s + s * dv / t)
-
-    def longest(d: _Point) -> float:
-        """Largest step that keeps all products non-negative."""
-        pairs = ((v, d.v), (t, d.t), (z, d.z), (s, d.s))
-        return min(1.0, *(float((a[b < 0] / -b[b < 0]).min(initial=np.inf)) for a, b in pairs))
+    system = _newton_system(problem, point, f)
 
     # 1. predictor: straight to the optimum
-    d = direction(0.0, 0.0)
-    step = longest(d)
-    mean = float(v @ z + t @ s)
-    reached = float((v + step * d.v) @ (z + step * d.z) + (t + step * d.t) @ (s + step * d.s))
-    target = (reached / mean) ** 3 * mean / (2 * len(v))
+    d = _direction(system, point, 0.0, 0.0)
+    predicted = _moved(point, d, _step_bound(point, d))
+    mean = _complementarity(point)
+    ratio = _complementarity(predicted) / mean
+    n_products = 2 * len(point.v)
+    target = ratio**3 * mean / n_products
 
     # 2. corrector: towards the centre, with the products of the predictor's changes
-    d = direction(target - d.v * d.z, target - d.t * d.s)
-    step = FRACTION_TO_BOUND * longest(d)
-    return _Point(*(a + step * b for a, b in zip(point, d, strict=True)))
+    vz = target - d.v * d.z
+    ts = target - d.t * d.s
+    d = _direction(system, point, vz, ts)
+    step = FRACTION_TO_BOUND * _step_bound(point, d)
+    return _moved(point, d, step)
+
+
+def _newton_system(problem: _Problem, point: _Point, f: Array) -> _System:
+    """Factorise the system of a point, and eliminate the weights from that of the sums."""
+    v, _, y, z, s = point
+    E = problem.E
+    factored = _factorised(problem, point)
+
+    QE = np.column_stack([_solve(factored, column) for column in E.T])
+    schur = E.T @ QE
+    symmetric = 0.5 * (schur + schur.T)
+    inverse = np.linalg.pinv(symmetric, rcond=RANK_OF_SCHUR, hermitian=True)
+
+    gradient = problem.sign * f[problem.sample]
+    dual_residual = E @ y + z - s - gradient
+    sums_missing = problem.sums - E.T @ v
+    return _System(factored, QE, inverse, dual_residual, sums_missing)
+
+
+def _factorised(problem: _Problem, point: _Point) -> _Factored:
+    """Factorise `Q + D`, with `D` of the eliminated inequalities.
+
+    Its solution needs `I + W K W` alone, whose eigenvalues are at least 1: with `da` the change
+    of the coefficients, `(1 + G K) da = b`, `G = W^2` the sum of `1 / D` over the weights of a
+    sample.
+    """
+    v, t, _, z, s = point
+    K = problem.K
+    sample = problem.sample
+    n = len(K)
+    D = z / v + s / t
+
+    # the stiffer of two weights of a sample
+    stiffest = np.zeros(n)
+    np.maximum.at(stiffest, sample, D)
+    several = np.bincount(sample)[sample] > 1
+    stiff = several & (D == stiffest[sample])
+
+    inverse = 1.0 / D
+    G = np.bincount(sample, inverse, minlength=n)
+    W = np.sqrt(G)
+    S = W[:, None] * K * W
+    diagonal = np.diag_indices(n)
+    S[diagonal] += 1.0 + RIDGE_RELATIVE * W**2
+    cho_factor: Any = linalg.cho_factor
+    cholesky = cho_factor(S, overwrite_a=True)
+    return _Factored(problem, D, stiff, W, cholesky)
+
+
+def _solve(factored: _Factored, right: Array) -> Array:
+    """Solve `(Q + D) x = right`."""
+    problem, D, stiff, W, cholesky = factored
+    sign = problem.sign
+    sample = problem.sample
+    b = _coefficients(problem, right / D)
+    solution = linalg.cho_solve(cholesky, b / W)
+    change = W * np.asarray(solution)
+
+    # the softer of two weights of a sample takes what remains: no difference is divided by a
+    # small D
+    gradient = sign * (problem.K @ change)[sample]
+    x = np.where(stiff, (right - gradient) / D, 0.0)
+    remaining = change - _coefficients(problem, x)
+    softer = sign * remaining[sample]
+    return np.where(stiff, x, softer)
+
+
+def _direction(system: _System, point: _Point, vz: Array | float, ts: Array | float) -> _Point:
+    """Newton direction to the products `v z = vz` and `t s = ts`."""
+    v, t, _, z, s = point
+    factored, QE, schur, dual_residual, sums_missing = system
+    problem = factored.problem
+    E = problem.E
+    z_change = vz / v - z
+    s_change = ts / t - s
+    right = dual_residual + z_change - s_change
+
+    dv = np.zeros(len(v))
+    dy = np.zeros(len(sums_missing))
+    for _ in range(1 + REFINEMENTS):
+        # what (Q + D) dv - E dy = right and E' dv = sums_missing still lack
+        f = problem.K @ _coefficients(problem, dv)
+        gradient = problem.sign * f[problem.sample]
+        lacking = right - gradient - factored.D * dv + E @ dy
+        x = _solve(factored, lacking)
+        y_change = schur @ (sums_missing - E.T @ (dv + x))
+        dy += y_change
+        dv += x + QE @ y_change
+
+    dz = z_change - z * dv / v
+    ds = s_change + s * dv / t
+    return _Point(dv, -dv, dy, dz, ds)
+
+
+def _step_bound(point: _Point, d: _Point) -> float:
+    """Largest step that keeps all products non-negative."""
+    step_bound = 1.0
+    pairs = ((point.v, d.v), (point.t, d.t), (point.z, d.z), (point.s, d.s))
+    for values, change in pairs:
+        falling = change < 0
+        ratios = values[falling] / -change[falling]
+        nearest = float(ratios.min(initial=np.inf))
+        step_bound = min(step_bound, nearest)
+    return step_bound
+
+
+def _moved(point: _Point, d: _Point, step: float) -> _Point:
+    """Go a step along a direction."""
+    pairs = zip(point, d, strict=True)
+    return _Point(*(values + step * change for values, change in pairs))
+
+
+def _complementarity(point: _Point) -> float:
+    """Sum of the products of the weights and distances with their multipliers."""
+    return float(point.v @ point.z + point.t @ point.s)

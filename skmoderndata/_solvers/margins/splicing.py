@@ -79,12 +79,14 @@ class RidgeLogistic:
         squares = Z.power(2) if hasattr(Z, "power") else np.square(Z)
         scale = np.asarray(squares.T @ share)
         if intercept:
-            scale = scale - np.asarray(Z.T @ (share * y)) ** 2
+            means = np.asarray(Z.T @ (share * y))
+            scale = scale - means**2
         self.scale = np.maximum(scale, 0.0)
 
         # price of a feature in the criterion
         log_n = max(float(np.log(y.size)), 1.0)
-        self.price = float(np.log(max(candidates.sum(), 1)) * np.log(log_n))
+        n_candidates = max(candidates.sum(), 1)
+        self.price = float(np.log(n_candidates) * np.log(log_n))
 
     def criterion(self, subset: Subset) -> float:
         """Return ``2 L(S) + |S| ln p ln ln n``."""
@@ -93,22 +95,27 @@ class RidgeLogistic:
     def fit(self, features: Iterable[int], start: Array | None = None) -> Subset:
         """Return L(S) with its weights, by Newton steps from the weights `start`."""
         features = list(features)
-        A = np.column_stack([self.y, dense(self.Z[:, features])])
+        columns = dense(self.Z[:, features])
+        A = np.column_stack([self.y, columns])
         penalty = np.append(0.0, RIDGE_PENALTY * self.scale[features])
         free = slice(None) if self.intercept else slice(1, None)
         theta = np.zeros(A.shape[1]) if start is None else start
 
         def value(theta: Array) -> float:
             margins = A @ theta
-            losses = np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)
-            return float(self.cost @ losses + 0.5 * penalty @ theta**2)
+            smooth = np.log1p(np.exp(-np.abs(margins)))
+            losses = smooth + np.maximum(-margins, 0.0)
+            squares = theta**2
+            return float(self.cost @ losses + 0.5 * penalty @ squares)
 
         loss = value(theta)
         for _ in range(MAX_STEPS):
             # 1. gradient and Hessian
             q = expit(-(A @ theta))
-            gradient = penalty * theta - A.T @ (self.cost * q)
-            hessian = (A.T * (self.cost * q * (1.0 - q))) @ A + np.diag(penalty)
+            slope = self.cost * q
+            gradient = penalty * theta - A.T @ slope
+            curvature = slope * (1.0 - q)
+            hessian = (A.T * curvature) @ A + np.diag(penalty)
             # the intercept of saturated samples has no curvature
             hessian[0, 0] += 1e-9 * float(self.cost.sum())
 
@@ -153,15 +160,20 @@ class RidgeLogistic:
         columns = dense(self.Z[:, subset.features])
         h = curvature @ columns**2
         if self.intercept:
-            h = h - (curvature * self.y @ columns) ** 2 / max(float(curvature.sum()), 1e-300)
+            total = max(float(curvature.sum()), 1e-300)
+            mixed = curvature * self.y @ columns
+            h = h - mixed**2 / total
         w = subset.theta[1:]
-        return np.asarray(w**2 * (h + RIDGE_PENALTY * self.scale[subset.features]))
+        h = h + RIDGE_PENALTY * self.scale[subset.features]
+        return np.asarray(w**2 * h)
 
     def _derivatives(self, subset: Subset) -> tuple[Array, Array]:
         """Slope and curvature of the loss at each sample, the slope without its cost."""
-        margins = dense(self.Z[:, subset.features]) @ subset.theta[1:]
-        q = expit(-(margins + self.y * subset.theta[0]))
-        return q, self.cost * q * (1.0 - q)
+        columns = dense(self.Z[:, subset.features])
+        margins = columns @ subset.theta[1:] + self.y * subset.theta[0]
+        q = expit(-margins)
+        curvature = self.cost * q * (1.0 - q)
+        return q, curvature
 
 
 def best_subset(
@@ -188,7 +200,8 @@ def best_subset(
     settled = True  # whether all splices ended by themselves
 
     limit = largest or largest_size(problem.y.size)
-    it = Iterations(min(limit, int(problem.candidates.sum())), 0.0, progress)
+    n_candidates = int(problem.candidates.sum())
+    it = Iterations(min(limit, n_candidates), 0.0, progress)
     for size in it:
         # 1. add the column that promises most
         promise = problem.promise(subset)
@@ -196,7 +209,9 @@ def best_subset(
         if not promise[j] > 0:
             it.converged = True
             continue
-        subset = problem.fit([*subset.features, j], np.append(subset.theta, 0.0))
+        larger = [*subset.features, j]
+        start = np.append(subset.theta, 0.0)
+        subset = problem.fit(larger, start)
 
         # 2. splice as long as the loss falls
         n_splices = 0
@@ -272,4 +287,5 @@ def prune(
 
     order = np.argsort(problem.sacrifice(subset), kind="stable")
     ordered = [subset.features[i] for i in order]
-    return drop_cheapest(ordered, subset.loss, loss, price=0.5 * problem.price)[0]
+    price = 0.5 * problem.price
+    return drop_cheapest(ordered, subset.loss, loss, price=price)[0]
