@@ -161,7 +161,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     assignment_sets_ : ndarray of bool of shape (n_sets, n_clusters)
         Assignment sets that were considered.
     n_iter_ : int
-        Number of EM rounds of the best start; 0 for a greedy one that was refitted.
+        Number of rounds of the best start: of EM, which a greedy one that is refitted does not
+        have, and of the refit, those of exchanges left out.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -337,12 +338,13 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         sample = rows_of_starts(data, rng)
         sets, settings = self._search_settings(data)
 
+        kinds = kinds_of_starts(self.n_init)
         results, _ = run_starts(
             self,
             X,
             y,
             partial(one_start, data, sample, sets, settings),
-            list(zip(kinds_of_starts(self.n_init), seeds, strict=True)),
+            list(zip(kinds, seeds, strict=True)),
             task_name="pass",
             max_passes=None,  # a refit ends when nothing improves
             n_jobs=self.n_jobs,
@@ -350,7 +352,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         )
 
         if len(results) >= MIN_STARTS and data.shape[0] >= MIN_ROWS:
-            self._warn_if_starts_disagree(disagreement(sample, results), len(results))
+            differing = disagreement(sample, results)
+            self._warn_if_starts_disagree(differing, len(results))
 
         # the likeliest start
         best = max(results, key=lambda result: result.log_likelihood)
@@ -406,9 +409,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
         # sums of all rows, those of earlier batches included
         new = expectation(data, model, 0)
-        total = Statistics(
-            self._ones + new.ones, self._zeros + new.zeros, self._free_energy + new.free_energy
-        )
+        ones = self._ones + new.ones
+        zeros = self._zeros + new.zeros
+        free_energy = self._free_energy + new.free_energy
+        total = Statistics(ones, zeros, free_energy)
         rates = self._rates + _soft_counts(data, model)
 
         # other sources, if rows that were kept ask for them
@@ -422,16 +426,17 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
         # sources, then noise; soft counts where there are any
         U = improve_sources(model, total)
-        enough = rates.sum(axis=1).min() >= 1
-        q1, q0 = error_rates(rates if enough else union_counts(model.sets, U, total))
+        counts = rates
+        if rates.sum(axis=1).min() < 1:
+            counts = union_counts(model.sets, U, total)
+        q1, q0 = error_rates(counts)
 
         model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
         likelihood = table_log_likelihood(model, total)
         self._rates = rates
         self._stream = stream
-        self._keep(
-            model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1
-        )
+        total = total._replace(free_energy=-likelihood)
+        self._keep(model, total, likelihood, self.n_iter_ + 1)
 
         self.assignments_ = self._assign(data)[0]
         return self
@@ -454,7 +459,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         model = self._model()
         proba = np.empty((data.X.shape[0], len(model.beta)))
         for rows, _, _, log_p in likelihood_blocks(data, model):
-            posterior = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
+            log_sum = logsumexp(log_p, axis=1, keepdims=True)
+            posterior = np.exp(log_p - log_sum)
             proba[rows] = np.clip(posterior @ model.sets, 0, 1)
         return proba
 
@@ -479,7 +485,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         """
         check_is_fitted(self)
         data = self._check(X, reset=False)
-        return float(self._assign(data)[1] / data.X.shape[0])
+        _, log_likelihood = self._assign(data)
+        return float(log_likelihood / data.X.shape[0])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -487,7 +494,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return tags
 
     def _memberships(self, X):
-        return self._assign(self._check(X, reset=False))[0]
+        data = self._check(X, reset=False)
+        memberships, _ = self._assign(data)
+        return memberships
 
     def _check(self, X, *, reset):
         if in_blocks(X):
@@ -495,7 +504,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         bits, missing = validate_boolean(
             self, X, threshold=self.threshold, reset=reset, allow_nan=True
         )
-        return Data(bits, None if missing is None else ~missing)
+        observed = None if missing is None else ~missing
+        return Data(bits, observed)
 
     def _search_settings(self, data, *, warn=True):
         """Return the initial assignment sets, and how the starts go."""
@@ -543,11 +553,13 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if rise <= LEAST_RISE * abs(present.log_likelihood) and scale > 1:
             return None
         counts = best.statistics
-        total = Statistics(
-            scale * counts.ones, scale * counts.zeros, scale * counts.free_energy
-        )
+        ones = scale * counts.ones
+        zeros = scale * counts.zeros
+        free_energy = scale * counts.free_energy
+        total = Statistics(ones, zeros, free_energy)
         rates = scale * _soft_counts(rows, best.model)
-        return with_empty_sources(best.model, self.n_clusters), total, rates
+        model = with_empty_sources(best.model, self.n_clusters)
+        return model, total, rates
 
     def _warn_if_starts_disagree(self, differing, n_starts):
         if differing > MAX_DISAGREEMENT:
@@ -582,7 +594,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             words = pack_bits(first.X)
             if first.observed is not None:
                 words = np.hstack([words, pack_rows(first.observed)])
-            n_distinct = len(distinct_rows(words)[0])
+            distinct = distinct_rows(words)[0]
+            n_distinct = len(distinct)
             if n_distinct >= self.n_clusters:
                 return self.n_clusters
 
@@ -638,15 +651,17 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     def _schedule(self, n_features):
         """Temperatures from the first down to and including the last."""
         first = max(self.start_temperature or n_features / 8, self.end_temperature)
-        n_steps = int(
-            np.floor(np.log(self.end_temperature / first) / np.log(self.cooling) + 1e-9)
-        )
-        return [*(first * self.cooling ** np.arange(n_steps)), self.end_temperature]
+        fall = np.log(self.end_temperature / first)
+        n_levels = fall / np.log(self.cooling)
+        n_steps = int(np.floor(n_levels + 1e-9))
+        temperatures = first * self.cooling ** np.arange(n_steps)
+        return [*temperatures, self.end_temperature]
 
     def _keep(self, model, statistics, log_likelihood, n_iter):
         """Store the model, its sources in descending order of use."""
         use = (statistics.ones + statistics.zeros).sum(axis=0) @ model.sets
-        order = np.lexsort((*(model.beta > 0.5).T[::-1], -use))
+        is_silent = model.beta > 0.5
+        order = np.lexsort((*is_silent.T[::-1], -use))
         self.emission_proba_ = 1 - model.beta[order]
         self.components_ = self.emission_proba_ > 0.5
         self.assignment_sets_ = model.sets[:, order]
@@ -660,12 +675,14 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
     def _model(self):
         eps = 2 * self.epsilon_ if self.noise == "flip" else self.epsilon_
-        return Model(self.assignment_sets_, 1 - self.emission_proba_, eps, self.noise_rate_)
+        beta = 1 - self.emission_proba_
+        return Model(self.assignment_sets_, beta, eps, self.noise_rate_)
 
     def _assign(self, data):
         """Best set of each row, and the sum of its log-likelihoods."""
         model = self._model()
-        smallest_first = np.argsort(model.sets.sum(axis=1), kind="stable")
+        sizes = model.sets.sum(axis=1)
+        smallest_first = np.argsort(sizes, kind="stable")
         model = model._replace(sets=model.sets[smallest_first])
         best = np.empty(data.X.shape[0], dtype=np.intp)
         total = 0.0
@@ -685,4 +702,6 @@ def _all_used(model, statistics):
 
 def _soft_counts(data, model):
     """Count ones and zeros for the noise estimate, averaged over all sets of a row."""
-    return union_counts(model.sets, model.beta < 0.5, expectation(data, model, 1.0))
+    statistics = expectation(data, model, 1.0)
+    U = model.beta < 0.5
+    return union_counts(model.sets, U, statistics)

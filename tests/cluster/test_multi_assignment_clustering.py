@@ -214,7 +214,7 @@ def test_repeated_and_idle_sources_are_replaced(seed):
         sets = assignment_sets(6, 3)
         data = Data(X, None)
         begin = boolean_model(sets, wrong, 0.8, 0.2, noise="mixture")
-        begin = boolean_refit(data, begin, noise="mixture")
+        begin = boolean_refit(data, begin, noise="mixture")[:2]
         settings = Settings(6, 3, True, "mixture", [1.0], 1, 0.0, True, False)
         model, statistics = exchange_sources(
             data, *begin, settings, np.random.RandomState(seed)
@@ -267,7 +267,7 @@ def test_merged_sources_fall_apart(seed):
     merged[1] = False
     data = Data(X, None)
     begin = boolean_model(assignment_sets(6, 6), merged, 0.95, 0.05, noise="mixture")
-    begin = boolean_refit(data, begin, noise="mixture")
+    begin = boolean_refit(data, begin, noise="mixture")[:2]
     settings = Settings(6, 6, True, "mixture", [1.0], 1, 0.0, True, False)
     rng = np.random.RandomState(seed)
     model, statistics = exchange_sources(data, *begin, settings, rng)

@@ -74,12 +74,16 @@ def stopped(progress: WatchedProgress | None) -> bool:
 
 def log_tables(model: Model) -> tuple[Array, Array]:
     """Return `log p(1|L) - log p(0|L)` and `log p(0|L)`, each of shape (D, n_sets)."""
-    log_beta = np.log(np.maximum(model.beta, 1e-300))
-    silent = np.exp((model.sets.astype(float) @ log_beta).T)  # (D, n_sets)
-    one = model.eps * model.r + (1 - model.eps) * (1 - silent)
+    members = model.sets.astype(float)
+    beta = np.maximum(model.beta, 1e-300)
+    log_silent = members @ np.log(beta)
+    silent = np.exp(log_silent.T)  # (D, n_sets)
+    noisy_one = model.eps * model.r
+    one = noisy_one + (1 - model.eps) * (1 - silent)
     one = np.clip(one, CERTAIN, 1 - CERTAIN)
+    log_one = np.log(one)
     log_zero = np.log(1 - one)
-    return np.log(one) - log_zero, log_zero
+    return log_one - log_zero, log_zero
 
 
 def likelihood_blocks(
@@ -103,8 +107,9 @@ def expectation(
     ones, seen_by_set, free_energy, certain = data.sum(
         _expected_counts, model, temperature, dtype
     )
+    zeros = np.maximum(seen_by_set - ones, 0.0)
     doubt = 1 - certain / data.shape[0]
-    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
+    return Statistics(ones, zeros, free_energy, doubt)
 
 
 def _expected_counts(
@@ -146,8 +151,11 @@ def _expected_counts(
 
 def _bit_counts(data: Data) -> tuple[Array, Any]:
     """Ones of each column, and its observed bits."""
-    seen = data.X.shape[0] if data.observed is None else data.observed.sum(axis=0)
-    return np.asarray(data.X.sum(axis=0), dtype=float).ravel(), seen
+    sums = data.X.sum(axis=0)
+    ones = np.asarray(sums, dtype=float).ravel()
+    if data.observed is None:
+        return ones, data.X.shape[0]
+    return ones, data.observed.sum(axis=0)
 
 
 def one_hot(index: Array, width: int) -> Array:
@@ -265,7 +273,8 @@ def anneal(
 
         # sets that nobody takes are left out
         if settings.pruned:
-            model = model._replace(sets=active_sets(model.sets, statistics, settings))
+            sets = active_sets(model.sets, statistics, settings)
+            model = model._replace(sets=sets)
 
         if progress is not None and progress.end():
             break
@@ -289,12 +298,11 @@ def _level(
             trace.append((temperature, statistics.free_energy))
         model = maximization(model, statistics, noise=settings.noise, n_steps=n_steps)
         n_rounds += 1
-        fallen = last - statistics.free_energy
-        if n_rounds == settings.n_rounds or fallen <= settings.tol * abs(
-            statistics.free_energy
-        ):
+        free_energy = statistics.free_energy
+        least_fall = settings.tol * abs(free_energy)
+        if n_rounds == settings.n_rounds or last - free_energy <= least_fall:
             return model, statistics, n_rounds
-        last = statistics.free_energy
+        last = free_energy
 
 
 def coincident(
@@ -308,9 +316,11 @@ def coincident(
     settings = settings._replace(n_rounds=2)
     models = [model]
     for temperature in settings.schedule[:-1]:
-        models.append(_level(sample, models[-1], settings, temperature)[0])
-        beta = models[-1].beta
-        if len(models) > 4 and np.abs(beta[:, None] - beta[None]).mean() > SEPARATE:
+        model, _, _ = _level(sample, model, settings, temperature)
+        models.append(model)
+        beta = model.beta
+        distances = np.abs(beta[:, None] - beta[None])
+        if len(models) > 4 and distances.mean() > SEPARATE:
             break
     first = max(len(models) - 5, 0)
     return models[first], first
@@ -318,20 +328,36 @@ def coincident(
 
 def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Array:
     """Keep the sets in use and add those that differ by one source, at most `MAX_ACTIVE`."""
+    K = sets.shape[1]
     use = (statistics.ones + statistics.zeros).sum(axis=0)
     ranked = np.argsort(-use, kind="stable")
-    used_sets = sets[ranked[use[ranked] > 0]][:MAX_ACTIVE]
-    K = sets.shape[1]
+    is_used = use[ranked] > 0
+    used_sets = sets[ranked[is_used]]
+    used_sets = used_sets[:MAX_ACTIVE]
+
     # the neighbours of the most used sets first, and only as many as are looked at
-    centers = used_sets[: -(-4 * MAX_ACTIVE // K)]
-    neighbours = (centers[:, None] ^ np.eye(K, dtype=bool)[None]).reshape(-1, K)
+    n_neighbours = 4 * MAX_ACTIVE
+    n_centers = -(-n_neighbours // K)
+    centers = used_sets[:n_centers]
+    one_source = np.eye(K, dtype=bool)
+    neighbours = centers[:, None] ^ one_source[None]
+    neighbours = neighbours.reshape(-1, K)
+    neighbours = neighbours[:n_neighbours]
+
+    # single sources always; sets of the sizes that are allowed, each of them once
     first = assignment_sets(K, 1, allow_empty=settings.allow_empty)
-    grown = np.vstack([first, used_sets, neighbours[: 4 * MAX_ACTIVE]])
+    grown = np.vstack([first, used_sets, neighbours])
     sizes = grown.sum(axis=1)
     smallest = 0 if settings.allow_empty else 1
-    grown = grown[(sizes <= settings.max_assignments) & (sizes >= smallest)]
-    grown = unpack_rows(distinct_rows(pack_rows(grown))[0][:MAX_ACTIVE], K)
-    return grown[np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))]
+    is_allowed = sizes <= settings.max_assignments
+    is_allowed &= sizes >= smallest
+    packed = pack_rows(grown[is_allowed])
+    packed = distinct_rows(packed)[0]
+    grown = unpack_rows(packed[:MAX_ACTIVE], K)
+
+    # in order of size
+    order = np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))
+    return grown[order]
 
 
 def boolean_refit(
@@ -340,29 +366,33 @@ def boolean_refit(
     *,
     noise: str | None,
     progress: WatchedProgress | None = None,
-) -> tuple[Model, Statistics]:
+) -> tuple[Model, Statistics, int]:
     """Round the sources and maximise the hard likelihood over sources, sets and noise in turn.
 
     The emissions and the noise explain the same zeros; with Boolean sources the two error rates
-    are two counts, so that the noise estimate is unbiased.
+    are two counts, so that the noise estimate is unbiased. The last value counts the rounds.
     """
-    model = boolean_model(model.sets, model.beta < 0.5, *rates_of(model), noise=noise)
+    U = model.beta < 0.5
+    q1, q0 = rates_of(model)
+    model = boolean_model(model.sets, U, q1, q0, noise=noise)
     statistics = expectation(data, model, 0)
     it = Iterations(REFIT_ROUNDS, 0.0, progress)
 
     for _ in it:
         # sources, then error rates, then sets
         U = improve_sources(model, statistics)
-        q1, q0 = error_rates(union_counts(model.sets, U, statistics))
+        counts_by_union = union_counts(model.sets, U, statistics)
+        q1, q0 = error_rates(counts_by_union)
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
         counts = expectation(data, new, 0)
 
-        if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
+        least_fall = 1e-9 * abs(statistics.free_energy)
+        if counts.free_energy >= statistics.free_energy - least_fall:
             it.converged = True
             continue
         model = new
         statistics = counts
-    return model, statistics
+    return model, statistics, it.n_iter
 
 
 def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None) -> Model:
@@ -382,10 +412,11 @@ def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None)
         if counts.sum(axis=1).min() < 1:
             break  # less than one bit: nothing to count, and rates would drift to each other
 
-        new = boolean_model(model.sets, U, *error_rates(counts), noise=noise)
-        done = abs(new.eps - model.eps) <= ERROR_RATE_TOL
+        q1, q0 = error_rates(counts)
+        new = boolean_model(model.sets, U, q1, q0, noise=noise)
+        change = abs(new.eps - model.eps)
         model = new
-        if done:
+        if change <= ERROR_RATE_TOL:
             break
     return model
 
@@ -417,9 +448,9 @@ def with_empty_sources(model: Model, n_clusters: int) -> Model:
     """Add sources that emit nothing and that no set has, up to the given number."""
     n_more = n_clusters - len(model.beta)
     silent = np.ones((n_more, model.beta.shape[1]))
-    return model._replace(
-        sets=np.pad(model.sets, ((0, 0), (0, n_more))), beta=np.vstack([model.beta, silent])
-    )
+    sets = np.pad(model.sets, ((0, 0), (0, n_more)))
+    beta = np.vstack([model.beta, silent])
+    return model._replace(sets=sets, beta=beta)
 
 
 def union_counts(sets: Array, U: Array, statistics: Statistics) -> Array:
@@ -436,17 +467,20 @@ def union_counts(sets: Array, U: Array, statistics: Statistics) -> Array:
 def error_rates(counts: Array) -> tuple[float, float]:
     """Estimate the probability of a 1 where the union is 1, and where it is 0."""
     (ones1, zeros1), (ones0, zeros0) = counts.tolist()
-    return (
-        ones1 / (ones1 + zeros1) if ones1 + zeros1 > 0 else 1.0,
-        ones0 / (ones0 + zeros0) if ones0 + zeros0 > 0 else 0.0,
-    )
+    n1 = ones1 + zeros1
+    n0 = ones0 + zeros0
+    q1 = ones1 / n1 if n1 > 0 else 1.0
+    q0 = ones0 / n0 if n0 > 0 else 0.0
+    return q1, q0
 
 
 def table_log_likelihood(model: Model, statistics: Statistics) -> float:
     """Log-likelihood of the rows whose counts per set are given."""
     weights, log_zero = log_tables(model)
     seen = statistics.ones + statistics.zeros
-    return float((statistics.ones * weights).sum() + (seen * log_zero).sum())
+    of_ones = (statistics.ones * weights).sum()
+    of_all = (seen * log_zero).sum()
+    return float(of_ones + of_all)
 
 
 def improve_sources(model: Model, statistics: Statistics) -> Array:
@@ -457,34 +491,38 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     if q1 <= q0:
         return U
 
-    gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))
+    log_ratio_of_ones = np.log(q1 / q0)
+    log_ratio_of_zeros = np.log((1 - q1) / (1 - q0))
+    gain = statistics.ones * log_ratio_of_ones
+    gain = gain + statistics.zeros * log_ratio_of_zeros
 
     # few sources: the best of all columns
     if 2**K <= MAX_PATTERNS:
         patterns = assignment_sets(K, K)  # smaller ones first, so ties choose fewer sources
         chosen = np.empty(len(gain), dtype=np.intp)
-        step = max(
-            1, BLOCK_FLOATS // (2 * len(patterns))
-        )  # features whose scores fit in a block
+        n_fitting = BLOCK_FLOATS // (2 * len(patterns))
+        step = max(1, n_fitting)  # features whose scores fit in a block
         for first in range(0, len(gain), step):
             block = slice(first, first + step)
-            chosen[block] = pattern_scores(patterns, model.sets, gain[block]).argmax(axis=0)
+            scores = pattern_scores(patterns, model.sets, gain[block])
+            chosen[block] = scores.argmax(axis=0)
         best: Array = patterns[chosen]
         return best.T.copy()
 
     # many: one source after the other, until none changes
     U = U.copy()
     gain = np.ascontiguousarray(gain.T)
-    count = model.sets.astype(np.float32) @ U.astype(
-        np.float32
-    )  # sources of a set that emit 1
+    members = model.sets.astype(np.float32)
+    count = members @ U.astype(np.float32)  # sources of a set that emit 1
     for _ in range(20):
         before = U.copy()
         for k in range(K):
             users = np.flatnonzero(model.sets[:, k])
             free = count[users] == U[k]  # no other source of the set covers the feature
-            new = np.where(free, gain[users], 0.0).sum(axis=0) > 0
-            count[users] += new.astype(np.float32) - U[k]
+            free_gain = np.where(free, gain[users], 0.0)
+            new = free_gain.sum(axis=0) > 0
+            change = new.astype(np.float32) - U[k]
+            count[users] += change
             U[k] = new
         if (U == before).all():
             break
@@ -495,4 +533,6 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
 def pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
     """Gain in log-likelihood of each column pattern for each feature, (n_patterns, D)."""
     used = np.abs(gain).sum(axis=0) > 0
-    return boolean_product(patterns, sets[used].T).astype(float) @ gain[:, used].T
+    unions = boolean_product(patterns, sets[used].T)
+    scores: Array = unions.astype(float) @ gain[:, used].T
+    return scores

@@ -33,9 +33,13 @@ class RowStream(NamedTuple):
         n = len(self.ones)
         if n <= n_rows:
             return self
-        rows = np.sort(rng.choice(n, n_rows, replace=False))
-        observed = None if self.observed is None else self.observed[rows]
-        return self._replace(ones=self.ones[rows], observed=observed)
+        chosen = rng.choice(n, n_rows, replace=False)
+        rows = np.sort(chosen)
+        ones = self.ones[rows]
+        if self.observed is None:
+            return self._replace(ones=ones)
+        observed = self.observed[rows]
+        return self._replace(ones=ones, observed=observed)
 
     def rng(self) -> np.random.RandomState:
         """Random numbers that differ from call to call, and not from run to run."""
@@ -45,7 +49,8 @@ class RowStream(NamedTuple):
         """Take in new rows, as many as a uniform sample of all rows would have."""
         n_new = data.shape[0]
         n_seen = self.n_seen + n_new
-        rng = self._replace(n_seen=n_seen).rng()
+        after = self._replace(n_seen=n_seen)
+        rng = after.rng()
         ones, observed = _packed(data)
         new = RowStream(ones, observed, n_new, 0, 0)
 
@@ -58,23 +63,33 @@ class RowStream(NamedTuple):
 
         ones = np.vstack([old.ones, new.ones])
         if old.observed is None and new.observed is None:
-            return self._replace(ones=ones, n_seen=n_seen)
+            return after._replace(ones=ones)
+
+        # where only one of the two has unobserved bits, the other gets a full mask
         p = data.shape[1]
-        masks = [_mask(stream, p) for stream in (old, new)]
-        return self._replace(ones=ones, observed=np.vstack(masks), n_seen=n_seen)
+        old_mask = _mask(old, p)
+        new_mask = _mask(new, p)
+        observed = np.vstack([old_mask, new_mask])
+        return after._replace(ones=ones, observed=observed)
 
     def rows(self, p: int) -> Data:
         """Return the kept rows of p bits."""
-        observed = None if self.observed is None else unpack_rows(self.observed, p)
-        return Data(unpack_rows(self.ones, p), observed)
+        bits = unpack_rows(self.ones, p)
+        if self.observed is None:
+            return Data(bits, None)
+        observed = unpack_rows(self.observed, p)
+        return Data(bits, observed)
 
 
 def _packed(data: Data) -> tuple[Array, Array | None]:
-    observed = None if data.observed is None else pack_rows(data.observed)
-    return pack_bits(data.X), observed
+    ones = pack_bits(data.X)
+    if data.observed is None:
+        return ones, None
+    return ones, pack_rows(data.observed)
 
 
 def _mask(stream: RowStream, p: int) -> Array:
     if stream.observed is not None:
         return stream.observed
-    return pack_rows(np.ones((len(stream.ones), p), dtype=bool))
+    shape = (len(stream.ones), p)
+    return pack_rows(np.ones(shape, dtype=bool))

@@ -67,8 +67,10 @@ def exchange_sources(
     source, so a union falls apart; residual bits alone do not show it, because the union covers
     them.
     """
+    noise = settings.noise
     rows = PackedRows(draw_rows(data, MAX_ROWS, rng))
-    table = associations(draw_rows(data, MAX_ASSOCIATED_ROWS, rng), ASSOCIATIONS)
+    associated_rows = draw_rows(data, MAX_ASSOCIATED_ROWS, rng)
+    table = associations(associated_rows, ASSOCIATIONS)
 
     for _ in range(2 * len(model.beta)):
         q1, q0 = rates_of(model)
@@ -78,8 +80,11 @@ def exchange_sources(
 
         # 1. candidates: associated features, differences and intersections of sources
         U = model.beta < 0.5
-        candidates = distinct_rows(np.vstack([table, *_parts(pack_rows(U))]))[0]
-        candidates = candidates[candidates.any(axis=1)]
+        parts = _parts(pack_rows(U))
+        candidates = np.vstack([table, *parts])
+        candidates = distinct_rows(candidates)[0]
+        is_empty = ~candidates.any(axis=1)
+        candidates = candidates[~is_empty]
 
         # 2. the exchanges of largest likelihood, without a refit
         moves = best_moves(rows, model, candidates)
@@ -88,10 +93,12 @@ def exchange_sources(
         for k, candidate in moves:
             if stopped(progress):
                 return model, statistics
+
             V = U.copy()
-            V[k] = unpack_rows(candidate[None], U.shape[1])[0]
-            new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
-            new, counts = boolean_refit(data, new, noise=settings.noise, progress=progress)
+            features = unpack_rows(candidate[None], U.shape[1])
+            V[k] = features[0]
+            new = boolean_model(model.sets, V, q1, q0, noise=noise)
+            new, counts, _ = boolean_refit(data, new, noise=noise, progress=progress)
             rise = statistics.free_energy - counts.free_energy
             if rise > LEAST_RISE * abs(statistics.free_energy):
                 model = new
@@ -106,8 +113,11 @@ def draw_rows(data: Data | BitBlocks, n_rows: int, rng: np.random.RandomState) -
     """Draw that many rows without replacement, in their order; all if there are no more."""
     n = data.shape[0]
     if n > n_rows:
-        return data.take(np.sort(rng.choice(n, n_rows, replace=False)))
-    return data if isinstance(data, Data) else data.take(np.arange(n))
+        chosen = rng.choice(n, n_rows, replace=False)
+        return data.take(np.sort(chosen))
+    if isinstance(data, Data):
+        return data
+    return data.take(np.arange(n))
 
 
 def associations(data: Data, thresholds: tuple[float, ...]) -> Array:
@@ -115,9 +125,11 @@ def associations(data: Data, thresholds: tuple[float, ...]) -> Array:
     if data.observed is None:
         sets = associated_features(cooccurrence(data.X), thresholds)
     else:
-        fractions = weighted_associations(data.X, data.observed.astype(float))
+        weights = data.observed.astype(float)
+        fractions = weighted_associations(data.X, weights)
         sets = (pack_rows(distinct_sets(fractions, tau)) for tau in thresholds)
-    return distinct_rows(np.vstack(list(sets)))[0]
+    all_sets = np.vstack(list(sets))
+    return distinct_rows(all_sets)[0]
 
 
 def _parts(sources: Array) -> Iterator[Array]:
@@ -131,8 +143,12 @@ class PackedRows:
     """Rows whose observed ones and zeros are packed, and which choose among sets of sources."""
 
     def __init__(self, data: Data) -> None:
-        X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray().astype(bool)
-        zeros = ~X if data.observed is None else data.observed & ~X
+        X = data.X
+        if not isinstance(X, np.ndarray):
+            X = X.toarray().astype(bool)
+        zeros = ~X
+        if data.observed is not None:
+            zeros &= data.observed
         self.ones = pack_bits(X)
         self.zeros = pack_bits(zeros)
         self._bits = X.astype(np.float32)
@@ -140,8 +156,10 @@ class PackedRows:
 
     def scores(self, unions: Array, bonus: float, penalty: float) -> Array:
         """Gain of each row from each union, over no source at all, (rows, sets)."""
-        gain = np.float32(bonus) * self._bits - np.float32(penalty) * self._zeros
-        scores: Array = gain @ unions.T.astype(np.float32)
+        gain = np.float32(bonus) * self._bits
+        gain -= np.float32(penalty) * self._zeros
+        features = unions.T.astype(np.float32)
+        scores: Array = gain @ features
         return scores
 
     def totals(
@@ -162,14 +180,22 @@ class PackedRows:
         n_sets = scores.shape[1]
         chosen = np.broadcast_to(np.arange(n_sets), scores.shape)
         if n_sets > SETS_PER_ROW:
-            chosen = np.argpartition(-scores, SETS_PER_ROW, axis=1)[:, :SETS_PER_ROW]
+            order = np.argpartition(-scores, SETS_PER_ROW, axis=1)
+            chosen = order[:, :SETS_PER_ROW]
+        chosen_unions = unions[chosen]
+        chosen_scores = np.take_along_axis(scores, chosen, axis=1)
+
+        # as the compiled loop takes them: words by candidates, numbers in double precision
+        words = np.ascontiguousarray(candidates.T)
+        chosen_scores = chosen_scores.astype(float)
+        base = base.astype(float)
         return total_scores(
             self.ones,
             self.zeros,
-            unions[chosen],
-            np.take_along_axis(scores, chosen, axis=1).astype(float),
-            base.astype(float),
-            np.ascontiguousarray(candidates.T),
+            chosen_unions,
+            chosen_scores,
+            base,
+            words,
             float(bonus),
             float(penalty),
         )
@@ -179,19 +205,24 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
     """Choose sources and packed candidates for their place, in descending order of likelihood."""
     U = model.beta < 0.5
     q1, q0 = rates_of(model)
-    rates = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
+    bonus = np.log(q1 / q0)
+    penalty = np.log((1 - q0) / (1 - q1))
 
     # candidates that raise the likelihood most as one more source
     union = boolean_product(model.sets, U)
-    scores = rows.scores(union, *rates)
+    words = pack_rows(union)
+    scores = rows.scores(union, bonus, penalty)
     best = scores.max(axis=1)
-    gains = rows.totals(scores, pack_rows(union), best, candidates, *rates)
-    order = np.argsort(-gains, kind="stable")[:MAX_CANDIDATES]
-    candidates = candidates[order]
+    gains = rows.totals(scores, words, best, candidates, bonus, penalty)
+    order = np.argsort(-gains, kind="stable")
+    likeliest = order[:MAX_CANDIDATES]
+    candidates = candidates[likeliest]
 
     # each of them in the place of each source, itself aside
-    totals = np.full((len(U), len(candidates)), -np.inf)
-    for k, source in enumerate(pack_rows(U)):
+    shape = (len(U), len(candidates))
+    totals = np.full(shape, -np.inf)
+    packed_sources = pack_rows(U)
+    for k, source in enumerate(packed_sources):
         has_k = model.sets[:, k]
         if not has_k.any():
             continue
@@ -199,13 +230,18 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
         others = model.sets[has_k].copy()
         others[:, k] = False
         union = boolean_product(others, U)
-        partial = rows.scores(union, *rates)
+        words = pack_rows(union)
+        partial = rows.scores(union, bonus, penalty)
         base = scores[:, ~has_k].max(axis=1, initial=-np.inf)
-        totals[k] = rows.totals(partial, pack_rows(union), base, candidates, *rates)
-        worthless = totals[k] < base.sum() + LEAST_WORTH * (best - base).sum()
-        totals[k, worthless | (candidates == source).all(axis=1)] = -np.inf
+        total = rows.totals(partial, words, base, candidates, bonus, penalty)
+        worth = (best - base).sum()
+        excluded = total < base.sum() + LEAST_WORTH * worth
+        excluded |= (candidates == source).all(axis=1)
+        total[excluded] = -np.inf
+        totals[k] = total
 
-    largest = np.argsort(-totals, axis=None, kind="stable")[:MAX_TRIES]
+    order = np.argsort(-totals, axis=None, kind="stable")
+    largest = order[:MAX_TRIES]
     sources, index = np.unravel_index(largest, totals.shape)
     moves = zip(sources, index, strict=True)
     return [(int(k), candidates[c]) for k, c in moves if np.isfinite(totals[k, c])]
@@ -238,23 +274,28 @@ def total_scores(
         for s in range(unions.shape[1]):
             # no candidate covers more than all ones outside the union
             n_uncovered = np.int64(0)
+            score = scores[i, s]
             for w in range(n_words):
-                n_uncovered += popcount(ones[i, w] & ~unions[i, s, w])
-            if scores[i, s] + bonus * n_uncovered <= base[i]:
+                free = ~unions[i, s, w]
+                n_uncovered += popcount(ones[i, w] & free)
+            if score + bonus * n_uncovered <= base[i]:
                 continue
 
             # free ones and zeros in each candidate
             counts[:] = 0
             for w in range(n_words):
-                one = ones[i, w] & ~unions[i, s, w]
-                zero = zeros[i, w] & ~unions[i, s, w]
+                free = ~unions[i, s, w]
+                one = ones[i, w] & free
+                zero = zeros[i, w] & free
                 for c in range(width):
                     counts[c] += popcount(candidates[w, c] & zero)
                     counts[c] += popcount(candidates[w, c] & one) << 32
 
             for c in range(width):
-                covered = bonus * (counts[c] >> 32) - penalty * (counts[c] & 0xFFFFFFFF)
-                best[c] = max(best[c], scores[i, s] + covered)
+                n_ones = counts[c] >> 32
+                n_zeros = counts[c] & 0xFFFFFFFF
+                covered = bonus * n_ones - penalty * n_zeros
+                best[c] = max(best[c], score + covered)
         for c in range(width):
             totals[c] += best[c]
     return totals

@@ -69,7 +69,7 @@ class Start(NamedTuple):
     model: Model
     statistics: Statistics  # of the best set of each row
     log_likelihood: float  # averaged over assignment sets, which compares starts
-    n_iter: int
+    n_iter: int  # rounds of EM and of refits
 
 
 def kinds_of_starts(n_init: int) -> list[str]:
@@ -107,7 +107,8 @@ def one_start(
         # sources of the discrete basis problem, or random rows and annealed EM
         if kind == "greedy":
             U = greedy_sources(sample, settings, rng)
-            model = first_model(sets, np.where(U, SURE, 1 - SURE), noise=settings.noise)
+            beta = np.where(U, SURE, 1 - SURE)
+            model = first_model(sets, beta, noise=settings.noise)
             n_iter = 0
         else:
             model, n_iter = _random_start(annealed, sets, kind, settings, rng, progress)
@@ -132,24 +133,33 @@ def refined(
     n_iter: int = 0,
     exchange: bool = True,
 ) -> Start:
-    """Round the sources of a sample of the rows, exchange them, and refit them to all rows."""
+    """Round the sources of a sample of the rows, exchange them, and refit them to all rows.
+
+    `n_iter` is the number of rounds so far; those of the exchanges are not added.
+    """
     noise = settings.noise
 
     # 1. Boolean sources by hard maximisation, then exchange over all sets
-    model, statistics = boolean_refit(sample, model, noise=noise, progress=progress)
+    model, statistics, n_rounds = boolean_refit(sample, model, noise=noise, progress=progress)
+    n_iter += n_rounds
     if exchange:
         model, statistics = exchange_sources(
             sample, model, statistics, settings, rng, progress
         )
     if sample.shape[0] < data.shape[0] and not stopped(progress):
-        model, statistics = boolean_refit(data, model, noise=noise, progress=progress)
+        model, statistics, n_rounds = boolean_refit(
+            data, model, noise=noise, progress=progress
+        )
+        n_iter += n_rounds
 
     # 2. sets that were pruned may come back
     for _ in range(GROWTHS if settings.pruned else 0):
         if stopped(progress):
             break
-        grown = model._replace(sets=active_sets(model.sets, statistics, settings))
-        grown, more = boolean_refit(data, grown, noise=noise, progress=progress)
+        sets = active_sets(model.sets, statistics, settings)
+        grown = model._replace(sets=sets)
+        grown, more, n_rounds = boolean_refit(data, grown, noise=noise, progress=progress)
+        n_iter += n_rounds
         if more.free_energy >= statistics.free_energy:
             break
         model = grown
@@ -173,8 +183,10 @@ def _result(data: Data | BitBlocks, model: Model, settings: Settings, n_iter: in
     n_sets = count_assignment_sets(
         settings.n_clusters, settings.max_assignments, allow_empty=settings.allow_empty
     )
-    summed = -expectation(data, model, 1.0).free_energy
-    return Start(model, statistics, summed - data.shape[0] * np.log(n_sets), n_iter)
+    over_sets = expectation(data, model, 1.0)
+    summed = -over_sets.free_energy
+    averaged = summed - data.shape[0] * np.log(n_sets)
+    return Start(model, statistics, averaged, n_iter)
 
 
 def _random_start(
@@ -205,20 +217,25 @@ def disagreement(sample: Data, starts: list[Start]) -> float:
     """Fraction of the bits in which the reconstructions by the two likeliest starts differ."""
     likeliest = sorted(starts, key=lambda start: start.log_likelihood)[-2:]
     one, other = (_reconstruction(sample, start.model) for start in likeliest)
-    return float((one != other).mean())
+    differs = one != other
+    return float(differs.mean())
 
 
 def _reconstruction(data: Data, model: Model) -> Array:
-    union = boolean_product(model.sets, model.beta < 0.5)
-    best = [log_p.argmax(axis=1) for _, _, _, log_p in likelihood_blocks(data, model)]
-    return union[np.concatenate(best)]
+    U = model.beta < 0.5
+    union = boolean_product(model.sets, U)
+    blocks = likelihood_blocks(data, model)
+    best = [log_p.argmax(axis=1) for _, _, _, log_p in blocks]
+    index = np.concatenate(best)
+    return union[index]
 
 
 def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -> Array:
     """Find sources of the discrete basis problem: each lowers the number of wrong bits most."""
     k = settings.n_clusters
     if settings.max_assignments == 1:
-        return _greedy_clusters(data, draw_rows(data, MAX_ROWS, rng), k)
+        sample = draw_rows(data, MAX_ROWS, rng)
+        return _greedy_clusters(data, sample, k)
 
     if data.observed is not None:
         weights = data.observed.astype(float)
@@ -227,12 +244,15 @@ def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -
         searches = [
             weighted_greedy(gains, distinct_sets(fractions, tau), k) for tau in THRESHOLDS
         ]
-        return min(searches, key=lambda search: search.cost).components
+        cheapest = min(searches, key=lambda search: search.cost)
+        return cheapest.components
 
-    words = pack_bits(data.X)
     p = data.shape[1]
-    _, answers = greedy_searches(words, cooccurrence(data.X), THRESHOLDS, k, 1.0, 1.0)
-    best = race(words, transpose_packed(words, p), answers, 1.0, 1.0)
+    words = pack_bits(data.X)
+    columns = transpose_packed(words, p)
+    counts = cooccurrence(data.X)
+    _, answers = greedy_searches(words, counts, THRESHOLDS, k, 1.0, 1.0)
+    best = race(words, columns, answers, 1.0, 1.0)
     return unpack_rows(best[1], p)
 
 
@@ -241,12 +261,17 @@ def _greedy_clusters(data: Data, sample: Data, k: int) -> Array:
     rows = PackedRows(sample)
     p = data.shape[1]
     candidates = associations(data, ASSOCIATIONS)
-    no_source = np.zeros((1, p), dtype=bool)
+    n_steps = k if len(candidates) else 0
+    no_source = pack_rows(np.zeros((1, p), dtype=bool))
     empty = np.zeros((sample.shape[0], 1))
     best = empty[:, 0]
     U = np.zeros((k, p), dtype=bool)
-    for step in range(k if len(candidates) else 0):
-        totals = rows.totals(empty, pack_rows(no_source), best, candidates, 1.0, 1.0)
-        U[step] = unpack_rows(candidates[[totals.argmax()]], p)[0]
-        best = np.maximum(best, rows.scores(U[[step]], 1.0, 1.0)[:, 0])
+
+    for step in range(n_steps):
+        totals = rows.totals(empty, no_source, best, candidates, 1.0, 1.0)
+        largest = totals.argmax()
+        source = unpack_rows(candidates[[largest]], p)
+        U[step] = source[0]
+        scores = rows.scores(source, 1.0, 1.0)
+        best = np.maximum(best, scores[:, 0])
     return U

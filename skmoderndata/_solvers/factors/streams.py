@@ -50,15 +50,19 @@ class FactorStream(NamedTuple):
         k = self.sums.T.shape[1]
         fraction = self.weight / (self.weight + weight)
         memory = np.exp(-weight / (ROWS_PER_COMPONENT * k))
-        return self.sums.times(max(fraction**FADING, float(memory)))
+        fading = max(fraction**FADING, float(memory))
+        return self.sums.times(fading)
 
     def plus(self, batch: SummedData) -> "FactorStream":
         """Add the sums of a batch."""
-        return FactorStream(self.faded(batch.weight) + batch, self.weight + batch.weight)
+        earlier = self.faded(batch.weight)
+        weight = self.weight + batch.weight
+        return FactorStream(earlier + batch, weight)
 
     def of_all(self) -> SummedData:
         """Estimate of the sums over all rows so far, in proportion to those that still count."""
-        return self.sums.times(self.weight / (self.sums.weight or 1.0))
+        counted = self.sums.weight or 1.0
+        return self.sums.times(self.weight / counted)
 
 
 class StreamResult(NamedTuple):
@@ -90,18 +94,23 @@ def add_batch(
         W = codes_for(data, V, codes_side)
 
         # 2. revive idle components
-        idle = _idle(V, stream.sums + data.sums(W))
-        revived = revive(CodedRows.of(data, W), V, components_side, idle)
+        sums = stream.sums + data.sums(W)
+        idle = _idle(V, sums)
+        coded = CodedRows.of(data, W)
+        revived = revive(coded, V, components_side, idle)
         if revived is not None:
             V = revived[1]
-            stream = stream._replace(sums=stream.sums.without(idle))
+            remaining = stream.sums.without(idle)
+            stream = stream._replace(sums=remaining)
             W = codes_for(data, V, codes_side)
 
         # 3. components, given the sums
         penalty = penalty_value(codes_side, W, data.weights)
-        batch = data.sums(W)._replace(sum_sq=data.sum_sq, penalty=penalty)
+        batch = data.sums(W)
+        batch = batch._replace(sum_sq=data.sum_sq, penalty=penalty)
         after = stream.plus(batch)
-        V, last = _best_components(V, after.of_all(), components_side, tol)
+        sums = after.of_all()
+        V, last = _best_components(V, sums, components_side, tol)
 
     return StreamResult(V, after, last)
 
@@ -116,20 +125,25 @@ def _balanced(
     # a penalty is linear or quadratic in the scale
     degree = 1 if codes_side.l1 else 2
     other_degree = 1 if components_side.l1 else 2
-    of_codes = degree * stream.of_all().penalty
+    sums = stream.of_all()
+    of_codes = degree * sums.penalty
     of_components = other_degree * penalty_value(components_side, V)
     if min(of_codes, of_components) <= 0:
         return V, stream
 
-    scale = (of_codes / of_components) ** (1 / (degree + other_degree))
-    sums = stream.sums.with_codes_times(np.full(V.shape[1], 1 / scale))
-    sums = sums._replace(penalty=sums.penalty / scale**degree)
+    ratio = of_codes / of_components
+    scale = ratio ** (1 / (degree + other_degree))
+    scales = np.full(V.shape[1], 1 / scale)
+    sums = stream.sums.with_codes_times(scales)
+    penalty = sums.penalty / scale**degree
+    sums = sums._replace(penalty=penalty)
     return scale * V, stream._replace(sums=sums)
 
 
 def _idle(V: Array, sums: SummedData) -> Array:
     """Components that are zero, or that hardly any row uses."""
-    energy = np.diag(sums.S) * (V * V).sum(axis=0)
+    squares = (V * V).sum(axis=0)
+    energy = np.diag(sums.S) * squares
     return energy <= IDLE * energy.mean()
 
 
@@ -140,7 +154,8 @@ def _best_components(
     V = V.copy()
     ones = np.ones(V.shape[1])
     for _ in range(SWEEP_ROUNDS):
-        moved = update(sums.terms(), side, V, sweeps=10, scales=ones)
+        terms = sums.terms()
+        moved = update(terms, side, V, sweeps=10, scales=ones)
         if moved.residual_sq <= tol**2 * moved.size_sq:
             break
     return V, moved

@@ -12,7 +12,7 @@ from skmoderndata._solvers.lowrank.table import TableTerms
 from skmoderndata._typing import Array
 
 # Largest distance from the median of a column, in median absolute deviations.
-HUGE = 1e4
+HUGE_DEVIATIONS = 1e4
 
 
 def limits_of(X: Array) -> tuple[Array, Array]:
@@ -24,7 +24,7 @@ def limits_of(X: Array) -> tuple[Array, Array]:
     live = deviations > 0
     if not live.any():
         return np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf)
-    width = HUGE * np.maximum(deviations, np.median(deviations[live]))
+    width = HUGE_DEVIATIONS * np.maximum(deviations, np.median(deviations[live]))
     middle = np.nan_to_num(masked_quantile(X, 0.5))
     return middle - width, middle + width
 

@@ -101,40 +101,66 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     huge cell adds no more than any other gross error.
     """
     r = V.shape[1]
+    ridge = loss.ridge
+    width = loss.width
     unknown = np.isnan(X)
-    observed = ~unknown if unknown.any() else None
-    filled = X if observed is None else np.where(observed, X, 0.0)
+    observed = None
+    filled = X
+    if unknown.any():
+        observed = ~unknown
+        filled = np.where(observed, X, 0.0)
+
+    # once: the factor of all sweeps
     G = V.T @ V
-    G += loss.ridge * np.eye(r)
+    G += ridge * np.eye(r)
     factor = linalg.cho_factor(G)
     right = V.T @ filled.T
-    scores = linalg.cho_solve(factor, right).T
+    solved = linalg.cho_solve(factor, right)
+    scores = solved.T
 
     for n_iter in range(1, MAX_SWEEPS + 2):
         # 1. errors: what exceeds the width; NaN has no residual
-        residual = filled - scores @ V.T
+        low_rank = scores @ V.T
+        residual = filled - low_rank
         if observed is not None:
             residual *= observed
-        dual = np.clip(residual, -loss.width, loss.width)
+        dual = np.clip(residual, -width, width)
 
         # 2. duality gap, from the gradient by the scores
-        slope = dual @ V - loss.ridge * scores
-        gap = np.einsum("ij,ij->i", slope, slope) / (2 * loss.ridge)
-        penalty = 0.5 * loss.ridge * np.einsum("ij,ij->i", scores, scores)
-        bounded = 0.5 * np.einsum("ij,ij->i", dual, dual) + penalty
-        open_rows = np.flatnonzero(gap > GAP * bounded + TINY)
-        if n_iter > MAX_SWEEPS or not len(open_rows):
+        slope = dual @ V
+        slope -= ridge * scores
+        gap = _row_dots(slope, slope)
+        gap /= 2 * ridge
+        penalty = _row_dots(scores, scores)
+        penalty *= 0.5 * ridge
+        bounded = 0.5 * _row_dots(dual, dual)
+        bounded += penalty
+        is_open = gap > GAP * bounded + TINY
+        if n_iter > MAX_SWEEPS:
+            break
+        if not is_open.any():
             break
 
         # 3. scores of the cleaned rows; those that are far off after all sweeps by Newton's method
         if n_iter < MAX_SWEEPS:
-            scores += linalg.cho_solve(factor, slope.T).T
+            step = linalg.cho_solve(factor, slope.T)
+            scores += step.T
         else:
-            seen = None if observed is None else observed[open_rows]
-            scores[open_rows] = huber_newton(filled[open_rows], V, loss, seen)
+            seen = None
+            if observed is not None:
+                seen = observed[is_open]
+            scores[is_open] = huber_newton(filled[is_open], V, loss, seen)
 
-    objective = np.einsum("ij,ij->i", dual, residual - 0.5 * dual) + penalty
+    inner = residual - 0.5 * dual
+    objective = _row_dots(dual, inner)
+    objective += penalty
     return BatchResult(scores, residual, dual, objective, gap, n_iter)
+
+
+def _row_dots(A: Array, B: Array) -> Array:
+    """Compute the inner product of each row of A with the same row of B."""
+    dots: Array = np.einsum("ij,ij->i", A, B)
+    return dots
 
 
 def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = None) -> Array:
@@ -145,42 +171,59 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
     of minimum norm if its entries do not determine them.
     """
     r = V.shape[1]
-    lower = np.tril_indices(r)
-    pairs = V[:, lower[0]] * V[:, lower[1]]
-    damping = loss.ridge + DAMPING * float(np.einsum("ij,ij->j", V, V).max(initial=TINY))
-    counted = np.ones(X.shape, bool) if observed is None else observed
+    ridge = loss.ridge
+    width = loss.width
+    one, other = np.tril_indices(r)
+    pairs = V[:, one] * V[:, other]
+    squares = np.einsum("ij,ij->j", V, V)
+    damping = ridge + DAMPING * float(squares.max(initial=TINY))
+    damped = damping * np.eye(r)
+    if observed is None:
+        observed = np.ones(X.shape, bool)
 
     # start: least squares on rows without their largest entries
-    bound = np.quantile(np.abs(X), QUARTILE, axis=1, keepdims=True)
-    scores = np.linalg.solve(
-        V.T @ V + damping * np.eye(r), V.T @ np.clip(X, -bound, bound).T
-    ).T
+    sizes = np.abs(X)
+    bound = np.quantile(sizes, QUARTILE, axis=1, keepdims=True)
+    clipped = np.clip(X, -bound, bound)
+    gram = V.T @ V
+    solved = np.linalg.solve(gram + damped, V.T @ clipped.T)
+    scores = solved.T
 
     rows = np.arange(len(X))
     for _ in range(MAX_NEWTON):
         # 1. slope at the clipped residuals
-        residual = (X[rows] - scores[rows] @ V.T) * counted[rows]
-        slope = np.clip(residual, -loss.width, loss.width) @ V - loss.ridge * scores[rows]
+        counted = observed[rows]
+        low_rank = scores[rows] @ V.T
+        residual = X[rows] - low_rank
+        residual *= counted
+        dual = np.clip(residual, -width, width)
+        slope = dual @ V
+        slope -= ridge * scores[rows]
 
         # 2. curvature of the entries within the width
-        within = counted[rows] & (np.abs(residual) <= loss.width)
+        within = np.abs(residual) <= width
+        within &= counted
+        products = within @ pairs
         G = np.empty((len(rows), r, r))
-        G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = within @ pairs
-        G += damping * np.eye(r)
-        direction = np.linalg.solve(G, slope[:, :, None])[:, :, 0]
+        G[:, one, other] = products
+        G[:, other, one] = products
+        G += damped
+        solved = np.linalg.solve(G, slope[:, :, None])
+        direction = solved[:, :, 0]
 
         # 3. the lowest point in this direction
-        length = _lowest_point(
-            residual,
-            (direction @ V.T) * counted[rows],
-            loss.width,
-            curvature=loss.ridge * np.einsum("ij,ij->i", direction, direction),
-            slope=np.einsum("ij,ij->i", direction, slope),
-        )
+        change = direction @ V.T
+        change *= counted
+        curvature = ridge * _row_dots(direction, direction)
+        descent = _row_dots(direction, slope)
+        length = _lowest_point(residual, change, width, curvature=curvature, slope=descent)
         step = length[:, None] * direction
         scores[rows] += step
+
+        # 4. rows that still move
         largest = np.abs(scores[rows]).max(axis=1)
-        rows = rows[np.abs(step).max(axis=1) > STEP * (largest + loss.width)]
+        moved = np.abs(step).max(axis=1)
+        rows = rows[moved > STEP * (largest + width)]
         if not len(rows):
             break
     return scores
@@ -196,36 +239,55 @@ def _lowest_point(
     where a residual enters the width, and its square joins the curvature, or leaves it.
     """
     squares = change**2
-    divisor = np.where(change == 0, 1.0, change)
-    ends = np.stack([(residual - width) / divisor, (residual + width) / divisor])
-    enters = ends.min(axis=0)
-    leaves = ends.max(axis=0)
     moves = change != 0
+    divisor = np.where(moves, change, 1.0)
+    one_end = (residual - width) / divisor
+    other_end = (residual + width) / divisor
+    enters = np.minimum(one_end, other_end)
+    leaves = np.maximum(one_end, other_end)
 
     # points where the curvature changes, in order; those behind the start are counted there
-    inside = moves & (enters <= 0) & (leaves > 0)
+    inside = moves & (enters <= 0)
+    inside &= leaves > 0
     start = curvature + (squares * inside).sum(axis=1)
+    start = start[:, None]
     times = np.hstack([enters, leaves])
     jumps = np.hstack([squares, -squares])
-    ahead = np.hstack([moves, moves]) & (times > 0)
+    ahead = np.hstack([moves, moves])
+    ahead &= times > 0
     times = np.where(ahead, times, np.inf)
+    jumps = np.where(ahead, jumps, 0.0)
+
     order = np.argsort(times, axis=1)
     times = np.take_along_axis(times, order, axis=1)
-    jumps = np.take_along_axis(np.where(ahead, jumps, 0.0), order, axis=1)
-    bends = start[:, None] + np.cumsum(jumps, axis=1)
-    bends = np.maximum(np.hstack([start[:, None], bends]), 0.0)
+    jumps = np.take_along_axis(jumps, order, axis=1)
+    bends = start + np.cumsum(jumps, axis=1)
+    bends = np.hstack([start, bends])
+    bends = np.maximum(bends, 0.0)
 
     # slope left at each point; the first that has none ends the piece of the minimum
-    points = np.hstack([np.zeros((len(times), 1)), times])
+    origin = np.zeros((len(times), 1))
+    points = np.hstack([origin, times])
     finite = np.isfinite(points)
-    gaps = np.diff(np.where(finite, points, 0.0), axis=1) * finite[:, 1:]
-    slopes = slope[:, None] - np.cumsum(bends[:, :-1] * gaps, axis=1)
-    slopes = np.hstack([slope[:, None], slopes])
-    index = np.maximum(((slopes > 0) & finite).sum(axis=1) - 1, 0)[:, None]
+    gaps = np.diff(np.where(finite, points, 0.0), axis=1)
+    gaps *= finite[:, 1:]
+    falls = np.cumsum(bends[:, :-1] * gaps, axis=1)
+    slope = slope[:, None]
+    slopes = np.hstack([slope, slope - falls])
+    descends = (slopes > 0) & finite
+    n_before = descends.sum(axis=1)
+    index = np.maximum(n_before - 1, 0)
+    index = index[:, None]
+
+    # from there a Newton step, which is exact on the piece
     begin = np.take_along_axis(points, index, axis=1)
-    remaining = np.maximum(np.take_along_axis(slopes, index, axis=1), 0.0)
+    remaining = np.take_along_axis(slopes, index, axis=1)
+    remaining = np.maximum(remaining, 0.0)
     bend = np.take_along_axis(bends, index, axis=1)
-    return (begin + np.divide(remaining, bend, out=np.zeros_like(begin), where=bend > 0))[:, 0]
+    length = np.zeros_like(begin)
+    np.divide(remaining, bend, out=length, where=bend > 0)
+    length += begin
+    return length[:, 0]
 
 
 def huber_scores(X: Array, components: Array, width: float) -> Array:
@@ -247,19 +309,26 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         last = min(first + size, n)
         rows = np.arange(first, last)
         observed = ~np.isnan(X[rows])
-        is_slow = observed.mean(axis=1) < 0.5
-        is_slow |= np.nanmax(np.abs(X[rows]), axis=1, initial=0.0) > FAR_WIDTHS * width
+        known_share = observed.mean(axis=1)
+        sizes = np.abs(X[rows])
+        largest = np.nanmax(sizes, axis=1, initial=0.0)
+        is_slow = known_share < 0.5
+        is_slow |= largest > FAR_WIDTHS * width
         slow = list(rows[is_slow])
+
+        # start: the projection of the other rows
         rows = rows[~is_slow]
-        filled = np.where(observed[~is_slow], X[rows], 0.0)
         observed = observed[~is_slow]
+        filled = np.where(observed, X[rows], 0.0)
         scores[rows] = filled @ V
 
         # sweeps over the rows that still move
         for _ in range(3 * MAX_SWEEPS):
             old = scores[rows]
-            residual = np.clip(filled - old @ V.T, -width, width)
-            step = (residual * observed) @ V
+            residual = filled - old @ V.T
+            dual = np.clip(residual, -width, width)
+            dual *= observed
+            step = dual @ V
             new = old + step
             scores[rows] = new
             length = np.abs(step).max(axis=1)
@@ -284,15 +353,19 @@ def empty_sums(noise_scale: Array, n_components: int, weight: float) -> StreamSu
     """Make sums of no rows, in which the noise of a column counts as `weight` residuals."""
     p = len(noise_scale)
     r = n_components
+    A = np.zeros((r, r))
+    B = np.zeros((p, r))
     counts = np.full(p, weight)
     squares = TRUSTED_VARIANCE * weight * noise_scale**2
-    return StreamSums(0.0, np.zeros((r, r)), np.zeros((p, r)), squares, counts)
+    return StreamSums(0.0, A, B, squares, counts)
 
 
 def unexplained(batch: BatchResult, width: float, typical: float) -> float:
     """Sum the part of the objective that residuals beyond the magnitude `typical` add."""
-    beyond = np.abs(batch.residual) - max(typical, width)
-    return width * float(np.maximum(beyond, 0.0).sum())
+    beyond = np.abs(batch.residual)
+    beyond -= max(typical, width)
+    beyond = np.maximum(beyond, 0.0)
+    return width * float(beyond.sum())
 
 
 def typical_magnitude(X: Array) -> float:
@@ -300,10 +373,13 @@ def typical_magnitude(X: Array) -> float:
 
     It is near the root mean square of ordinary entries, and a quarter of them may be of any size.
     """
-    sizes = np.abs(X[~np.isnan(X) & (X != 0)])
+    counted = ~np.isnan(X)
+    counted &= X != 0
+    sizes = np.abs(X[counted])
     if not sizes.size:
         return 1.0
-    return float(np.quantile(sizes, QUARTILE, method="lower"))
+    quartile = np.quantile(sizes, QUARTILE, method="lower")
+    return float(quartile)
 
 
 def without_huge(X: Array, typical: float) -> Array:
@@ -311,10 +387,14 @@ def without_huge(X: Array, typical: float) -> Array:
 
     At most a quarter of the entries of a column go.
     """
-    sizes = np.abs(np.where(np.isnan(X), 0.0, X))
+    filled = np.where(np.isnan(X), 0.0, X)
+    sizes = np.abs(filled)
     columns = np.quantile(sizes, QUARTILE, axis=0, method="lower")
-    huge = sizes > HUGE_MAGNITUDES * np.maximum(columns, typical)
-    return np.where(huge, np.nan, X) if huge.any() else X
+    magnitudes = np.maximum(columns, typical)
+    huge = sizes > HUGE_MAGNITUDES * magnitudes
+    if not huge.any():
+        return X
+    return np.where(huge, np.nan, X)
 
 
 def add_batch(
@@ -322,13 +402,16 @@ def add_batch(
 ) -> StreamSums:
     """Add the rows of a batch to the sums."""
     R = batch.scores
-    trusted = np.abs(batch.residual) <= TRUSTED * noise_scale
+    residual = batch.residual
+    trusted = np.abs(residual) <= TRUSTED * noise_scale
     trusted &= ~np.isnan(X)
 
     # a cleaned row is its low rank plus the clipped residual
     gram = R.T @ R
-    cleaned = V @ gram + batch.dual.T @ R
-    squares = np.einsum("ij,ij->j", batch.residual * trusted, batch.residual)
+    cleaned = V @ gram
+    cleaned += batch.dual.T @ R
+    trusted_residual = residual * trusted
+    squares = np.einsum("ij,ij->j", trusted_residual, residual)
     counts = trusted.sum(axis=0)
     batch_sums = StreamSums(len(X), gram, cleaned, squares, counts)
     pairs: Any = zip(sums, batch_sums, strict=True)
@@ -337,10 +420,20 @@ def add_batch(
 
 def surrogate(sums: StreamSums, V: Array, ridge: float) -> float:
     """Compute what `best_components` minimises, up to a constant; an upper bound of f(V)."""
-    A = sums.A / sums.weight + ridge * np.eye(len(sums.A))
-    quadratic = np.sum((V @ A) * V)
-    linear = np.sum(V * sums.B) / sums.weight
+    A = _penalised_gram(sums, ridge)
+    products = V @ A
+    products *= V
+    quadratic = np.sum(products)
+    linear = np.sum(V * sums.B)
+    linear /= sums.weight
     return float(0.5 * quadratic - linear)
+
+
+def _penalised_gram(sums: StreamSums, ridge: float) -> Array:
+    r = len(sums.A)
+    A: Array = sums.A / sums.weight
+    A += ridge * np.eye(r)
+    return A
 
 
 def best_components(sums: StreamSums, ridge: float) -> Array:
@@ -348,10 +441,10 @@ def best_components(sums: StreamSums, ridge: float) -> Array:
 
     The limit of the descent by columns in Algorithm 2 of the paper.
     """
-    A = sums.A / sums.weight + ridge * np.eye(len(sums.A))
+    A = _penalised_gram(sums, ridge)
     B = sums.B / sums.weight
-    V = linalg.solve(A, B.T, assume_a="pos").T
-    return np.asarray(V)
+    solved = linalg.solve(A, B.T, assume_a="pos")
+    return np.asarray(solved.T)
 
 
 def noise_of_columns(sums: StreamSums, n_components: int) -> Array:
@@ -360,7 +453,8 @@ def noise_of_columns(sums: StreamSums, n_components: int) -> Array:
     freedom = max(p - n_components, 1) / p
     counts = np.maximum(sums.counts, TINY)
     variance = sums.squares / counts
-    return np.asarray(np.sqrt(variance / (TRUSTED_VARIANCE * freedom)))
+    variance /= TRUSTED_VARIANCE * freedom
+    return np.asarray(np.sqrt(variance))
 
 
 def orthonormal(sums: StreamSums, V: Array) -> tuple[Array, Array]:
@@ -369,7 +463,8 @@ def orthonormal(sums: StreamSums, V: Array) -> tuple[Array, Array]:
     The rows are the right singular vectors of ``R V'``, whose Gram matrix is ``V A V'``.
     """
     Q, T = linalg.qr(V, mode="economic")
-    values, vectors = linalg.eigh(T @ sums.A @ T.T)
+    gram = T @ sums.A @ T.T
+    values, vectors = linalg.eigh(gram)
     order = np.argsort(-values, kind="stable")
     squares = np.maximum(values[order], 0.0)
     rotated = Q @ vectors[:, order]

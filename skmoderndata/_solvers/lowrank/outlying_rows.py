@@ -71,11 +71,16 @@ class OutlierMap(NamedTuple):
         Rows whose known cells do not determine the scores are at distance 0 along the components.
         """
         rank = scores.shape[1]
-        along = _mahalanobis(scores, self.location, self.precision) / _cutoff(rank)
-        along[np.count_nonzero(~np.isnan(residual), axis=1) <= rank] = 0.0
+        along = _mahalanobis(scores, self.location, self.precision)
+        along /= _cutoff(rank)
+        n_known = np.count_nonzero(~np.isnan(residual), axis=1)
+        along[n_known <= rank] = 0.0
+
         size, logarithm = row_sizes(residual, rank)
-        z = np.where(size > LEAST_SIZE, (logarithm - self.centre) / self.spread, 0.0)
-        return np.column_stack([along, np.maximum(z, 0.0) / OFF])
+        z = (logarithm - self.centre) / self.spread
+        z = np.where(size > LEAST_SIZE, z, 0.0)
+        z = np.maximum(z, 0.0)
+        return np.column_stack([along, z / OFF])
 
 
 class RowVerdict(NamedTuple):
@@ -107,7 +112,8 @@ def judge_rows(
     """
     # 1. suspects: far in the scores, or off the components; at most the farthest half
     first = _with_fixed_signs(first)
-    bound = int(share * np.count_nonzero(~np.isnan(X).all(axis=1)))
+    is_empty = np.isnan(X).all(axis=1)
+    bound = int(share * np.count_nonzero(~is_empty))
     scores = first.U * first.s
     suspects = _suspects(X, first, scores, weights, rng)
 
@@ -125,7 +131,8 @@ def judge_rows(
 
     # 3. distances, as those of new rows: from the rows that are not outlying
     inside = scores[~outlying]
-    scatter = _concentrate(inside, outlyingness(inside, rng))
+    farness = outlyingness(inside, rng)
+    scatter = _concentrate(inside, farness)
     _, logarithm = row_sizes(residual, len(terms.s))
     typical = _centre_and_spread(logarithm[~outlying])
     outlier_map = OutlierMap(*scatter, terms.s, *typical)
@@ -136,8 +143,11 @@ def judge_rows(
 
 def _with_fixed_signs(terms: TableTerms) -> TableTerms:
     """Make the largest loading of each component positive, as in those that users see."""
-    signs = np.where(row_signs(terms.Vt) < 0, -1.0, 1.0)
-    return terms._replace(U=terms.U * signs, Vt=terms.Vt * signs[:, None])
+    is_negative = row_signs(terms.Vt) < 0
+    signs = np.where(is_negative, -1.0, 1.0)
+    U = terms.U * signs
+    Vt = terms.Vt * signs[:, None]
+    return terms._replace(U=U, Vt=Vt)
 
 
 def _suspects(
@@ -149,17 +159,24 @@ def _suspects(
 ) -> Array:
     """Mask of the rows that may be outlying."""
     # off the components
-    residual = in_noise(X, scores @ first.Vt, first.noise_scale, weights)
-    z = _off_components(residual, len(first.s), np.ones(len(X), bool))
+    rank = len(first.s)
+    low_rank = scores @ first.Vt
+    residual = in_noise(X, low_rank, first.noise_scale, weights)
+    everybody = np.ones(len(X), bool)
+    z = _off_components(residual, rank, everybody)
 
     # far along them
-    scatter = _concentrate(scores, outlyingness(scores, rng))
-    along = _mahalanobis(scores, *scatter) / _cutoff(len(first.s))
+    farness = outlyingness(scores, rng)
+    scatter = _concentrate(scores, farness)
+    along = _mahalanobis(scores, *scatter)
+    along /= _cutoff(rank)
     suspects = (along > 1) | (z > OFF)
 
     n_farthest = int(MOST_SUSPECTS * len(X))
     if np.count_nonzero(suspects) > n_farthest:
-        farthest = np.argsort(-np.maximum(along, z / OFF), kind="stable")[:n_farthest]
+        distances = np.maximum(along, z / OFF)
+        order = np.argsort(-distances, kind="stable")
+        farthest = order[:n_farthest]
         suspects = np.isin(np.arange(len(X)), farthest)
     return suspects
 
@@ -211,10 +228,13 @@ def outlyingness(T: Array, rng: np.random.RandomState) -> Array:
     if r == 0 or not len(directions):
         return np.zeros(n)
 
-    Z = T @ (directions / np.linalg.norm(directions, axis=1, keepdims=True)).T
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    units = directions / lengths
+    Z = T @ units.T
     Z = np.abs(Z - np.median(Z, axis=0))
     spread = MEDIAN_TO_STD * np.median(Z, axis=0)
-    return np.asarray((Z / np.where(spread > 0, spread, np.inf)).max(axis=1))
+    Z /= np.where(spread > 0, spread, np.inf)
+    return np.asarray(Z.max(axis=1))
 
 
 def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
@@ -225,13 +245,14 @@ def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
     """
     m = np.count_nonzero(~np.isnan(residual), axis=1)
     freedom = np.maximum(m - rank, 1)
-    observed_size = np.where((m > 0)[:, None], np.abs(residual), 1 / MEDIAN_TO_STD)
-    size = (
-        MEDIAN_TO_STD
-        * np.nanmedian(observed_size, axis=1)
-        * np.sqrt(np.maximum(m, 1) / freedom)
-    )
-    logarithm = np.log(np.maximum(size, 1e-12)) * np.sqrt(freedom) / LOG_MEDIAN_STD
+    is_known = m > 0
+    observed_size = np.where(is_known[:, None], np.abs(residual), 1 / MEDIAN_TO_STD)
+    size = MEDIAN_TO_STD * np.nanmedian(observed_size, axis=1)
+    size *= np.sqrt(np.maximum(m, 1) / freedom)
+
+    logarithm = np.log(np.maximum(size, 1e-12))
+    logarithm *= np.sqrt(freedom)
+    logarithm /= LOG_MEDIAN_STD
     return size, logarithm
 
 
@@ -239,13 +260,16 @@ def _off_components(residual: Array, rank: int, typical: Array) -> Array:
     """Robust z of the size of each row among `typical` ones; 0 where it is not large."""
     size, logarithm = row_sizes(residual, rank)
     centre, spread = _centre_and_spread(logarithm[typical])
-    return np.where(size > LEAST_SIZE, (logarithm - centre) / spread, 0.0)
+    z = (logarithm - centre) / spread
+    return np.where(size > LEAST_SIZE, z, 0.0)
 
 
 def in_noise(X: Array, low_rank: Array, noise_scale: Array, weights: Array | None) -> Array:
     """Residuals in units of the noise of their cells."""
     residual = (X - low_rank) / noise_scale
-    return residual if weights is None else residual * np.sqrt(weights)
+    if weights is None:
+        return residual
+    return residual * np.sqrt(weights)
 
 
 def deviation_of_new(scores: Array, singular_values: Array) -> Array:
@@ -254,13 +278,16 @@ def deviation_of_new(scores: Array, singular_values: Array) -> Array:
     Components of m rows with singular values s have errors with the noise over s. A row with
     scores t adds ``|t / s|^2`` to the variance: far rows on the components must not seem off them.
     """
-    ratios = scores / np.where(singular_values > 0, singular_values, np.inf)
-    return np.asarray(np.sqrt(1 + (ratios**2).sum(axis=1)))
+    divisors = np.where(singular_values > 0, singular_values, np.inf)
+    ratios = scores / divisors
+    variance = 1 + (ratios**2).sum(axis=1)
+    return np.asarray(np.sqrt(variance))
 
 
 def _centre_and_spread(logarithm: Array) -> tuple[float, float]:
     centre = float(np.median(logarithm))
-    spread = MEDIAN_TO_STD * float(np.median(np.abs(logarithm - centre)))
+    deviations = np.abs(logarithm - centre)
+    spread = MEDIAN_TO_STD * float(np.median(deviations))
     return centre, max(1.0, spread)
 
 
@@ -284,13 +311,16 @@ def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
     for step in range(n_steps):
         # 1. their mean and covariance
         location = T[core].mean(axis=0)
-        covariance = np.atleast_2d(np.cov(T[core].T, bias=True))
+        covariance = np.cov(T[core].T, bias=True)
+        covariance = np.atleast_2d(covariance)
         precision = linalg.pinvh(covariance)
         squares = _mahalanobis(T, location, precision) ** 2
 
         # 2. as if of Gaussian scores
         middle = float(np.median(squares[core]))
-        factor = chi2.ppf(0.5 * good_share, r) / middle if middle > 0 else 1.0
+        factor = 1.0
+        if middle > 0:
+            factor = chi2.ppf(0.5 * good_share, r) / middle
         precision = factor * precision
 
         # 3. the rows that are nearest now
@@ -299,19 +329,26 @@ def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
             core = np.flatnonzero(near)
             good_share = REWEIGHT
         else:
-            core = np.argsort(squares, kind="stable")[:n_core]
+            order = np.argsort(squares, kind="stable")
+            core = order[:n_core]
             good_share = n_core / n
     return location, precision
 
 
 def _mahalanobis(T: Array, location: Array, precision: Array) -> Array:
     centred = T - location
-    return np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ precision, centred), 0.0))
+    products = centred @ precision
+    squares = np.einsum("ij,ij->i", products, centred)
+    squares = np.maximum(squares, 0.0)
+    return np.sqrt(squares)
 
 
 def _cutoff(rank: int) -> float:
     """Distance along the components beyond which a row is far."""
-    return float(np.sqrt(chi2.isf(TAIL, rank))) if rank else 1.0
+    if not rank:
+        return 1.0
+    square = chi2.isf(TAIL, rank)
+    return float(np.sqrt(square))
 
 
 def _judged(
@@ -322,12 +359,15 @@ def _judged(
     scores = np.empty((len(X), len(others.s)))
     scores[~left_out] = others.U * others.s
     their_weights = None if weights is None else weights[left_out]
-    scores[left_out] = scores_in_units(
+    projected = scores_in_units(
         X[left_out], others.Vt, others.column_scale, others.width, their_weights
-    ).scores
+    )
+    scores[left_out] = projected.scores
 
-    residual = in_noise(X, scores @ others.Vt, others.noise_scale, weights)
-    residual[left_out] /= deviation_of_new(scores[left_out], others.s)[:, None]
+    low_rank = scores @ others.Vt
+    residual = in_noise(X, low_rank, others.noise_scale, weights)
+    deviations = deviation_of_new(scores[left_out], others.s)
+    residual[left_out] /= deviations[:, None]
     return scores, residual
 
 
@@ -345,8 +385,11 @@ def _with_left_out(
     np.divide(scores, others.s, out=U, where=others.s > 0)
 
     # their wrong cells, as of new rows
-    residual = np.where(np.isnan(X), 0.0, X - scores @ others.Vt)
-    noise = others.noise_scale if weights is None else others.noise_scale / np.sqrt(weights)
+    low_rank = scores @ others.Vt
+    residual = np.where(np.isnan(X), 0.0, X - low_rank)
+    noise = others.noise_scale
+    if weights is not None:
+        noise = noise / np.sqrt(weights)
     support = np.abs(residual) > threshold * noise
     support[~left_out] = others.support
     sparse = np.where(support, residual, 0.0)

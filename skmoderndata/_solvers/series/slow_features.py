@@ -74,9 +74,8 @@ class SlowMoments:
         assert isinstance(expansion, PolynomialExpansion)
         T, t = expansion.translation(origin)
         twin = object.__new__(SlowMoments)
-        vars(twin).update(
-            vars(self), expansion=expansion.about(origin), mean=T @ self.mean + t
-        )
+        mean = T @ self.mean + t
+        vars(twin).update(vars(self), expansion=expansion.about(origin), mean=mean)
 
         squares = _symmetric(self._sums[:, :-1], 1.0, lower=True)
         steps = _symmetric(self._sums[:, 1:], 1.0, lower=False)
@@ -93,14 +92,20 @@ class SlowMoments:
         expansion = self.expansion
         if not isinstance(expansion, PolynomialExpansion) or expansion.origin is None:
             return self
-        shift = self.mean[expansion.linear]
-        spread = (
-            np.abs(self._sums.diagonal()[expansion.linear] / max(self.n_samples, 1)) ** 0.5
-        )
-        rounding = np.finfo(np.float64).eps * (np.abs(expansion.origin) + spread)
-        if (np.abs(shift) <= 8 * rounding).all():
+        linear = expansion.linear
+        origin = expansion.origin
+        shift = self.mean[linear]
+        squares = self._sums.diagonal()[linear]
+        variance = squares / max(self.n_samples, 1)
+        spread = np.abs(variance) ** 0.5
+
+        # an origin within rounding errors of the mean stays
+        magnitude = np.abs(origin) + spread
+        rounding = np.finfo(np.float64).eps * magnitude
+        is_near = np.abs(shift) <= 8 * rounding
+        if is_near.all():
             return self
-        return self.about(expansion.origin + shift)
+        return self.about(origin + shift)
 
     def update(
         self,
@@ -147,15 +152,18 @@ class SlowMoments:
             if progress is not None:
                 progress.begin()
 
-            chunk = X[span] if prepare is None else prepare(X[span])
-            self._add(
-                _Rows(
-                    np.asarray(chunk, dtype=np.float64),
-                    runs[span],
-                    np.ones(len(chunk), dtype=bool) if valid is None else valid[span],
-                    None if times is None else times[span],
-                )
-            )
+            chunk = X[span]
+            if prepare is not None:
+                chunk = prepare(chunk)
+            chunk = np.asarray(chunk, dtype=np.float64)
+            chunk_times = None if times is None else times[span]
+            if valid is None:
+                chunk_valid = np.ones(len(chunk), dtype=bool)
+            else:
+                chunk_valid = valid[span]
+
+            added = _Rows(chunk, runs[span], chunk_valid, chunk_times)
+            self._add(added)
             if progress is not None and progress.end():
                 break
 
@@ -190,7 +198,8 @@ class SlowMoments:
         if linked and self.last_time is not None and other.first_time is not None:
             self.times_increase &= other.first_time > self.last_time
         # the sequences of `other` are numbered as those after `n_before` others
-        head, tail = (e._replace(runs=e.runs + n_before) for e in (other._head, other._tail))
+        head = other._head.renumbered(n_before)
+        tail = other._tail.renumbered(n_before)
         self._join(head, tail)
 
         # sums add up; the mean moves as by so many rows
@@ -220,35 +229,52 @@ class SlowMoments:
 
     def is_finite(self) -> bool:
         """Whether no sum has overflowed."""
-        return bool(np.isfinite(self.mean).all() and np.isfinite(self._sums).all())
+        if not np.isfinite(self.mean).all():
+            return False
+        return bool(np.isfinite(self._sums).all())
 
     def continues(self, sequence_ids: Array | None) -> bool:
         """Whether rows with these ids go on with the sequence of the row seen last."""
-        if self.n_sequences == 0 or (sequence_ids is None) != (self._last_id is None):
+        if self.n_sequences == 0:
             return False
-        return sequence_ids is None or bool(sequence_ids[0] == self._last_id)
+        if sequence_ids is None:
+            return self._last_id is None
+        if self._last_id is None:
+            return False
+        return bool(sequence_ids[0] == self._last_id)
 
     def is_continued_by(self, other: "SlowMoments") -> bool:
         """Whether the first row of `other` goes on with the sequence of the row seen last."""
         if other.n_sequences == 0 or other._starts_new:
             return False
-        return self.continues(None if other._first_id is None else np.array([other._first_id]))
+        if other._first_id is None:
+            return self.continues(None)
+        first_ids = np.array([other._first_id])
+        return self.continues(first_ids)
 
     def sample(self) -> Array:
         """First and last rows, as far as they are valid."""
-        return np.concatenate([rows.X[rows.valid] for rows in (self._head, self._tail)])
+        head = self._head
+        tail = self._tail
+        valid_head = head.X[head.valid]
+        valid_tail = tail.X[tail.valid]
+        return np.concatenate([valid_head, valid_tail])
 
     @property
     def first_time(self) -> float | None:
         """Time of the row seen first, if rows had times."""
         times = self._head.times
-        return None if times is None or len(times) == 0 else float(times[0])
+        if times is None or len(times) == 0:
+            return None
+        return float(times[0])
 
     @property
     def last_time(self) -> float | None:
         """Time of the row seen last, if rows had times."""
         times = self._tail.times
-        return None if times is None or len(times) == 0 else float(times[-1])
+        if times is None or len(times) == 0:
+            return None
+        return float(times[-1])
 
     def _align_origins(self, other: "SlowMoments") -> "SlowMoments":
         """Return `other` about the origin used here, which is its own one before the first row."""
@@ -277,11 +303,17 @@ class SlowMoments:
 
     def _add(self, rows: "_Rows") -> None:
         """Add a chunk of rows, the steps in it and those that lead to it."""
-        self._join(
-            rows.between(0, self.lag), rows.between(max(0, len(rows.X) - self.lag), None)
-        )
-        F = self.expansion(rows.X if rows.valid.all() else rows.X[rows.valid]).T  # (D, rows)
+        head = rows.between(0, self.lag)
+        tail = rows.last(self.lag)
+        self._join(head, tail)
+
+        valid_rows = rows.X
+        if not rows.valid.all():
+            valid_rows = valid_rows[rows.valid]
+        features = self.expansion(valid_rows)
+        F = features.T  # (D, rows)
         self._add_steps(rows, F)
+
         n = F.shape[1]
         squares = self._sums[:, :-1]
         if n == 0:
@@ -292,48 +324,60 @@ class SlowMoments:
         origin = F[:, :1]
         total = np.zeros(len(F))
         for start in range(0, n, self._block):
-            U = F[:, start : start + self._block] - origin
-            total += U @ np.ones(U.shape[1])
+            stop = start + self._block
+            U = F[:, start:stop] - origin
+            ones = np.ones(U.shape[1])
+            total += U @ ones
             _add_squares(U, squares, 1.0, lower=True)
 
         shift = total[:, None] / n
         _add_squares(shift, squares, -n, lower=True)
-        self._move_mean((origin + shift)[:, 0], n)
+        mean = origin + shift
+        self._move_mean(mean[:, 0], n)
 
     def _join(self, head: "_Rows", tail: "_Rows") -> None:
         """Add the steps to the first `lag` rows of what follows, and keep the new ends."""
         lag = self.lag
         seam = self._tail.followed_by(head)
         if seam.steps(lag).any():  # each of them crosses the seam
-            self._add_steps(seam, self.expansion(seam.X[seam.valid]).T)
-        self._head = self._head.followed_by(head).between(0, lag)
+            valid_rows = seam.X[seam.valid]
+            features = self.expansion(valid_rows)
+            self._add_steps(seam, features.T)
+
+        starts = self._head.followed_by(head)
+        self._head = starts.between(0, lag)
         ends = self._tail.followed_by(tail)
-        self._tail = ends.between(max(0, len(ends.X) - lag), None)
+        self._tail = ends.last(lag)
 
     def _add_steps(self, rows: "_Rows", F: Array) -> None:
         """Add the steps between rows; F are the features of the valid ones, (D, n)."""
         lag = self.lag
-        begin = np.flatnonzero(rows.steps(self.lag))
+        squares = self._sums[:, 1:]
+        begin = np.flatnonzero(rows.steps(lag))
+        end = begin + lag
+        n_steps = len(begin)
         column = np.cumsum(rows.valid) - 1
-        linked = rows.valid.all() and len(begin) == len(rows.X) - lag
+        has_no_gap = rows.valid.all() and n_steps == len(rows.X) - lag
 
-        weight = np.ones(len(begin))
+        weight = np.ones(n_steps)
         if rows.times is not None:
-            weight = rows.times[begin + lag] - rows.times[begin]
+            weight = rows.times[end] - rows.times[begin]
 
         # blocks of steps; without gaps they are differences of slices
-        for start in range(0, len(begin), self._block):
-            if linked:
-                stop = min(start + self._block, len(begin))
-                steps = F[:, start + lag : stop + lag] - F[:, start:stop]
+        for start in range(0, n_steps, self._block):
+            stop = min(start + self._block, n_steps)
+            if has_no_gap:
+                before = F[:, start:stop]
+                after = F[:, start + lag : stop + lag]
             else:
-                first = begin[start : start + self._block]
-                steps = F[:, column[first + lag]] - F[:, column[first]]
-            if rows.times is not None:
-                steps /= np.sqrt(weight[start : start + self._block])
+                before = F[:, column[begin[start:stop]]]
+                after = F[:, column[end[start:stop]]]
 
-            _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
-        self.n_steps += len(begin)
+            steps = after - before
+            if rows.times is not None:
+                steps /= np.sqrt(weight[start:stop])
+            _add_squares(steps, squares, 1.0, lower=False)
+        self.n_steps += n_steps
         self.step_weight += float(weight.sum())
 
     def _move_mean(self, mean: Array, n: int) -> None:
@@ -349,7 +393,8 @@ class SlowMoments:
 
 def default_chunk_rows(n_outputs: int) -> int:
     """Rows to expand at once: 2 MiB of features, between 1024 and 65536 rows."""
-    return int(min(max((1 << 18) // n_outputs, 1024), 65536))
+    fitting = (1 << 18) // n_outputs
+    return int(min(max(fitting, 1024), 65536))
 
 
 class SlowDirections(NamedTuple):
@@ -397,7 +442,8 @@ def slow_directions(
     varies = variance > np.maximum(floor, 0.0)
     p = int(np.count_nonzero(varies))
     if p == 0:
-        return SlowDirections(np.empty((0, D)), np.empty(0), np.empty(0), 0, 0.0, "eigh")
+        nothing = np.empty(0)
+        return SlowDirections(np.empty((0, D)), nothing, nothing.copy(), 0, 0.0, "eigh")
     if p < D:
         C = C[np.ix_(varies, varies)]
         A = A[np.ix_(varies, varies)]
@@ -405,8 +451,10 @@ def slow_directions(
         C = np.array(C, order="F")
         A = np.array(A, order="F")
 
-    errors = np.broadcast_to(floor, D)[varies] / variance[varies]
-    scale = np.sqrt(variance[varies])
+    variance = variance[varies]
+    errors = np.broadcast_to(floor, D)[varies]
+    errors = errors / variance
+    scale = np.sqrt(variance)
     for matrix in (C, A):
         matrix /= scale
         matrix /= scale[:, None]
@@ -417,7 +465,8 @@ def slow_directions(
     solved = None
     n_omitted = 0
     if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
-        solved = _by_cholesky(C, A, max(rank_tol, float(errors.max())))
+        largest_error = float(errors.max())
+        solved = _by_cholesky(C, A, max(rank_tol, largest_error))
         if solved is None and solver == "cholesky":
             raise np.linalg.LinAlgError("the covariance is singular up to rank_tol")
     if solved is not None:
@@ -429,7 +478,8 @@ def slow_directions(
 
     rows = W.T[:k].copy()
     rank = len(eigenvalues)
-    amplification = float(np.einsum("ij,ij->i", rows, rows).max())
+    squared_lengths = np.einsum("ij,ij->i", rows, rows)
+    amplification = float(squared_lengths.max())
 
     # back to the units of all features
     rows /= scale
@@ -472,12 +522,22 @@ def _by_eigh(C: Array, A: Array, rank_tol: float, errors: Array) -> tuple[Array,
     rounding errors of the features (variances `errors`) or of `rank_tol`.
     """
     variances, V = linalg.eigh(C, overwrite_a=True, check_finite=False)
-    varies = variances > np.maximum(rank_tol * variances[-1], V.T**2 @ errors)
-    rounding = SUM_ERRORS * len(C) * float(np.finfo(np.float64).eps)
-    n_omitted = int(np.count_nonzero(~varies & (variances > rounding * variances[-1])))
+    largest = variances[-1]
+    feature_errors = V.T**2 @ errors
+    varies = variances > np.maximum(rank_tol * largest, feature_errors)
 
-    W = V[:, varies] / np.sqrt(variances[varies])
-    eigenvalues, E = linalg.eigh(W.T @ (A @ W), overwrite_a=True, check_finite=False)
+    # directions that are more than the errors of C, and yet left out
+    eps = float(np.finfo(np.float64).eps)
+    rounding = SUM_ERRORS * len(C) * eps
+    omitted = variances > rounding * largest
+    omitted &= ~varies
+    n_omitted = int(np.count_nonzero(omitted))
+
+    # whiten C, then diagonalise A
+    deviations = np.sqrt(variances[varies])
+    W = V[:, varies] / deviations
+    whitened = W.T @ (A @ W)
+    eigenvalues, E = linalg.eigh(whitened, overwrite_a=True, check_finite=False)
     return eigenvalues, W @ E, n_omitted
 
 
@@ -507,7 +567,15 @@ class _Rows(NamedTuple):
 
     @classmethod
     def empty(cls, n_inputs: int) -> "_Rows":
-        return cls(np.empty((0, n_inputs)), np.empty(0, np.int64), np.empty(0, bool), None)
+        X = np.empty((0, n_inputs))
+        runs = np.empty(0, np.int64)
+        valid = np.empty(0, bool)
+        return cls(X, runs, valid, None)
+
+    def renumbered(self, n_before: int) -> "_Rows":
+        """Return the rows with sequences numbered as those after so many others."""
+        runs = self.runs + n_before
+        return self._replace(runs=runs)
 
     def followed_by(self, new: "_Rows") -> "_Rows":
         if len(self.runs) == 0:
@@ -523,11 +591,19 @@ class _Rows(NamedTuple):
         fields: Any = [None if field is None else field[start:stop].copy() for field in self]
         return _Rows(*fields)
 
+    def last(self, n_rows: int) -> "_Rows":
+        """Copy the last rows, all if there are no more."""
+        start = len(self.X) - n_rows
+        return self.between(max(0, start), None)
+
     def steps(self, lag: int) -> Array:
         """Tell which rows begin a valid step."""
         valid = self.valid
         runs = self.runs
-        return (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
+        begins: Array = runs[lag:] == runs[:-lag]
+        begins &= valid[lag:]
+        begins &= valid[:-lag]
+        return begins
 
 
 def _add_squares(columns: Array, matrix: Array, weight: float, *, lower: bool) -> None:
