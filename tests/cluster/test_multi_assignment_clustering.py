@@ -298,6 +298,7 @@ def test_scores_with_a_candidate_are_those_of_all_sets(seed):
     candidates = rng.uniform(size=(6, 70)) < 0.3
     bonus = 1.5
     penalty = 0.7
+
     scores = rows.scores(union, bonus, penalty)
     base = rng.uniform(-5, 5, size=30)
     expected = oracle.scores_with_candidates(
@@ -305,10 +306,13 @@ def test_scores_with_a_candidate_are_those_of_all_sets(seed):
     )
     found = rows.totals(scores, pack_rows(union), base, pack_rows(candidates), bonus, penalty)
     assert_allclose(found, expected, rtol=1e-5)
+
+    # the compiled loop as plain Python
+    words = pack_rows(union)
     plain = total_scores.py_func(
         rows.ones,
         rows.zeros,
-        np.broadcast_to(pack_rows(union), (30, *pack_rows(union).shape)),
+        np.broadcast_to(words, (30, *words.shape)),
         scores.astype(float),
         base,
         np.ascontiguousarray(pack_rows(candidates).T),
@@ -316,6 +320,14 @@ def test_scores_with_a_candidate_are_those_of_all_sets(seed):
         penalty,
     )
     assert_allclose(plain, expected, rtol=1e-5)
+
+
+@pytest.mark.edge
+def test_rounds_of_a_refit_are_counted(seed):
+    """A greedy start has no rounds of EM."""
+    X = overlapping(60, 20, 3, 0.1, np.random.default_rng(seed))[0]
+    model = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X)
+    assert model.n_iter_ >= 1
 
 
 def test_kinds_of_starts():

@@ -162,6 +162,7 @@ def pictures():
     y, x = np.mgrid[0:64, 0:64].astype(float)
     gray = np.s_[:64, :64]
     colour = np.s_[:40, :40]
+
     return {
         "flat": (np.full((64, 64), 128.0), 0.5),
         "flat, in colour": (np.full((40, 40, 3), 128.0), 0.5),

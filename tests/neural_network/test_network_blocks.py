@@ -106,6 +106,8 @@ def test_sparse_blocks():
 def test_what_cannot_be_done_is_refused():
     rows = in_dask(X, (120, 180))
     labels = X[:, 0] > 0
+
+    # settings and containers
     with pytest.raises(ValueError, match="needs the centres: give them as an array"):
         RBFNetworkRegressor().fit(rows, X[:, 0])
     with pytest.raises(ValueError, match="cannot balance classes"):
@@ -116,6 +118,8 @@ def test_what_cannot_be_done_is_refused():
         ELMRegressor().fit(X, rows[:, 0])
     with pytest.raises(TypeError, match="partial_fit with one block after the other"):
         ELMRegressor().partial_fit(rows, X[:, 0])
+
+    # values
     spoilt = X.copy()
     spoilt[200, 1] = np.nan
     with pytest.raises(ValueError, match="ELMRegressor contains NaN or infinity in row 200"):

@@ -132,6 +132,7 @@ def test_streaming_merging_sparse_and_blocks(seed):
         )
         for a in range(3)
     ]
+
     merged = parts[1].merge(parts[2]).merge(parts[0])
     blocks = RVFLRegressor(
         30, alpha=0.1, standardize=False, random_state=7, batch_size=7, n_jobs=2
@@ -141,6 +142,7 @@ def test_streaming_merging_sparse_and_blocks(seed):
     )
     for model in (merged, blocks, thin):
         assert_allclose(model.predict(X), whole.predict(X), rtol=1e-8)
+
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     want = RVFLClassifier(30, alpha=0.1, standardize=False, random_state=7).fit(X, labels)
     model = RVFLClassifier(30, alpha=0.1, standardize=False, random_state=7)

@@ -214,6 +214,7 @@ def test_thresholds_of_auto_are_where_ranks_are_as_probable_as_not():
     median = (P.cumsum(axis=1) < 0.5).sum(axis=1)
     assert (median == model.predict(X)).mean() > 0.9
     assert (np.diff(model.thresholds_) > 0).all()
+
     # the best of the fractions, by a log-loss that was computed apart
     limit = 2 * np.minimum(*(np.bincount(y)[s] for s in (slice(1, None), slice(-1)))).sum()
     limit /= np.bincount(y)[1:].sum() + np.bincount(y)[:-1].sum()
