@@ -364,8 +364,8 @@ class RidgeNetwork(LazySolution, Base):
         self._store_spectral(parts)
 
     def _grid(self, L):
-        # logarithmic, about the mean variance of the hidden features
         if self.alphas is None:
+            # logarithmic, about the mean variance of the hidden features
             S = self._total.S
             xp = namespace(S)
             trace = float(xp.linalg.trace(S))

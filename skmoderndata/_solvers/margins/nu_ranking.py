@@ -108,6 +108,7 @@ def nu_ranking(
     g = upper.g
     level = max(float(np.ptp(g)), 0.0)
 
+    # in units of the kernel: norms that count as zero, and changes that are rounding
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat = FLAT * float(np.sqrt(size))
     rounding = 1e-15 * size
@@ -666,12 +667,14 @@ def factor_of_few(store: Any) -> Array | None:
     while residual.max() > floor:
         if len(F) == FEW_DIRECTIONS:
             return None
+        # the row of the largest residual, less what the factor has of it
         pivot = int(residual.argmax())
         (of_kernel,) = store.compute(np.array([pivot]))
         row = of_kernel - F[:, pivot] @ F
         row /= np.sqrt(residual[pivot])
         F = np.vstack([F, row])
         residual -= row * row
+        # exactly, so that rounding does not choose it again
         residual[pivot] = 0.0
     return F
 
@@ -703,6 +706,7 @@ def nu_ranking_by_cvxpy(
     if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
+    # an interior point has no exact zeros
     a = np.asarray(stated.variable.value) * float(bounds.max())
     size = np.abs(a)
     a[size < 1e-9 * size.max()] = 0.0
@@ -716,6 +720,7 @@ def nu_ranking_by_cvxpy(
     if norm <= FLAT * unit:
         return _flat_ranking(a, norm, unit, segments, 1)
 
+    # the function of norm one, and the value of the primal objective
     f = f / norm
     b, margin = thresholds_by_program(f, segments, bounds, enforced)
     value = ranking_value(f, b, margin, segments, bounds)

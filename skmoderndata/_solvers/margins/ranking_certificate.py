@@ -54,6 +54,7 @@ def certificate(
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     """Margin of the function as it is: midway between the slopes of rising and falling sums."""
+    # slopes when a weight rises and when it falls; both states share their gradient
     upper_up = upper.g + upper.up
     upper_down = upper.g + upper.down
     lower_up = upper.g + lower.up
@@ -68,6 +69,7 @@ def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
         rising = min(rising, float(up))
         falling = max(falling, float(down))
 
+    # where all weights of a side are at their bounds no sum can rise
     both = falling
     if rising < 0.1 * BLOCKED:
         both = 0.5 * (rising + falling)
@@ -109,6 +111,7 @@ def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Ar
     for y, (first, last) in enumerate(segments):
         c = bounds[first:last]
         here = f[first:last]
+        # f <= b_y - margin + slack, and f >= b_(y-1) + margin - slack
         if y < len(b):
             slack = np.maximum(0.0, here - b[y] + margin)
             value += float(c @ slack)

@@ -165,6 +165,7 @@ def _problem(
 
 def _start(problem: _Problem) -> _Point:
     """Even weights, and multipliers as large as the gradient."""
+    # equal fractions of the bounds that add up to the sum, unless that is too near to them
     least, largest = START_FRACTION
     total = float(problem.sums[-1])
     fraction = total / float(problem.high.sum())
@@ -205,6 +206,8 @@ def _newton_step(problem: _Problem, point: _Point, f: Array) -> _Point:
     # 1. predictor: straight to the optimum
     d = _direction(system, point, 0.0, 0.0)
     predicted = _moved(point, d, _step_bound(point, d))
+
+    # centring: the cube of the ratio by which the predictor lowers the products
     mean = _complementarity(point)
     ratio = _complementarity(predicted) / mean
     n_products = 2 * len(point.v)
@@ -224,11 +227,13 @@ def _newton_system(problem: _Problem, point: _Point, f: Array) -> _System:
     E = problem.E
     factored = _factorised(problem, point)
 
+    # of the multipliers; nearly singular where all weights of a threshold are at their bounds
     QE = np.column_stack([_solve(factored, column) for column in E.T])
     schur = E.T @ QE
     symmetric = 0.5 * (schur + schur.T)
     inverse = np.linalg.pinv(symmetric, rcond=RANK_OF_SCHUR, hermitian=True)
 
+    # what Qv - Ey - z + s = 0 and E'v = sums lack
     gradient = problem.sign * f[problem.sample]
     dual_residual = E @ y + z - s - gradient
     sums_missing = problem.sums - E.T @ v
@@ -254,6 +259,7 @@ def _factorised(problem: _Problem, point: _Point) -> _Factored:
     several = np.bincount(sample)[sample] > 1
     stiff = several & (D == stiffest[sample])
 
+    # I + W K W
     inverse = 1.0 / D
     G = np.bincount(sample, inverse, minlength=n)
     W = np.sqrt(G)
@@ -270,6 +276,8 @@ def _solve(factored: _Factored, right: Array) -> Array:
     problem, D, stiff, W, cholesky = factored
     sign = problem.sign
     sample = problem.sample
+
+    # (1 + G K) da = b
     b = _coefficients(problem, right / D)
     solution = linalg.cho_solve(cholesky, b / W)
     change = W * np.asarray(solution)
@@ -305,6 +313,7 @@ def _direction(system: _System, point: _Point, vz: Array | float, ts: Array | fl
         dy += y_change
         dv += x + QE @ y_change
 
+    # multipliers of the bounds, from the linearised products
     dz = z_change - z * dv / v
     ds = s_change + s * dv / t
     return _Point(dv, -dv, dy, dz, ds)

@@ -148,6 +148,8 @@ class RidgeLogistic:
         q, curvature = self._derivatives(subset)
         slope = np.asarray(self.Z.T @ (self.cost * q))
         divide = self.scale * (curvature.sum() + RIDGE_PENALTY)
+
+        # members promise nothing, and neither do constant columns
         promise = np.zeros(slope.size)
         outside = self.candidates & (self.scale > 0)
         outside[subset.features] = False
@@ -159,6 +161,7 @@ class RidgeLogistic:
         curvature = self._derivatives(subset)[1]
         columns = dense(self.Z[:, subset.features])
         h = curvature @ columns**2
+        # about the weighted means, as the intercept follows
         if self.intercept:
             total = max(float(curvature.sum()), 1e-300)
             mixed = curvature * self.y @ columns
@@ -282,6 +285,7 @@ def prune(
         features = list(features)
         if rises(features):
             return float("inf")
+        # from the weights of the first set
         start = np.array([subset.theta[0], *(weight[j] for j in features)])
         return problem.fit(features, start).loss
 
