@@ -74,10 +74,13 @@ def stopped(progress: WatchedProgress | None) -> bool:
 
 def log_tables(model: Model) -> tuple[Array, Array]:
     """Return `log p(1|L) - log p(0|L)` and `log p(0|L)`, each of shape (D, n_sets)."""
+    # silent: no source of the set emits a 1
     members = model.sets.astype(float)
     beta = np.maximum(model.beta, 1e-300)
     log_silent = members @ np.log(beta)
     silent = np.exp(log_silent.T)  # (D, n_sets)
+
+    # a 1 is noise, or comes from a source
     noisy_one = model.eps * model.r
     one = noisy_one + (1 - model.eps) * (1 - silent)
     one = np.clip(one, CERTAIN, 1 - CERTAIN)
@@ -319,6 +322,8 @@ def coincident(
         model, _, _ = _level(sample, model, settings, temperature)
         models.append(model)
         beta = model.beta
+
+        # distances of all pairs of sources, per feature
         distances = np.abs(beta[:, None] - beta[None])
         if len(models) > 4 and distances.mean() > SEPARATE:
             break
@@ -329,6 +334,7 @@ def coincident(
 def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Array:
     """Keep the sets in use and add those that differ by one source, at most `MAX_ACTIVE`."""
     K = sets.shape[1]
+    # sets in use, the most used ones first
     use = (statistics.ones + statistics.zeros).sum(axis=0)
     ranked = np.argsort(-use, kind="stable")
     is_used = use[ranked] > 0
@@ -491,6 +497,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     if q1 <= q0:
         return U
 
+    # what a 1 and a 0 gain where the union covers them, (D, n_sets)
     log_ratio_of_ones = np.log(q1 / q0)
     log_ratio_of_zeros = np.log((1 - q1) / (1 - q0))
     gain = statistics.ones * log_ratio_of_ones

@@ -33,6 +33,8 @@ class RowStream(NamedTuple):
         n = len(self.ones)
         if n <= n_rows:
             return self
+
+        # in their order, so that a sample does not depend on the order of the draw
         chosen = rng.choice(n, n_rows, replace=False)
         rows = np.sort(chosen)
         ones = self.ones[rows]

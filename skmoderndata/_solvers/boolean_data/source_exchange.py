@@ -156,6 +156,7 @@ class PackedRows:
 
     def scores(self, unions: Array, bonus: float, penalty: float) -> Array:
         """Gain of each row from each union, over no source at all, (rows, sets)."""
+        # of covering a bit: its 1 is explained, or its 0 is wrong
         gain = np.float32(bonus) * self._bits
         gain -= np.float32(penalty) * self._zeros
         features = unions.T.astype(np.float32)
@@ -180,6 +181,7 @@ class PackedRows:
         n_sets = scores.shape[1]
         chosen = np.broadcast_to(np.arange(n_sets), scores.shape)
         if n_sets > SETS_PER_ROW:
+            # the best sets of each row, in any order
             order = np.argpartition(-scores, SETS_PER_ROW, axis=1)
             chosen = order[:, :SETS_PER_ROW]
         chosen_unions = unions[chosen]
@@ -227,6 +229,7 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
         if not has_k.any():
             continue
 
+        # the sets that have the source, without it; the other ones give the base
         others = model.sets[has_k].copy()
         others[:, k] = False
         union = boolean_product(others, U)
@@ -234,12 +237,15 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
         partial = rows.scores(union, bonus, penalty)
         base = scores[:, ~has_k].max(axis=1, initial=-np.inf)
         total = rows.totals(partial, words, base, candidates, bonus, penalty)
+
+        # a candidate must keep some of what the source is worth, and not be the source
         worth = (best - base).sum()
         excluded = total < base.sum() + LEAST_WORTH * worth
         excluded |= (candidates == source).all(axis=1)
         total[excluded] = -np.inf
         totals[k] = total
 
+    # moves over all sources at once
     order = np.argsort(-totals, axis=None, kind="stable")
     largest = order[:MAX_TRIES]
     sources, index = np.unravel_index(largest, totals.shape)
@@ -291,6 +297,7 @@ def total_scores(
                     counts[c] += popcount(candidates[w, c] & zero)
                     counts[c] += popcount(candidates[w, c] & one) << 32
 
+            # both counts in one integer
             for c in range(width):
                 n_ones = counts[c] >> 32
                 n_zeros = counts[c] & 0xFFFFFFFF

@@ -183,6 +183,7 @@ def _result(data: Data | BitBlocks, model: Model, settings: Settings, n_iter: in
     n_sets = count_assignment_sets(
         settings.n_clusters, settings.max_assignments, allow_empty=settings.allow_empty
     )
+    # the mean over sets is their sum at temperature 1 over their number
     over_sets = expectation(data, model, 1.0)
     summed = -over_sets.free_energy
     averaged = summed - data.shape[0] * np.log(n_sets)
@@ -234,9 +235,11 @@ def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -
     """Find sources of the discrete basis problem: each lowers the number of wrong bits most."""
     k = settings.n_clusters
     if settings.max_assignments == 1:
+        # a row has at most one source: unions are of no use
         sample = draw_rows(data, MAX_ROWS, rng)
         return _greedy_clusters(data, sample, k)
 
+    # unobserved bits weigh nothing
     if data.observed is not None:
         weights = data.observed.astype(float)
         gains = bit_gains(data.X, weights, 1.0, 1.0)
@@ -247,6 +250,7 @@ def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -
         cheapest = min(searches, key=lambda search: search.cost)
         return cheapest.components
 
+    # all bits observed: searches on packed bits, the cheapest of the thresholds
     p = data.shape[1]
     words = pack_bits(data.X)
     columns = transpose_packed(words, p)
@@ -267,6 +271,7 @@ def _greedy_clusters(data: Data, sample: Data, k: int) -> Array:
     best = empty[:, 0]
     U = np.zeros((k, p), dtype=bool)
 
+    # scores are gains over no source: a bit has the weight 1, right or wrong
     for step in range(n_steps):
         totals = rows.totals(empty, no_source, best, candidates, 1.0, 1.0)
         largest = totals.argmax()

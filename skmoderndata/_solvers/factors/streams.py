@@ -131,6 +131,7 @@ def _balanced(
     if min(of_codes, of_components) <= 0:
         return V, stream
 
+    # at the minimum the derivatives of both terms by the scale cancel
     ratio = of_codes / of_components
     scale = ratio ** (1 / (degree + other_degree))
     scales = np.full(V.shape[1], 1 / scale)
@@ -142,6 +143,7 @@ def _balanced(
 
 def _idle(V: Array, sums: SummedData) -> Array:
     """Components that are zero, or that hardly any row uses."""
+    # of the part of the data that each component explains by itself
     squares = (V * V).sum(axis=0)
     energy = np.diag(sums.S) * squares
     return energy <= IDLE * energy.mean()

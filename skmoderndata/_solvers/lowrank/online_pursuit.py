@@ -151,6 +151,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
                 seen = observed[is_open]
             scores[is_open] = huber_newton(filled[is_open], V, loss, seen)
 
+    # Huber's function is dual * (residual - dual / 2)
     inner = residual - 0.5 * dual
     objective = _row_dots(dual, inner)
     objective += penalty
@@ -173,6 +174,7 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
     r = V.shape[1]
     ridge = loss.ridge
     width = loss.width
+    # products of pairs of components, which make the curvature of a row one product
     one, other = np.tril_indices(r)
     pairs = V[:, one] * V[:, other]
     squares = np.einsum("ij,ij->j", V, V)
@@ -238,6 +240,7 @@ def _lowest_point(
     curvature; `slope` is its rate of descent at t = 0. The slope is linear in t between the points
     where a residual enters the width, and its square joins the curvature, or leaves it.
     """
+    # step lengths at which each residual comes within the width, and leaves it
     squares = change**2
     moves = change != 0
     divisor = np.where(moves, change, 1.0)
@@ -258,6 +261,7 @@ def _lowest_point(
     times = np.where(ahead, times, np.inf)
     jumps = np.where(ahead, jumps, 0.0)
 
+    # curvature after each of these points; rounding must not make it negative
     order = np.argsort(times, axis=1)
     times = np.take_along_axis(times, order, axis=1)
     jumps = np.take_along_axis(jumps, order, axis=1)
@@ -373,6 +377,7 @@ def typical_magnitude(X: Array) -> float:
 
     It is near the root mean square of ordinary entries, and a quarter of them may be of any size.
     """
+    # zeros tell nothing of the magnitude of a table that is mostly empty
     counted = ~np.isnan(X)
     counted &= X != 0
     sizes = np.abs(X[counted])
@@ -410,6 +415,8 @@ def add_batch(
     gram = R.T @ R
     cleaned = V @ gram
     cleaned += batch.dual.T @ R
+
+    # residuals that tell the noise
     trusted_residual = residual * trusted
     squares = np.einsum("ij,ij->j", trusted_residual, residual)
     counts = trusted.sum(axis=0)
@@ -453,6 +460,7 @@ def noise_of_columns(sums: StreamSums, n_components: int) -> Array:
     freedom = max(p - n_components, 1) / p
     counts = np.maximum(sums.counts, TINY)
     variance = sums.squares / counts
+    # the trusted part of a normal distribution varies less; components take degrees of freedom
     variance /= TRUSTED_VARIANCE * freedom
     return np.asarray(np.sqrt(variance))
 

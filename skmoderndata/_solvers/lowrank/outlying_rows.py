@@ -76,6 +76,7 @@ class OutlierMap(NamedTuple):
         n_known = np.count_nonzero(~np.isnan(residual), axis=1)
         along[n_known <= rank] = 0.0
 
+        # off the components, as far as the row is larger than its noise
         size, logarithm = row_sizes(residual, rank)
         z = (logarithm - self.centre) / self.spread
         z = np.where(size > LEAST_SIZE, z, 0.0)
@@ -228,6 +229,7 @@ def outlyingness(T: Array, rng: np.random.RandomState) -> Array:
     if r == 0 or not len(directions):
         return np.zeros(n)
 
+    # z by median and median deviation in each direction
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     units = directions / lengths
     Z = T @ units.T
@@ -250,6 +252,7 @@ def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
     size = MEDIAN_TO_STD * np.nanmedian(observed_size, axis=1)
     size *= np.sqrt(np.maximum(m, 1) / freedom)
 
+    # of standard deviation one, whatever the number of cells
     logarithm = np.log(np.maximum(size, 1e-12))
     logarithm *= np.sqrt(freedom)
     logarithm /= LOG_MEDIAN_STD

@@ -92,6 +92,7 @@ class SlowMoments:
         expansion = self.expansion
         if not isinstance(expansion, PolynomialExpansion) or expansion.origin is None:
             return self
+        # distance of the mean from the origin, in the inputs themselves
         linear = expansion.linear
         origin = expansion.origin
         shift = self.mean[linear]
@@ -307,6 +308,7 @@ class SlowMoments:
         tail = rows.last(self.lag)
         self._join(head, tail)
 
+        # features of the valid rows alone: the others may hold anything
         valid_rows = rows.X
         if not rows.valid.all():
             valid_rows = valid_rows[rows.valid]
@@ -344,6 +346,7 @@ class SlowMoments:
             features = self.expansion(valid_rows)
             self._add_steps(seam, features.T)
 
+        # the first and the last `lag` rows of all
         starts = self._head.followed_by(head)
         self._head = starts.between(0, lag)
         ends = self._tail.followed_by(tail)
@@ -359,6 +362,7 @@ class SlowMoments:
         column = np.cumsum(rows.valid) - 1
         has_no_gap = rows.valid.all() and n_steps == len(rows.X) - lag
 
+        # time that each step takes
         weight = np.ones(n_steps)
         if rows.times is not None:
             weight = rows.times[end] - rows.times[begin]
@@ -451,6 +455,7 @@ def slow_directions(
         C = np.array(C, order="F")
         A = np.array(A, order="F")
 
+    # errors in units of the variances, which become 1
     variance = variance[varies]
     errors = np.broadcast_to(floor, D)[varies]
     errors = errors / variance
