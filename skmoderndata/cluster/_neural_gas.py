@@ -349,6 +349,7 @@ class NeuralGas(
         start = self._start(X[w > 0], rng, is_stream=True) if first else self.cluster_centers_
         seen = 0 if first else self.n_steps_
 
+        # one step for each row of positive weight, in the order of the stream
         order = np.flatnonzero(w > 0)
         centers = self._steps(X, order, w, start, seen, self.online_steps)
 

@@ -359,6 +359,7 @@ class KSVD(
         X = self._validate(X, reset=True)
         check_n_components(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
 
+        # start: atoms of the last fit, given ones, or signals
         data, observed = known_entries(X)
         rng = check_random_state(self.random_state)
         start = self._continued(X) if warm else self._start(data, rng)
