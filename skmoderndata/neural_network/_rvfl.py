@@ -3,12 +3,11 @@
 from skmoderndata._compat import StrOptions
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.neural_network._base import (
-    RANDOM_LAYER,
     WEIGHTS_ARE_NO_COPIES,
     NetworkClassifier,
     NetworkRegressor,
-    RandomNetwork,
 )
+from skmoderndata.neural_network._random_base import RANDOM_LAYER, RandomNetwork
 
 
 class RVFLRegressor(NetworkRegressor, RandomNetwork):
