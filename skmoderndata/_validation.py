@@ -303,6 +303,7 @@ def _check_objects(values: Any, owner: str) -> None:
             return f"position {first}"
         return f"row {first // (values.size // len(values))}"
 
+    # 1. refuse missing values, whose samples have to be left out
     missing = np.fromiter(map(_is_missing, flat), bool, flat.size)
     if missing.any():
         raise ValueError(
@@ -310,6 +311,7 @@ def _check_objects(values: Any, owner: str) -> None:
             f"the first at {where(missing)}: leave these samples out."
         )
 
+    # 2. refuse infinite values
     infinite = np.fromiter(map(_is_infinite, flat), bool, flat.size)
     if infinite.any():
         raise ValueError(
@@ -317,6 +319,7 @@ def _check_objects(values: Any, owner: str) -> None:
             "another value."
         )
 
+    # 3. refuse mixed types, and show a value of the rarer one
     words = np.fromiter((isinstance(value, str | bytes) for value in flat), bool, flat.size)
     if words.any() and not words.all():
         rare = ~words if 2 * words.sum() > flat.size else words

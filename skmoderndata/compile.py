@@ -26,6 +26,7 @@ OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
 
 def main(arguments=None):
     """Fit the named estimators, or all of them; the exit status is 0 when each was fitted."""
+    # read the names of the estimators; an unknown one ends the program
     classes = {cls.__name__: cls for cls in all_estimators()}
     parser = argparse.ArgumentParser(
         prog="python -m skmoderndata.compile", description=__doc__
@@ -40,6 +41,7 @@ def main(arguments=None):
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
 
+    # fit them, and collect failures rather than stop at the first
     start = perf_counter()
     failed = []
     tasks = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")

@@ -303,6 +303,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
                 "blocks does not allow: take 'maxvar' or 'sumcor'."
             )
 
+        # solve in passes over the blocks; only two views predict each other
         found = solve_passes(
             self,
             views,
@@ -314,6 +315,8 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
             max_iter=self.max_iter,
             tol=self.tol,
         )
+
+        # store the solution and its correlations
         self._store(found.kernels, found.solution, progress)
         self.prediction_coef_, self.prediction_intercept_ = found.slopes or (None, None)
         self._store_correlations(found.solution.pairs, found.correlations, n_views)

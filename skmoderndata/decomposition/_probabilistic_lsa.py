@@ -342,12 +342,16 @@ class ProbabilisticLSA(
         """
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
+
+        # 1. check the documents; sums of counts exist only for complete ones
         X, cells = self._validate(X, None, reset=False)
         if cells is not None or self._word_counts is None:
             raise ValueError(
                 "ProbabilisticLSA.partial_fit accepts no missing counts, nor weights of counts in "
                 "fit before it: the sums that it adds to do not have them; use fit."
             )
+
+        # 2. fold the documents in, given the topics so far
         weights = check_weights(sample_weight, X)
         counts = _counts(X, weights)
         topics = self._topics()
@@ -357,6 +361,8 @@ class ProbabilisticLSA(
         topics[new] = 1.0 / len(topics)
         mixtures, _ = fold_in(counts, topics, beta=beta)
         _, in_words, _ = expected(counts, mixtures, topics, beta)
+
+        # 3. add their expected counts, and normalise
         total = self._word_counts + in_words
         self.n_iter_ += 1
         self._set_topics(total, self.components_.dtype)

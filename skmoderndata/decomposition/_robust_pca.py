@@ -422,6 +422,8 @@ class RobustPCA(
         if is_dask(X):
             self._fit_blocks(X, y, entry_weight)
             return self
+
+        # 1. check the table and its weights
         row_names = row_names_of(X)
         X, weights = self._weighted(self._validate(X, reset=True), entry_weight)
         dtype = X.dtype
@@ -435,6 +437,7 @@ class RobustPCA(
                 f"{CVXPY_LIMIT}, got X of shape {X.shape}; use solver='auto'."
             )
 
+        # 2. standardise the columns, and clip cells that can only be errors
         mean, spread = self._columns_of(data)
         data -= mean
         if spread is not None:
@@ -444,6 +447,8 @@ class RobustPCA(
         table = data
         if huge:
             data = np.clip(data, *limits)
+
+        # 3. decompose, then judge the rows and the cells
         rng = check_random_state(0 if self.random_state is None else self.random_state)
         settings = self._settings(n_observed, X.shape)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
@@ -462,6 +467,7 @@ class RobustPCA(
             terms, verdict = terms_in_units(terms, verdict, spread)
             limits = (limits[0] * spread, limits[1] * spread)
 
+        # 4. store the components, the verdict on the rows, and the matrices on request
         self._store(terms, mean, dtype, cell_test)
         self._limits = limits
         outlying = None if verdict is None else verdict.outlying
@@ -664,6 +670,7 @@ class RobustPCA(
 
     def _refuse_in_blocks(self, entry_weight):
         """Raise for what needs all rows at once."""
+        # state for each parameter whether it needs all rows, and what to set instead
         refused = {
             "entry_weight": (entry_weight is not None, "entry_weight=None"),
             "center": (bool(self.center), "center=False, and subtract the medians before"),
@@ -677,6 +684,8 @@ class RobustPCA(
                 "rows='auto', which does not look for outlying rows there",
             ),
         }
+
+        # name the first one that does
         for name, (given, remedy) in refused.items():
             if given:
                 value = "" if name == "entry_weight" else f"={getattr(self, name)!r}"
@@ -1043,6 +1052,7 @@ class RobustPCA(
         return X, None if weights is None else np.where(weights > 0, weights, 1.0)
 
     def _store(self, terms, mean, dtype, cell_test):
+        # forget what an earlier fit has stored of rows and limits
         self._map = None
         self._limits = (-np.inf, np.inf)
         self._forget(OF_VERDICT)
@@ -1050,6 +1060,8 @@ class RobustPCA(
         self.outlier_threshold_ = float(cell_test.threshold)
         self.noise_dof_ = float(cell_test.dof)
         self._has_rate = self.outlier_threshold == "fdr"
+
+        # keep the largest components; the rank counts those above the noise
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
         self.rank_ = terms.rank
@@ -1058,6 +1070,7 @@ class RobustPCA(
         self.n_components_ = len(self.components_)
         self.mean_ = mean.astype(dtype)
 
+        # describe the noise, and how the convex problem was solved
         self.algorithm_ = "stable" if terms.noise_std > 0 else "pcp"
         self.polished_ = bool(terms.polished)
         self.noise_std_ = float(terms.noise_std)

@@ -129,6 +129,7 @@ def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
     chunk_rows : int or None
         Rows expanded at once.
     """
+    # check the rows; a power that overflows is refused before it is summed
     X = block.arrays[0]
     check_entries(X, owner=owner, allow_nan=True)
     X = np.asarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
@@ -142,6 +143,7 @@ def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
     def whiten(chunk):
         return chunk if prepare is None else (chunk - prepare[0]) @ prepare[1].T
 
+    # add up the moments, of whitened rows where `prepare` is given
     moments = empty.copy()
     with np.errstate(over="ignore", invalid="ignore"):
         moments.update(

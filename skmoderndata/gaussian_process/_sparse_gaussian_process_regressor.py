@@ -778,12 +778,14 @@ class SparseGaussianProcessRegressor(
 
     def _climb(self, model, subset, everything, n, rng):
         """Maximise the objective on a subset, then on all n samples for a few steps."""
+        # plan the stages: many steps on the subset, then a few on everything
         n_subset = subset[0].shape[0]
         n_targets = subset[1].shape[1]
         stages = [(subset, n_subset, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:
             stages.append((everything, n, self.polish_iter, 0))
 
+        # move the inducing points only where the kernel has derivatives by them
         points = self.optimize_inducing and self.algorithm != "subset"
         points = points and model.covariance.fast
         passes = sum(max_iter * (1 + restarts) for *_, max_iter, restarts in stages)
@@ -812,6 +814,7 @@ class SparseGaussianProcessRegressor(
                     progress=progress,
                 )
 
+                # continue the next stage from the maximum
                 model = model.with_vector(maximum.x, points)
                 n_iter = maximum.n_iter
                 self.n_iter_ += n_iter

@@ -387,6 +387,7 @@ def _check_numbers(n_permutations, level):
 
 def _check_views(estimator, X, Y):
     """Tables of finite numbers with the same rows."""
+    # refuse kernels of structured samples, which are no tables of numbers
     kernels: Any = getattr(estimator, "kernel", None)
     kernels = kernels if isinstance(kernels, list | tuple) else [kernels]
     if any(is_structured(kernel) for kernel in kernels):
@@ -395,6 +396,7 @@ def _check_views(estimator, X, Y):
             'kernel="precomputed".'
         )
 
+    # check each view, and name the rows that are not finite
     views = []
     for name, view in (("X", X), ("Y", Y)):
         if sparse.issparse(view):
@@ -414,6 +416,7 @@ def _check_views(estimator, X, Y):
             )
         views.append(view)
 
+    # compare the rows of both
     X, Y = views
     if len(X) != len(Y):
         raise ValueError(

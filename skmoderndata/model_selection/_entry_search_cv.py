@@ -382,6 +382,8 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
                 "EntrySearchCV hides entries as NaN, which sparse matrices cannot hold apart from "
                 "zeros: give X.toarray()."
             )
+
+        # check the table; entries that are missing already may stay so
         table = check_array(
             X,
             dtype=[np.float64, np.float32],
@@ -392,6 +394,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         if entry_weight is None:
             return table, np.ones(table.shape)
 
+        # check the weights, one for each entry
         weight = check_array(
             entry_weight, dtype=float, input_name="entry_weight", estimator=self
         )

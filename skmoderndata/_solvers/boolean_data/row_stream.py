@@ -49,6 +49,7 @@ class RowStream(NamedTuple):
 
     def add(self, data: Data) -> "RowStream":
         """Take in new rows, as many as a uniform sample of all rows would have."""
+        # advance the count first, as it seeds the random numbers of this batch
         n_new = data.shape[0]
         n_seen = self.n_seen + n_new
         after = self._replace(n_seen=n_seen)

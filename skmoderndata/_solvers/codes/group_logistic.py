@@ -184,6 +184,8 @@ def logistic_gap(problem: LogisticProblem, f: Array, w: Array, penalty: Penalty)
     in place of the residuals: they must have dual norms of at most `lam`, and sum to zero.
     """
     objective = problem.loss(f) + penalty.lam * penalty.of(w)
+
+    # bound from below by the better of two dual points
     r = problem.residual(f)
     bound = _dual_value(problem, r, penalty)
     if w.any():
@@ -195,6 +197,8 @@ def _dual_value(problem: LogisticProblem, r: Array, penalty: Penalty) -> float:
     """Value of the dual at residuals that sum to zero, scaled until they are feasible."""
     largest = float(penalty.dual_norms(problem.X.T @ r).max())
     factor = min(1.0, penalty.lam / largest) if largest > 0 else 1.0
+
+    # reject points outside the domain of the entropy
     q = factor * problem.y * r / problem.weights
     if not ((q >= 0.0) & (q <= 1.0)).all():
         return -np.inf
@@ -211,6 +215,8 @@ def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) 
     used = np.flatnonzero(w)
     if len(used) >= len(r):
         return r
+
+    # state the stationarity conditions, with the intercept as one more column
     A: Any = problem.X[:, used]
     A = A.toarray() if hasattr(A, "toarray") else A
     wanted = penalty.slopes(w)[used]
@@ -218,6 +224,7 @@ def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) 
         A = np.column_stack([A, np.ones(len(r))])
         wanted = np.append(wanted, 0.0)
 
+    # solve them to first order, by the curvature of the loss
     size = np.abs(r)
     curvature = size * (1 - size / problem.weights)
     root = np.sqrt(curvature)

@@ -351,8 +351,12 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
     if m < n:  # it lies in the span of the rows
         basis, R = np.linalg.qr(E.T)
         E = R.T
+
+    # take the leading eigenvector of the weighted scatter matrix
     M = (E * weights[:, None]).T @ E
     values, vectors = eigen_range(M, len(M) - 1, len(M))
+
+    # refuse an eigenvalue that is not positive beyond rounding
     largest = np.abs(np.diag(M)).max()
     if not values[0] > ROUNDING_RELATIVE * largest:
         return None

@@ -56,6 +56,7 @@ def filter_groups(
     if n_returned < 2:
         return approximation
 
+    # split the groups into blocks of bounded memory, which threads share
     noisy = np.ascontiguousarray(image, dtype=np.float64)
     first = np.ascontiguousarray(approximation, dtype=np.float64)
     centers = _centers(grid)
@@ -113,6 +114,7 @@ def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     smooth = np.linalg.solve(gram, P)
     filtered = ((noisy - mean) @ P.transpose(0, 2, 1)) @ smooth + mean
 
+    # weight by the inverse of the noise that the filter lets through
     trace = np.sum(smooth * P, axis=(1, 2))
     return filtered, 1 / (1 + trace)
 
@@ -128,6 +130,7 @@ def _find_similar(image, p, q, centers, reach, index):
     distance = np.empty(k)
 
     for i in range(len(centers)):
+        # begin with the patch itself, and with room for the others
         y = centers[i] // n_columns
         x = centers[i] % n_columns
         near = index[i]
@@ -135,6 +138,7 @@ def _find_similar(image, p, q, centers, reach, index):
         distance[:] = np.inf
         distance[0] = -1.0  # the patch itself stays the first, also among equal ones
 
+        # insert nearer patches of the window in order of distance
         for row in range(max(0, y - reach), min(n_rows, y + reach + 1)):
             for column in range(max(0, x - reach), min(n_columns, x + reach + 1)):
                 if row == y and column == x:

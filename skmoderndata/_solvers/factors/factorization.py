@@ -141,6 +141,7 @@ def factorize(
     fixed = _scale_is_fixed(*sides)
     sweeps_W, sweeps_V = _sweeps(rows.shape[1], V.shape[1], exact)
 
+    # start without extrapolation: best, last and next components are the same
     state = _Iterates(V, V, V)
     rows = rows.at_best()
     least = np.inf
@@ -149,7 +150,7 @@ def factorize(
     history = [] if history is None else list(history)
     it = Iterations(max_iter, tol, progress)
     since_look = 0
-    known = _Known()
+    cached_products = _Known()
 
     for _ in it:
         # 1. codes, extrapolated; those of given sparseness are solved for again anyway
@@ -183,10 +184,11 @@ def factorize(
         if better:
             state = state._replace(best=new)
         rows = rows.decided(Decision(better=better))
-        known = _Known(sums if better else None)
+        cached_products = _Known(sums if better else None)
         least = min(least, objective)
         history.append(least)
 
+        # stop if the objective hardly falls
         if min_decrease and falls < min_decrease * least:
             it.ended = True
             continue
@@ -198,18 +200,21 @@ def factorize(
         if drift is not None:  # lengths drift without a penalty
             state = _Iterates(*(components / drift for components in state))
             rows = rows.times(drift)
-            known = _Known()
+            cached_products = _Known()
         extrapolation.went_well()
 
         # 6. stopping rule: the residual of the codes costs a pass, so it is looked at rarely
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * rows.sum_sq:
-            known = _Known(known.sums, _codes_ratio(rows, state.best, codes_side, fixed))
-            it.residual = worst(known.codes_ratio, there)
+            cached_products = _Known(
+                cached_products.sums, _codes_ratio(rows, state.best, codes_side, fixed)
+            )
+            it.residual = worst(cached_products.codes_ratio, there)
             since_look = 0
 
-    residual = residual_of(rows, state.best, *sides, known)
+    # measure the residual at the best factors, from products that are still valid
+    residual = residual_of(rows, state.best, *sides, cached_products)
     course = (len(history), it.converged or residual <= tol, history)
     return FactorizationResult(rows.at_best(), state.best, least, residual, *course)
 
@@ -232,6 +237,7 @@ def _objective(
     if objective >= rows.cancelled / 2:
         return objective, rows.rounding
 
+    # recompute from the residuals, which lose no digits
     penalty += penalty_value(components_side, V)
     (error,) = rows.sum(error_of_best, V)
     return error / 2 + penalty, 0.0
@@ -288,6 +294,8 @@ def _balance(side: Side, rows: CodedRows, other: Side, V: Array) -> float:
     third, fourth = (penalty_value(each, V) for each in _linear_and_squared(other))
     if min(first + second, third + fourth) <= 0:
         return 1.0
+
+    # search the scale on a grid, as the penalties are of degrees one and two
     c = np.logspace(-60, 60, 2401)
     with np.errstate(over="ignore"):
         penalties = first / c + second / c**2 + third * c + fourth * c**2
@@ -300,7 +308,11 @@ def _linear_and_squared(side: Side) -> tuple[Side, Side]:
 
 
 def residual_of(
-    rows: CodedRows, V: Array, codes_side: Side, components_side: Side, known: _Known
+    rows: CodedRows,
+    V: Array,
+    codes_side: Side,
+    components_side: Side,
+    cached_products: _Known = _Known(),  # noqa: B008
 ) -> float:
     """Relative projected gradient of both factors, the larger of the two: the KKT residual.
 
@@ -309,7 +321,7 @@ def residual_of(
     """
     fixed = _scale_is_fixed(codes_side, components_side)
     # products with the data that the last pass has not made
-    sums, codes_ratio = known
+    sums, codes_ratio = cached_products
     if codes_ratio is None:
         codes_ratio = _codes_ratio(rows, V, codes_side, fixed)
     if sums is None:

@@ -87,10 +87,14 @@ def student_tail(sizes: Array) -> tuple[float, float]:
     middle, *outer = np.quantile(sizes, SHARES)
     if not middle > 0:
         return np.inf, 1.0
+
+    # invert the tail ratio on a grid of inverse degrees of freedom, 0 for a Gaussian
     inverse = np.linspace(0, 1 / LEAST_DOF, GRID)
     ratios = [_tail_ratio(1 / i if i > 0 else np.inf) for i in inverse]
     inverse_dof = float(np.interp(np.mean(outer) / middle, ratios, inverse))
     dof = 1 / inverse_dof if inverse_dof > 0 else np.inf
+
+    # match the scale at the innermost quantile
     return dof, float(middle / _student(dof).ppf(0.5 + SHARES[0] / 2))
 
 
@@ -102,6 +106,8 @@ def threshold_at(sizes: Array, dof: float, rate: float) -> float:
     """
     m = len(sizes)
     p = np.sort(p_values(sizes, dof))
+
+    # find the largest k with p_(k) <= rate k / m
     below = np.flatnonzero(p <= rate * np.arange(1, m + 1) / m)
     k = below[-1] + 1 if len(below) else 1
     return float(_student(dof).isf(rate * k / m / 2))
@@ -115,8 +121,12 @@ def _core_noise(white: Array) -> Array:
     live = own > 0
     if not live.any():
         return own
+
+    # estimate the noise common to all columns
     relative = MEDIAN_TO_STD * np.nanmedian(sizes[:, live] / own[live])
     common = relative * np.median(own[live])
+
+    # shrink variances towards it: a column of few cells says little of its own
     squares = n_cells * own**2 + COLUMN_WEIGHT * common**2
     return np.asarray(np.sqrt(squares / (n_cells + COLUMN_WEIGHT)))
 

@@ -78,6 +78,7 @@ def refit(
     n, p = X.shape
     root = None if weights is None else np.sqrt(weights)
 
+    # start from the residuals of the convex problem
     residual = whitened(X, L, observed, root)
     if not known_noise:
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
@@ -151,6 +152,8 @@ def leading_vectors(X: Array, n_components: int) -> tuple[Array, Array]:
     side = min(X.shape)
     G = X @ X.T if wide else X.T @ X
     values, vectors = eigen_range(G, side - n_components, side)
+
+    # floor the singular values, as the vectors of the other side are divided by them
     sizes = np.sqrt(np.maximum(values[::-1], RIDGE_RELATIVE * max(values[-1], 1e-300)))
     vectors = vectors[:, ::-1]
     return (X.T @ vectors / sizes if wide else vectors), sizes
@@ -173,6 +176,8 @@ def steps_towards(
     """
     if weights is None:
         return np.where(trusted, X, L), trusted
+
+    # move noisier cells by the ratio of their weight to the median
     usual = float(np.median(weights[~np.isnan(X)]))
     part_of_way = np.minimum(weights / usual, 1.0)
     filled = np.where(trusted, L + part_of_way * (X - L), L)
@@ -192,11 +197,13 @@ def fit_doubtful(
     L = L.copy()
     bounds = np.broadcast_to(bound if root is None else bound / root, X.shape)
     for table, low_rank, basis, within_of in ((X, L, B, bounds), (X.T, L.T, A, bounds.T)):
+        # find the rows that lose more than the allowed share of their cells
         within = (np.abs(table - low_rank) <= within_of).sum(axis=1)
         n_observed = np.count_nonzero(~np.isnan(table), axis=1)
         doubtful = np.flatnonzero(within < (1 - LOST_SHARE) * n_observed)
         better = doubtful[:0]
         if len(doubtful):
+            # regress them on the components, and take the fits that explain more cells
             components = linalg.qr(basis, mode="economic")[0].T
             scores = robust_scores(table[doubtful], components, tol=ROBUST_TOL).scores
             fitted = scores @ components
@@ -205,6 +212,8 @@ def fit_doubtful(
             gains = explained >= within[doubtful] + 2
             better = doubtful[gains]
             low_rank[better] = fitted[gains]
+
+    # mark the columns, whose pass was the last one
     anew = np.zeros(X.shape[1], bool)
     anew[better] = True
     return L, anew
@@ -224,6 +233,7 @@ def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array
     trusted = trusted.copy()
     sizes = np.abs(sizes)
     for mask, cells, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
+        # trust the smallest residuals of rows, then of columns, that keep too few
         n_observed = cells.sum(axis=1)
         wanted = np.maximum((n_observed + 1) // 2, np.minimum(2 * rank + 1, n_observed))
         for i in np.flatnonzero(mask.sum(axis=1) < wanted):

@@ -80,12 +80,15 @@ def decompose_table(
     where they carry noise. They do not enter the decision between the two; where X is NaN they are
     of no account, but positive.
     """
+    # 1. decide whether the cells carry noise, where the settings leave it open
     n_passes = 0
     is_noisy = settings.algorithm == "stable" or (
         settings.algorithm == "auto" and settings.noise_std
     )
     if settings.decides:
         is_noisy = proves_noise(X, lam=settings.lam, solver=settings.svt_solver, rng=rng)
+
+    # 2. solve for exact cells, which may still reveal noise, and then with weights
     if settings.noise_std == 0 or not is_noisy:
         if weights is None or settings.decides:
             result, is_exact = _pursue(X, settings, progress, rng)
@@ -271,6 +274,8 @@ def _polished(
     if exact is None:
         return result, False
     U, s, Vt, sparse = exact
+
+    # certify the exact fit by the old dual point; take it if the gap is no larger
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
     objective, gap = duality_gap(data, better, better.dual, lam=lam, delta=delta)
     if gap > max(tol, result.dual_gap):
@@ -285,6 +290,8 @@ def _by_cvxpy(
     size = np.nanmax(np.abs(data)) or 1.0  # the tolerances of Clarabel are absolute
     stated = robust_pca(data / size, lam, delta=delta / size)
     U, s, Vt = solve_for_factors(stated, size, "solver='auto'")
+
+    # recover the dual point from the residuals or, for exact cells, the multipliers
     observed = ~np.isnan(data)
     residual = np.where(observed, data - (U * s) @ Vt, 0.0)
     if np.any(delta > 0):
@@ -294,6 +301,8 @@ def _by_cvxpy(
         dual *= np.sign(np.nansum(dual * data))
     sparse = residual - delta * dual
     sparse[np.abs(sparse) <= CVXPY_ZERO * size] = 0.0
+
+    # measure the gap as for the other solvers
     result = PursuitResult(U, s, Vt, sparse, dual, 0.0, 0.0, 0.0, 1, True)
     value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
     passes = int(stated.problem.solver_stats.num_iters or 1)

@@ -31,6 +31,8 @@ def robust_spread(X: Array) -> Array:
     """
     low, high = masked_quantiles(X[spaced_rows(X, SCALE_ROWS)], (0.25, 0.75))
     spread = np.nan_to_num(high - low) / RANGE_OF_STD
+
+    # fall back on the mean deviation where the quartiles coincide
     spread = np.where(spread > 0, spread, MEAN_TO_STD * mean_deviations(X))
     return np.where(spread > 0, spread, 1.0)
 
@@ -45,6 +47,8 @@ def has_far_offsets(X: Array) -> bool:
     offset = np.nan_to_num(masked_quantile(X, 0.5))
     if not (np.abs(offset) > FAR_OFFSET * spread).any():
         return False
+
+    # accept offsets of one sign and size, which are the main component itself
     sizes = np.abs(offset)
     of_one_sign = (offset > 0).all() or (offset < 0).all()
     of_one_size = sizes.max() <= ALIKE * sizes.min() and not has_unequal_spread(X)
@@ -62,10 +66,13 @@ def in_units(terms: TableTerms, spread: Array) -> tuple[TableTerms, Array]:
 
     The certificate stays with the table in units of the columns.
     """
+    # decompose the scaled loadings anew, as scaling ends their orthogonality
     u, s, Vt = linalg.svd(terms.s[:, None] * terms.Vt * spread, full_matrices=False)
     signs = np.where(row_signs(Vt) < 0, -1.0, 1.0)
     u = u * signs
     Vt = Vt * signs[:, None]
+
+    # express the scores and the errors in the new components and units
     turn = (terms.Vt * spread) @ Vt.T
     scaled = terms._replace(
         U=terms.U @ u,

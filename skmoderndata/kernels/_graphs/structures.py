@@ -136,6 +136,7 @@ class Convolution(BaseKernel):
         kernel : Convolution
             A copy.
         """
+        # decompose the samples, whose parts the kernels are set from
         self._validate()
         _, decompositions = self._check(X)
 
@@ -155,6 +156,7 @@ class Convolution(BaseKernel):
                 return clone(kernel)
             return kernel_from_data(kernel, _collection(kernel, parts))
 
+        # set the kernels of each kind by the parts of that kind, or all by all parts
         if isinstance(self.kernels, Mapping):
             kernels: Any = {kind: of(kind, self.kernels[kind]) for kind in self.kernels}
         else:
