@@ -71,7 +71,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         each pair in turn, and of each thread.
     max_iter : int, default=-1
         Largest number of steps for each pair of classes; -1 means 1000 for each sample, and at
-        least 100 000.
+        least 1 000 000.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` has one column for each class or for each pair of classes.
     break_ties : bool, default=False

@@ -53,7 +53,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     cache_size : float, default=500
         Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Largest number of steps; -1 means 1000 for each sample, and at least 100 000.
+        Largest number of steps; -1 means 1000 for each sample, and at least 1 000 000.
     solver : {"smo", "cvxpy"}, default="smo"
         "smo" makes pairwise steps with second-order selection, or a Cholesky factorisation for
         ``epsilon=0`` and up to 3000 samples; "cvxpy" is a cone solver, for up to 2000 samples.

@@ -96,6 +96,8 @@ def id_of(value):
 )
 # a selector may find nothing in labels that are random
 @pytest.mark.filterwarnings("ignore:No features were selected")
+# columns with an offset of 100, on which a polynomial kernel is nearly singular
+@pytest.mark.filterwarnings("ignore:L2SV[CR] stopped before it converged")
 @pytest.mark.parametrize(("estimator", "check"), contract(), ids=id_of)
 def test_sklearn_contract(estimator, check):
     check(estimator)

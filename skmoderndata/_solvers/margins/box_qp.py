@@ -40,6 +40,8 @@ STEPS_BETWEEN_GAPS = 100_000
 # Maximum number of steps for each sample unless the caller sets one: kernels of huge values, whose
 # pairs are nearly parallel, would take millions for a gap that no longer falls.
 MOST_STEPS_PER_SAMPLE = 1000
+# Minimum of this maximum: about a second.
+LEAST_MAXIMUM = 1_000_000
 REACHED = 0
 COUNTED = 1
 STALLED = 2
@@ -133,7 +135,7 @@ def box_qp(
         Gap to reach. The slopes inside a segment are brought together to ever lower levels, and
         the gap is computed at each.
     max_iter : int
-        Maximum number of steps; -1 means 1000 for each sample, and at least 100 000.
+        Maximum number of steps; -1 means 1000 for each sample, and at least 1 000 000.
     progress : Progress or None
         Told of each level.
     """
@@ -144,7 +146,7 @@ def box_qp(
     turn = 0
     chunk = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
     if max_iter < 0:
-        max_iter = max(STEPS_BETWEEN_GAPS, MOST_STEPS_PER_SAMPLE * len(state.w))
+        max_iter = max(LEAST_MAXIMUM, MOST_STEPS_PER_SAMPLE * len(state.w))
 
     # 1. down to ever lower levels, until the gap is small enough
     it = Iterations(MOST_LEVELS, tol, progress)
