@@ -221,7 +221,9 @@ def test_columns_of_data_frames_are_weights(estimator):
 
 
 # labels as targets have no noise; tests of the warning itself still see it
-@pytest.mark.filterwarnings("ignore:SparseGaussianProcessRegressor stopped before it converged")
+@pytest.mark.filterwarnings(
+    "ignore:SparseGaussianProcessRegressor stopped before it converged"
+)
 @pytest.mark.parametrize(
     "estimator", [one for one in SUPERVISED if hasattr(one, "partial_fit")], ids=repr
 )
