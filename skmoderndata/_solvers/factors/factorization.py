@@ -207,10 +207,9 @@ def factorize(
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * rows.sum_sq:
-            cached_products = _Known(
-                cached_products.sums, _codes_ratio(rows, state.best, codes_side, fixed)
-            )
-            it.residual = worst(cached_products.codes_ratio, there)
+            codes_ratio = _codes_ratio(rows, state.best, codes_side, fixed)
+            cached_products = cached_products._replace(codes_ratio=codes_ratio)
+            it.residual = worst(codes_ratio, there)
             since_look = 0
 
     # measure the residual at the best factors, from products that are still valid
