@@ -11,6 +11,17 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before scikit-learn: else one c
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
+BY_DEFAULT = "tiers/default"  # where pytest's cache keeps the ids of the last default run
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--beyond-default",
+        action="store_true",
+        help="with -m: leave out the tests of the last run without -m",
+    )
+
+
 def pytest_configure(config):
     tier.choose(config)
 
@@ -30,6 +41,9 @@ def pytest_collection_modifyitems(config, items):
     deselected = [item for item in items if left_out & {m.name for m in item.iter_markers()}]
     if not chosen:
         deselected += beyond_the_few(items)
+    if config.getoption("--beyond-default"):
+        already_run = set(config.cache.get(BY_DEFAULT, []))
+        deselected += [item for item in items if item.nodeid in already_run]
 
     if deselected:
         config.hook.pytest_deselected(items=deselected)
@@ -55,7 +69,16 @@ def beyond_the_few(items):
     return left_out
 
 
-def pytest_collection_finish():
-    """Exempt the collected tests from garbage collection, which would visit them all each time."""
+def pytest_collection_finish(session):
+    """Remember what runs by default, and exempt the tests from garbage collection.
+
+    Each full collection would visit all of them.
+    """
+    config = session.config
+    worker = getattr(config, "workerinput", {"workerid": "gw0"})["workerid"]
+    runs_by_default = not (config.getoption("-m") or config.getoption("--collect-only"))
+    if worker == "gw0" and runs_by_default and hasattr(config, "cache"):
+        config.cache.set(BY_DEFAULT, [item.nodeid for item in session.items])
+
     gc.collect()
     gc.freeze()

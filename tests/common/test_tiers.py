@@ -85,13 +85,26 @@ SLOW = {"test_minutes", "test_marked_cases[2]"}
 )
 def test_tiers_run_what_they_name(options, expected, tmp_path):
     """The suite's own conftest in another folder, and so without the suite's tests."""
-    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    (tmp_path / "test_marked.py").write_text(MARKED)
+    assert collected_names(tmp_path, "--collect-only", *options) == expected
+
+
+@pytest.mark.full
+def test_the_default_tier_and_what_is_beyond_it_are_all_tests(tmp_path):
+    assert collected_names(tmp_path, "-rA") >= DEFAULT
+    beyond = collected_names(tmp_path, "--collect-only", "--beyond-default", "-m", "not slow")
+    assert beyond == ALL - DEFAULT
+
+
+def collected_names(folder, *options):
+    """Names of the tests that pytest prints for marked tests with the suite's own conftest."""
+    (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (folder / "test_marked.py").write_text(MARKED)
     command = [
-        *(sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"),
-        *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), *options),
-        str(tmp_path / "test_marked.py"),
+        *(sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={folder / 'cache'}"),
+        *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), *options),
+        str(folder / "test_marked.py"),
     ]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    collected = {line.split("::")[1] for line in told.stdout.splitlines() if "::" in line}
-    assert collected == expected, told.stdout + told.stderr
+    names = {line.split("::")[1] for line in told.stdout.splitlines() if "::" in line}
+    assert names, told.stdout + told.stderr
+    return names
