@@ -20,7 +20,7 @@ from sklearn.datasets import make_circles, make_swiss_roll
 from benchmarks.sections import Page, Section, measure, parser_of
 from benchmarks.suggest_tables import REAL
 from skmoderndata import suggest
-from skmoderndata._suggest import knowledge, problems
+from skmoderndata._guide.suggest import knowledge, problems
 
 PAGE = Page(
     Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "suggest.md",

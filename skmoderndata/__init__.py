@@ -15,10 +15,10 @@ from pathlib import Path
 from skmoderndata._version import __version__ as __version__
 
 _FUNCTIONS = {  # name -> private module
-    "all_estimators": "_registry",
-    "all_kernels": "_registry",
+    "all_estimators": "_estimator.registry",
+    "all_kernels": "_estimator.registry",
     "blocks_config": "_solvers.common.blocks",
-    "suggest": "_suggest",
+    "suggest": "_guide.suggest",
 }
 
 

@@ -19,7 +19,7 @@ import joblib
 import numpy as np
 from sklearn.base import is_classifier
 
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 
 OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
 

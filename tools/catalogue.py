@@ -11,7 +11,7 @@ import sys
 from itertools import takewhile
 from pathlib import Path
 
-from skmoderndata._registry import all_estimators, all_kernels
+from skmoderndata._estimator.registry import all_estimators, all_kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from skmoderndata._registry import snake_case
+from skmoderndata._estimator.registry import snake_case
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import AT_LEAST_ONE, fit_context
+from skmoderndata._estimator.registry import MethodCard
 
 
 class {name}(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):

@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib.image as mpimg
 from matplotlib.figure import Figure
 
-from skmoderndata._suggest import knowledge
+from skmoderndata._guide.suggest import knowledge
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "docs" / "_ext"), str(ROOT / "tools")]

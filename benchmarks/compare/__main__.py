@@ -16,7 +16,7 @@ from benchmarks.compare.problem import by_plan
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import DEFAULT, FULL, QUICK, make_rows, n_tasks, run_rows
 from benchmarks.compare.table import ProgressReport, print_table
-from skmoderndata._registry import all_kernels, method_stem, without_comparison
+from skmoderndata._estimator.registry import all_kernels, method_stem, without_comparison
 
 INTERRUPTED = 130
 STORED = Path(__file__).parents[2] / "docs" / "comparison.json"

@@ -7,13 +7,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import column_or_1d
 
+from skmoderndata._estimator.validation import check_target, validate_data
 from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import Gram, resolve_kernel
 from skmoderndata._samples.containers import as_samples, count_samples, is_sparse
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.nested import copied
-from skmoderndata._typing import Array
-from skmoderndata._validation import check_target, validate_data
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated

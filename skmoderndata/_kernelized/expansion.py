@@ -11,7 +11,7 @@ from skmoderndata._kernelized.gram import Gram, numeric_gamma
 from skmoderndata._samples.containers import count_samples, dense_blocks, take
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
 GATHER_ROWS = 2**15  # rows picked from the data at a time

@@ -9,7 +9,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from skmoderndata._samples.containers import dense_blocks, is_sparse, row_blocks
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed
 SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which no value is

@@ -11,10 +11,10 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.extmath import row_norms
 
-from skmoderndata._compat import Interval, StrOptions
+from skmoderndata._estimator.compat import Interval, StrOptions
 from skmoderndata._kernelized.gaussian import GaussianWriter, gaussian, laplacian
 from skmoderndata._samples.containers import count_samples, is_sparse, row_blocks, take
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
 FUNCTIONS = {

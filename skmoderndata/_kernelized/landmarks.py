@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import column_or_1d
 
-from skmoderndata._blocks_input import (
+from skmoderndata._estimator.blocks_input import (
     Labels,
     block_of,
     blocks_of,
@@ -23,6 +23,7 @@ from skmoderndata._blocks_input import (
     in_blocks,
     rows_named,
 )
+from skmoderndata._estimator.validation import FLOATS, check_target, dense
 from skmoderndata._kernelized.checks import checked_samples, is_structured
 from skmoderndata._kernelized.gram import Gram, check_range, numeric_gamma, resolve_kernel
 from skmoderndata._kernelized.low_rank import (
@@ -34,9 +35,8 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._samples.containers import is_sparse, row_blocks
 from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
-from skmoderndata._typing import Array
-from skmoderndata._validation import FLOATS, check_target, dense
 
 STRETCH_BYTES = 2**25  # features of so many rows at once
 # landmarks that add less than this fraction of the trace are left out: it bounds what rounding of

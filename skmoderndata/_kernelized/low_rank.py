@@ -9,17 +9,18 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._absent_classes import refuse_one_class
-from skmoderndata._compat import check_sample_weight, working_memory
+from skmoderndata._estimator.absent_classes import refuse_one_class
+from skmoderndata._estimator.compat import check_sample_weight
 from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
 from skmoderndata._kernelized.gram import Columns, Gram, all_equal
 from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import (
     CholeskyResult,
     cholesky_rows,
     incomplete_cholesky,
 )
-from skmoderndata._typing import Array
 from skmoderndata.exceptions import DoubtfulResultWarning
 
 BLOCK_BYTES = 2**25  # kernel values in a block, which is multiplied and discarded

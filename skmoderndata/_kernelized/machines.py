@@ -8,14 +8,15 @@ from scipy import linalg
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import warn_not_converged
+from skmoderndata._estimator.compat import (
     N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     Interval,
     check_sample_weight,
 )
+from skmoderndata._estimator.validation import check_magnitude
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import Expansion, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
@@ -23,8 +24,7 @@ from skmoderndata._kernelized.low_rank import refuse_cancellation
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelSamples
 from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._samples.containers import count_samples, take
-from skmoderndata._typing import Array
-from skmoderndata._validation import check_magnitude
+from skmoderndata._solvers.common.typing import Array
 
 MACHINE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,

@@ -12,10 +12,10 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._absent_classes import AbsentClasses
+from skmoderndata._estimator.absent_classes import AbsentClasses
+from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import checked_samples
-from skmoderndata._typing import Array
-from skmoderndata._validation import float_type
+from skmoderndata._solvers.common.typing import Array
 
 
 class KernelSamples:

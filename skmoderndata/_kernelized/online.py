@@ -11,8 +11,8 @@ from skmoderndata._kernelized.expansion import Expansion
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._samples.containers import take
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.online import Expanded
-from skmoderndata._typing import Array
 
 BLOCK_SAMPLES = 512  # samples whose kernel values are computed together
 

@@ -9,7 +9,7 @@ from skmoderndata._kernelized.expansion import KernelRows
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 ROWS_TOGETHER = 64  # rows computed at a time, by one matrix product
 ROWS_IN_CACHE = 16  # of a Gaussian kernel, whose exponents are computed in a buffer of doubles

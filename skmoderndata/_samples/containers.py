@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._compat import unmasked, working_memory
-from skmoderndata._typing import Array
+from skmoderndata._estimator.compat import unmasked
+from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of entries of a sparse table that are made dense at a time.
 DENSE_ENTRIES = 2**20

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from skmoderndata._estimator.validation import check_array
 from skmoderndata._samples.containers import Sample, as_samples, is_sparse
 from skmoderndata._samples.keys import Key, key_of_kernel
-from skmoderndata._typing import Array
-from skmoderndata._validation import check_array
+from skmoderndata._solvers.common.typing import Array
 
 
 class Corpus:

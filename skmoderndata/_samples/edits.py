@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skmoderndata._compat import N_JOBS, NON_NEGATIVE, Interval, validate_params
+from skmoderndata._estimator.compat import (
+    N_JOBS,
+    NON_NEGATIVE,
+    Interval,
+    validate_params,
+)
 from skmoderndata._samples.sequences import one_alphabet, pack
 from skmoderndata._solvers.common.linalg import mirror_lower
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances, one_word
-from skmoderndata._typing import Array
 
 # Number of table cells that a thread computes in one task, approximately.
 CELLS = 2**24

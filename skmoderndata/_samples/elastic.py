@@ -14,7 +14,7 @@ from skmoderndata._samples.series import (
 )
 from skmoderndata._solvers.alignment.elastic import Elastic, elastic_costs
 from skmoderndata._solvers.alignment.warping import alignment_costs
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # Names of the distances, and the parameters of each except the band.
 PARAMETERS = {

@@ -9,12 +9,17 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.spatial.distance import cdist
 
-from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, validate_params
+from skmoderndata._estimator.compat import (
+    NON_NEGATIVE,
+    Interval,
+    StrOptions,
+    validate_params,
+)
 from skmoderndata._samples.edits import table_blocks
 from skmoderndata._samples.sequences import Packed, one_alphabet, pack
 from skmoderndata._samples.series import pack_series, same_channels
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.gapped import GapRule, alignment_scores, best_alignment
-from skmoderndata._typing import Array
 
 FINITE = Interval(Real, None, None, closed="neither")
 

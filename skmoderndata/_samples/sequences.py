@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._samples.containers import as_samples
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

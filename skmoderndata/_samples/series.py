@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from skmoderndata._compat import unmasked
+from skmoderndata._estimator.compat import unmasked
+from skmoderndata._estimator.validation import LARGEST, SMALLEST, check_magnitude
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._solvers.alignment.corridors import FREE, ITAKURA, SAKOE_CHIBA, SLANTED, Band
 from skmoderndata._solvers.alignment.warping import all_within
-from skmoderndata._typing import Array
-from skmoderndata._validation import LARGEST, SMALLEST, check_magnitude
+from skmoderndata._solvers.common.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

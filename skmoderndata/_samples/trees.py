@@ -10,7 +10,7 @@ import numpy as np
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._samples.nested import TRUSTED_NODES, refuse_endless
 from skmoderndata._samples.sequences import Packed, joined, pack
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 FORMS = (
     "nested tuples (label, child, ...), a pair (parents, labels), an object with label() that "

@@ -1,4 +1,4 @@
-"""Pure numerics on arrays, in ten folders; each solver comes with its certificate.
+"""Pure numerics on arrays, in eighteen folders; each solver comes with its certificate.
 
 Floors: `common <- codes <- dictionaries <- recovery`; the other folders stand on `common` only.
 """

@@ -7,15 +7,22 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._blocks_input import (
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.blocks_input import (
     block_of,
     blocks_of,
     check_entries,
     in_blocks,
     rows_named,
 )
-from skmoderndata._compat import fit_context
+from skmoderndata._estimator.compat import fit_context
+from skmoderndata._estimator.validation import (
+    BitCounts,
+    bits_of,
+    check_memberships,
+    validate_boolean,
+    warn_default_threshold,
+)
 from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -23,13 +30,6 @@ from skmoderndata._solvers.boolean_data.boolean import (
     count_differences,
     pack_bits,
     pack_rows,
-)
-from skmoderndata._validation import (
-    BitCounts,
-    bits_of,
-    check_memberships,
-    validate_boolean,
-    warn_default_threshold,
 )
 
 NO_LABELS = dict.fromkeys(

@@ -7,10 +7,15 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress, warn_not_converged
-from skmoderndata._blocks_input import FitsBlocks
-from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.base import FitProgress, warn_not_converged
+from skmoderndata._estimator.blocks_input import FitsBlocks
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    CallbackSupportMixin,
+    StrOptions,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_array
 from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks
 from skmoderndata._solvers.boolean_data.boolean import (
     nearest_packed,
@@ -26,7 +31,6 @@ from skmoderndata._solvers.boolean_data.boolean_k_means import (
     spread_rows,
 )
 from skmoderndata._solvers.common.blocks import is_dask
-from skmoderndata._validation import check_array
 from skmoderndata.cluster._base import BooleanFactors, warn_fewer_clusters
 
 

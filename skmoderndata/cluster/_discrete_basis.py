@@ -6,14 +6,19 @@ import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     POSITIVE,
     CallbackSupportMixin,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import (
+    check_array,
+    check_entry_weight,
+    validate_boolean,
+)
 from skmoderndata._solvers.boolean_data.associations import all_sets_fit, greedy_searches, race
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -33,7 +38,6 @@ from skmoderndata._solvers.boolean_data.weighted_basis import (
     weighted_greedy,
     weighted_refit,
 )
-from skmoderndata._validation import check_array, check_entry_weight, validate_boolean
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 REFITTED = 3  # thresholds of the cheapest greedy searches, where bits have weights

@@ -4,9 +4,13 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._base import FitProgress
-from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.base import FitProgress
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    CallbackSupportMixin,
+    StrOptions,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,

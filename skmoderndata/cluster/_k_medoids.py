@@ -9,19 +9,19 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, run_starts, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, run_starts, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     CallbackSupportMixin,
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import relative_weights, validate_data
 from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.series import pack_series
 from skmoderndata._solvers.common.iterate import Iterations
-from skmoderndata._validation import relative_weights, validate_data
 from skmoderndata.cluster._base import warn_fewer_clusters
 
 CDIST_NAMES = {"manhattan": "cityblock"}

@@ -5,9 +5,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, run_starts, warn_not_converged
-from skmoderndata._blocks_input import FitsBlocks, in_blocks
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, run_starts, warn_not_converged
+from skmoderndata._estimator.blocks_input import FitsBlocks, in_blocks
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -15,6 +15,8 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import float_type, relative_weights
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.landmarks import (
@@ -33,7 +35,6 @@ from skmoderndata._kernelized.low_rank import (
     warn_of_rank,
 )
 from skmoderndata._kernelized.mixins import KernelSamples
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.kernel.feature_k_means import (
@@ -53,7 +54,6 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     random_start,
     spectral_relaxation,
 )
-from skmoderndata._validation import float_type, relative_weights
 
 SAMPLE_OF_STARTS = 10_000  # rows from which the starts of "nystroem" are drawn
 

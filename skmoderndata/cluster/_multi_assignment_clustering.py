@@ -9,9 +9,9 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import run_starts
-from skmoderndata._blocks_input import FitsBlocks, in_blocks
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import run_starts
+from skmoderndata._estimator.blocks_input import FitsBlocks, in_blocks
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -20,9 +20,9 @@ from skmoderndata._compat import (
     Interval,
     StrOptions,
     fit_context,
-    working_memory,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import validate_boolean
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     count_assignment_sets,
@@ -56,8 +56,8 @@ from skmoderndata._solvers.boolean_data.source_starts import (
     refined,
     rows_of_starts,
 )
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.common.blocks import is_dask
-from skmoderndata._validation import validate_boolean
 from skmoderndata.cluster._base import BooleanComponents
 from skmoderndata.exceptions import DoubtfulResultWarning
 

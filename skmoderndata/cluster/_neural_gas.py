@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     POSITIVE,
@@ -23,7 +23,14 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import (
+    FLOATS,
+    check_array,
+    dense,
+    relative_weights,
+    validate_data,
+)
 from skmoderndata._solvers.dictionaries.neural_gas import (
     Gas,
     annealed,
@@ -34,13 +41,6 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     online_neural_gas,
     squared_distances,
     squared_norms,
-)
-from skmoderndata._validation import (
-    FLOATS,
-    check_array,
-    dense,
-    relative_weights,
-    validate_data,
 )
 
 

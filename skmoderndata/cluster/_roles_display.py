@@ -4,8 +4,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._compat import as_numpy
-from skmoderndata._plotting import (
+from skmoderndata._estimator.plotting import (
     check_limit,
     count_of,
     evenly,
@@ -14,6 +13,7 @@ from skmoderndata._plotting import (
     names_of,
     several_axes_or_new,
 )
+from skmoderndata._solvers.common.arrays import as_numpy
 
 # what a cell of the table can be, and its colour
 CELLS = {

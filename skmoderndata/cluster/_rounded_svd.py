@@ -6,8 +6,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skmoderndata._compat import AT_LEAST_ONE
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.compat import AT_LEAST_ONE
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_array
 from skmoderndata._solvers.boolean_data.boolean import (
     cooccurrence,
     count_differences,
@@ -16,7 +17,6 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
-from skmoderndata._validation import check_array
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 _DENSE = 1500  # up to this size Gram matrices are formed

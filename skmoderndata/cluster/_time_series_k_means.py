@@ -8,8 +8,8 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, run_starts, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, run_starts, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -20,8 +20,8 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._plotting import several_axes_or_new
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.plotting import several_axes_or_new
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.barycenters import (
     average,

@@ -6,11 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._blocks_input import blocks_of, check_entries, in_blocks
-from skmoderndata._compat import NON_NEGATIVE, StrOptions, all_or_nothing, fit_context
-from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.blocks_input import blocks_of, check_entries, in_blocks
+from skmoderndata._estimator.compat import (
+    NON_NEGATIVE,
+    StrOptions,
+    all_or_nothing,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_array, validate_data
 
 
 class JamesStein(Base):

@@ -9,17 +9,15 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_fewer, warn_not_converged
+from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     check_feature_names_in,
     fit_context,
     unmasked,
 )
-from skmoderndata._registry import Comparison
-from skmoderndata._samples.containers import as_samples, count_samples
-from skmoderndata._solvers.kernel.canonical import Samples
-from skmoderndata._validation import (
+from skmoderndata._estimator.registry import Comparison
+from skmoderndata._estimator.validation import (
     FLOATS,
     check_array,
     check_target,
@@ -27,6 +25,8 @@ from skmoderndata._validation import (
     relative_weights,
     validate_data,
 )
+from skmoderndata._samples.containers import as_samples, count_samples
+from skmoderndata._solvers.kernel.canonical import Samples
 
 LABELS = (
     "one-dimensional labels of classes are no second view. In use: `GridSearchCV` and `Pipeline` "

@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skmoderndata._plotting import axes_or_new, names_of
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.plotting import axes_or_new, names_of
+from skmoderndata._estimator.validation import check_array
 
 _MAX_SEED = 2**31 - 1
 

@@ -7,6 +7,7 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from skmoderndata._estimator.validation import FLOATS, check_array, dense, validate_data
 from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
 from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import KERNEL_NAMES, Columns, Gram, resolve_kernel
@@ -36,7 +37,6 @@ from skmoderndata._solvers.kernel.canonical import (
     whiten_kernel,
 )
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
-from skmoderndata._validation import FLOATS, check_array, dense, validate_data
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
     number_found,

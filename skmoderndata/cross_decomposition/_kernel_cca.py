@@ -4,9 +4,14 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    Interval,
+    StrOptions,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import RULES
 from skmoderndata.cross_decomposition._base import (
     LABELS,

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._base import FitProgress
-from skmoderndata._blocks_input import block_of, in_blocks
+from skmoderndata._estimator.base import FitProgress
+from skmoderndata._estimator.blocks_input import block_of, in_blocks
+from skmoderndata._estimator.validation import dense
 from skmoderndata._kernelized.gram import row_keys
 from skmoderndata._kernelized.landmarks import (
     Peaks,
@@ -29,7 +30,6 @@ from skmoderndata._solvers.kernel.canonical import (
     penalty,
     whiten_features,
 )
-from skmoderndata._validation import dense
 from skmoderndata.cross_decomposition._base import (
     cut_columns,
     is_one_dimensional,

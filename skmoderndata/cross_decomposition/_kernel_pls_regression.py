@@ -13,14 +13,15 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_fewer
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_fewer
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     CallbackSupportMixin,
     Interval,
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
 from skmoderndata._kernelized.low_rank import (
@@ -30,7 +31,6 @@ from skmoderndata._kernelized.low_rank import (
     refuse_cancellation,
     warn_of_rank,
 )
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel

@@ -2,9 +2,9 @@
 
 from numbers import Real
 
-from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions
+from skmoderndata._estimator.compat import AT_LEAST_ONE, Interval, StrOptions
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.cross_decomposition._base import PAIRS
 from skmoderndata.cross_decomposition._kernel_passes_base import KernelPasses, solve_passes
 

@@ -1,7 +1,7 @@
 """Canonical correlation analysis of more than two views."""
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata.cross_decomposition._base import LABELS, PAIRS, warn_of_moving
 from skmoderndata.cross_decomposition._linear_base import LinearViews, solve_linear
 

@@ -14,15 +14,17 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_fewer
-from skmoderndata._blocks_input import in_blocks
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, warn_fewer
+from skmoderndata._estimator.blocks_input import in_blocks
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     Interval,
     RealNotInt,
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
@@ -42,7 +44,6 @@ from skmoderndata._kernelized.low_rank import (
     omitted_fraction,
     warn_of_rank,
 )
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_sample
 from skmoderndata._solvers.common.blocks import is_dask
@@ -59,7 +60,6 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
 )
-from skmoderndata._validation import float_type
 from skmoderndata.cross_decomposition._base import unequal_weights, weighted_mean
 from skmoderndata.cross_decomposition._kernel_base import (
     gram_of,

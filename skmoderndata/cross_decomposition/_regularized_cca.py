@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.cross_decomposition._base import AGAINST_CCA, PAIRS, SecondViewPredictor
 from skmoderndata.cross_decomposition._linear_base import (
     LinearViews,

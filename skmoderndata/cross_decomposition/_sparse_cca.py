@@ -6,9 +6,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skmoderndata._base import warn_fewer, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.base import warn_fewer, warn_not_converged
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    Interval,
+    StrOptions,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.sparse_canonical import (
     CrossProduct,
     bounds_by_permutation,

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import AT_LEAST_ONE, Interval, validate_params
+from skmoderndata._estimator.compat import AT_LEAST_ONE, Interval, validate_params
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     boolean_product,

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import (
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     POSITIVE,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter, gaussian_filter1d
 from sklearn.utils import Bunch, check_random_state
 
-from skmoderndata._compat import (
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     POSITIVE,

@@ -4,7 +4,12 @@ import numpy as np
 from scipy.signal import lfilter
 from sklearn.utils import Bunch, check_random_state
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, validate_params
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    validate_params,
+)
 from skmoderndata.datasets._base import checked_image_shape
 
 _HEIGHTS = np.array([1.0, 1.0, -1.0, -1.0])  # of the spots of an object: no net brightness

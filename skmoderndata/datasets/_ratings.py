@@ -6,7 +6,12 @@ import numpy as np
 from scipy import sparse as sp
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, validate_params
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    Interval,
+    validate_params,
+)
 
 _BLOCK = 2**22  # cells drawn at a time
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import ndimage, special
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import (
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     POSITIVE,

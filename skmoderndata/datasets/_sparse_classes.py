@@ -5,7 +5,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, validate_params
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    Interval,
+    validate_params,
+)
 
 
 @validate_params(

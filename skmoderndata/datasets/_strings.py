@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-from skmoderndata._compat import validate_params
+from skmoderndata._estimator.compat import validate_params
 
 DATA = Path(__file__).parent / "data"
 

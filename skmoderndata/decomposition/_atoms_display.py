@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._plotting import (
+from skmoderndata._estimator.plotting import (
     NAMED_UP_TO,
     axes_or_new,
     check_limit,

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._validation import check_array, check_codes
+from skmoderndata._estimator.validation import check_array, check_codes
 
 
 class FromCodes:

@@ -7,15 +7,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import column_or_1d
 
-from skmoderndata._blocks_input import (
+from skmoderndata._estimator.blocks_input import (
     block_of,
     blocks_of,
     check_entries,
     in_blocks,
     rows_named,
 )
+from skmoderndata._estimator.validation import FLOATS, check_magnitude, weigh_entries
 from skmoderndata._solvers.common.blocks import BadRow, is_dask
-from skmoderndata._validation import FLOATS, check_magnitude, weigh_entries
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
 NO_ENTRY = "{} got entry_weight of zeros only: at least one entry needs a positive weight."

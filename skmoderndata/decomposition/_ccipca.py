@@ -4,9 +4,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.base import FitProgress
+from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, check_array
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
     RowSource,
@@ -16,7 +17,6 @@ from skmoderndata._solvers.series.online_components import (
     refine_principal,
 )
 from skmoderndata._solvers.series.online_rules import PrincipalState, principal_rows
-from skmoderndata._validation import FLOATS, check_array
 from skmoderndata.decomposition._online_base import AMNESIC_CONSTRAINTS, OnlineSubspace
 
 

@@ -12,18 +12,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     CallbackSupportMixin,
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import check_magnitude, check_n_components
 from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
 from skmoderndata._kernelized.low_rank import kernel_matrix
-from skmoderndata._registry import MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._solvers.common.nnls import nnls
@@ -33,7 +34,6 @@ from skmoderndata._solvers.factors.convex_factorization import (
     convex_factorize,
     rows_of_kernel,
 )
-from skmoderndata._validation import check_magnitude, check_n_components
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
     AlternatingFactorization,

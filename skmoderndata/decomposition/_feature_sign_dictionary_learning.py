@@ -10,9 +10,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._blocks_input import FitsBlocks, in_blocks
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.blocks_input import FitsBlocks, in_blocks
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -23,7 +23,8 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, dense, known_entries, validate_data
 from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.codes.lasso import METHODS, lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -48,7 +49,6 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._validation import FLOATS, dense, known_entries, validate_data
 from skmoderndata.decomposition._base import FromCodes, given_atoms
 from skmoderndata.decomposition._blocks_base import NO_WEIGHT, open_rows
 

@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_fewer
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_fewer
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -20,13 +20,13 @@ from skmoderndata._compat import (
     CallbackSupportMixin,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     slow_directions,
 )
-from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._slow_base import check_ids
 
 _CHUNK_BYTES = 2**26  # activities of one chunk of rows

@@ -8,9 +8,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, fit_context
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.base import FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    Interval,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.online_components import (

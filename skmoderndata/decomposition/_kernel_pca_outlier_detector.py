@@ -5,8 +5,15 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, Interval, RealNotInt, StrOptions, fit_context
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.landmarks import (
@@ -28,7 +35,6 @@ from skmoderndata._kernelized.low_rank import (
     warn_of_rank,
 )
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import take
 from skmoderndata._solvers.kernel.feature_k_means import feature_moments
 from skmoderndata._solvers.kernel.kernel_subspace import (

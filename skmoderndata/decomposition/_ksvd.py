@@ -9,8 +9,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -19,8 +19,15 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._early_rows import EarlyRows
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.early_rows import EarlyRows
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import (
+    CHEAP_COMPONENTS,
+    FLOATS,
+    check_n_components,
+    known_entries,
+    validate_data,
+)
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.matching_pursuit import nonnegative_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -41,13 +48,6 @@ from skmoderndata._solvers.dictionaries.ksvd import (
     learn_dictionary,
 )
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
-from skmoderndata._validation import (
-    CHEAP_COMPONENTS,
-    FLOATS,
-    check_n_components,
-    known_entries,
-    validate_data,
-)
 from skmoderndata.decomposition._base import FromCodes, given_atoms
 
 GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas

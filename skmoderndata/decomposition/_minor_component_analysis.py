@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.base import FitProgress
+from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
     RowSource,

@@ -10,11 +10,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._blocks_input import in_blocks
-from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
-from skmoderndata._early_rows import EarlyRows
-from skmoderndata._registry import Comparison
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.blocks_input import in_blocks
+from skmoderndata._estimator.compat import (
+    CallbackSupportMixin,
+    check_sample_weight,
+    fit_context,
+)
+from skmoderndata._estimator.early_rows import EarlyRows
+from skmoderndata._estimator.registry import Comparison
+from skmoderndata._estimator.validation import (
+    FLOATS,
+    check_array,
+    check_codes,
+    check_magnitude,
+    check_n_components,
+    validate_data,
+    weigh_entries,
+)
 from skmoderndata._solvers.factors.coded_rows import (
     CodedRows,
     energy_of_best,
@@ -30,15 +43,6 @@ from skmoderndata._solvers.factors.factor_updates import (
     squared_error,
 )
 from skmoderndata._solvers.factors.streams import ROWS_PER_COMPONENT, FactorStream, add_batch
-from skmoderndata._validation import (
-    FLOATS,
-    check_array,
-    check_codes,
-    check_magnitude,
-    check_n_components,
-    validate_data,
-    weigh_entries,
-)
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
 # Size of the ridge where entries are missing or weighted, relative to the root mean square of the

@@ -6,17 +6,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from skmoderndata._base import Base, warn_fewer, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, warn_fewer, warn_not_converged
+from skmoderndata._estimator.compat import (
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
     Interval,
     fit_context,
 )
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.series.online_components import RowSource, eigen_residual
 from skmoderndata._solvers.series.online_rules import AmnesicSchedule, StepSchedule
-from skmoderndata._validation import FLOATS, validate_data
 
 AMNESIC_CONSTRAINTS = {
     "amnesic": [NON_NEGATIVE],

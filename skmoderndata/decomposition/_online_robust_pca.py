@@ -9,8 +9,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_fewer, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     POSITIVE,
@@ -18,7 +18,8 @@ from skmoderndata._compat import (
     Interval,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_codes, validate_data
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.online_pursuit import (
@@ -36,7 +37,6 @@ from skmoderndata._solvers.lowrank.online_pursuit import (
     without_huge,
 )
 from skmoderndata._solvers.lowrank.table import TableSettings, decompose_table
-from skmoderndata._validation import check_codes, validate_data
 from skmoderndata.decomposition._robust_base import (
     absolute_residuals,
     list_cells,

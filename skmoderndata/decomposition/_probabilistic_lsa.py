@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, run_starts, warn_not_converged
-from skmoderndata._blocks_input import in_blocks
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, run_starts, warn_not_converged
+from skmoderndata._estimator.blocks_input import in_blocks
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -20,7 +20,14 @@ from skmoderndata._compat import (
     Interval,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import (
+    FLOATS,
+    check_codes,
+    check_n_components,
+    validate_data,
+    weigh_entries,
+)
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
     expected,
@@ -40,13 +47,6 @@ from skmoderndata._solvers.factors.weighted_topics import (
     fit_weighted_topics,
     weighted_gains,
     weighted_log_likelihood,
-)
-from skmoderndata._validation import (
-    FLOATS,
-    check_codes,
-    check_n_components,
-    validate_data,
-    weigh_entries,
 )
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 from skmoderndata.decomposition._nmf_base import check_weights

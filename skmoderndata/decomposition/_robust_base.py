@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._base import warn_fewer, warn_not_converged
+from skmoderndata._estimator.base import warn_fewer, warn_not_converged
 from skmoderndata._solvers.lowrank.table_units import in_units
 from skmoderndata.exceptions import DoubtfulResultWarning
 

@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._blocks_input import FitsBlocks, blocks_of, check_entries
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.blocks_input import FitsBlocks, blocks_of, check_entries
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     POSITIVE,
@@ -21,7 +21,8 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_codes, validate_data, weigh_entries
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.false_cells import CellTest, judge_cells, p_values
@@ -47,7 +48,6 @@ from skmoderndata._solvers.lowrank.table_units import (
     has_unequal_spread,
     robust_spread,
 )
-from skmoderndata._validation import check_codes, validate_data, weigh_entries
 from skmoderndata.decomposition._robust_base import (
     MOST_OF_SIDE,
     Decomposition,

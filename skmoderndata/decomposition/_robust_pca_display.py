@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._plotting import name_ticks, names_of, several_axes_or_new
+from skmoderndata._estimator.plotting import name_ticks, names_of, several_axes_or_new
 
 COLOURS_AT = (
     0.02  # quantile of the table where its colours begin, and the last before they end

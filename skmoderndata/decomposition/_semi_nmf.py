@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import weigh_entries
 from skmoderndata._solvers.factors.coded_rows import first_codes
 from skmoderndata._solvers.factors.convex_factorization import lift_codes, semi_multiplicative
 from skmoderndata._solvers.factors.factor_updates import Side, is_sparse, lengths_of
 from skmoderndata._solvers.factors.factorization import factorize, nndsvd_components
-from skmoderndata._validation import weigh_entries
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
     AlternatingFactorization,

@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skmoderndata._blocks_input import check_entries, in_blocks, rows_named
+from skmoderndata._estimator.blocks_input import check_entries, in_blocks, rows_named
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.slow_features import SlowMoments

@@ -10,9 +10,9 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, LazySolution, warn_fewer
-from skmoderndata._blocks_input import blocks_of, in_blocks
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, LazySolution, warn_fewer
+from skmoderndata._estimator.blocks_input import blocks_of, in_blocks
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     POSITIVE,
     CallbackSupportMixin,
@@ -22,7 +22,8 @@ from skmoderndata._compat import (
     all_or_nothing,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import LinearOutputs, PolynomialExpansion
 from skmoderndata._solvers.series.quadratic_form import quadratic_form
@@ -32,7 +33,6 @@ from skmoderndata._solvers.series.slow_features import (
     polish_directions,
     slow_directions,
 )
-from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._slow_base import (
     CONSTANT,
     RANGE,

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._plotting import axes_or_new, check_limit, last_step
+from skmoderndata._estimator.plotting import axes_or_new, check_limit, last_step
 from skmoderndata.decomposition._slow_base import check_ids, follows_before
 
 MAX_ROWS = 2000  # of which a curve still shows every turn

@@ -5,8 +5,13 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    Interval,
+    StrOptions,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.factors.coded_rows import CodedRows
 from skmoderndata._solvers.factors.factor_updates import Side
 from skmoderndata._solvers.factors.factorization import (

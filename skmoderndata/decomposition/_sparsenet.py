@@ -7,8 +7,8 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -17,7 +17,8 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
 from skmoderndata._solvers.common.iterate import Iterations
@@ -28,7 +29,6 @@ from skmoderndata._solvers.dictionaries.sparsenet import (
     energies,
     smooth_codes,
 )
-from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._base import FromCodes, given_atoms
 
 BLOCK_SIGNALS = 512  # signals that are coded together

@@ -4,8 +4,14 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    POSITIVE,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
@@ -16,7 +22,6 @@ from skmoderndata._kernelized.low_rank import (
     warn_of_rank,
 )
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelProjectionMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.kernel.kernel_discriminant import (
     classes_of,

@@ -8,9 +8,9 @@ from sklearn.base import TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import Interval, fit_context
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import Interval, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._samples.containers import as_samples
 from skmoderndata.kernels import BlendedSpectrum, Mismatch, PSpectrum, RestrictedGapWeighted
 from skmoderndata.kernels._base import BaseKernel

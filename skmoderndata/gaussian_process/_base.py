@@ -17,15 +17,9 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skmoderndata._base import warn_not_converged
-from skmoderndata._compat import (
-    POSITIVE,
-    HasMethods,
-    StrOptions,
-    as_numpy,
-    move_array,
-    namespace,
-)
+from skmoderndata._estimator.base import warn_not_converged
+from skmoderndata._estimator.compat import POSITIVE, HasMethods, StrOptions
+from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.common.iterate import Steps
 from skmoderndata._solvers.gaussian.covariances import Stationary, contract, covariance
 from skmoderndata.kernels._base import BaseKernel

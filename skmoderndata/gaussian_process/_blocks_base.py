@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._blocks_input import block_of, rows_named
+from skmoderndata._estimator.blocks_input import block_of, rows_named
 from skmoderndata._kernelized.landmarks import rows_of_ranks
 from skmoderndata._solvers.gaussian.inducing import Sums, add
 

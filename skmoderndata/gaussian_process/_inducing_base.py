@@ -9,7 +9,7 @@ import numpy as np
 import sklearn
 from sklearn.cluster import MiniBatchKMeans
 
-from skmoderndata._compat import as_numpy, move_array, namespace
+from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.gaussian.inducing import (
     add,
     block_slopes,

@@ -13,9 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._absent_classes import AbsentClasses
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.absent_classes import AbsentClasses
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -25,7 +25,8 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_array, validate_data
 from skmoderndata._solvers.gaussian.bernoulli import (
     first_sites,
     kernel_slopes,
@@ -37,7 +38,6 @@ from skmoderndata._solvers.gaussian.inducing import (
     identity,
     solve_lower,
 )
-from skmoderndata._validation import check_array, validate_data
 from skmoderndata.gaussian_process._base import (
     PROCESS,
     REJECTED,

@@ -10,8 +10,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -19,20 +19,22 @@ from skmoderndata._compat import (
     Interval,
     StrOptions,
     all_or_nothing,
-    as_numpy,
-    check_array_namespace,
     check_sample_weight,
     fit_context,
+)
+from skmoderndata._estimator.early_rows import EarlyRows
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_array, validate_data
+from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
+from skmoderndata._solvers.common.arrays import (
+    as_numpy,
+    check_array_namespace,
     get_array_namespace,
     move_array,
     namespace,
 )
-from skmoderndata._early_rows import EarlyRows
-from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.gaussian.inducing import identity, sums, target_moments
-from skmoderndata._validation import check_array, validate_data
 from skmoderndata.gaussian_process._base import (
     PROCESS,
     Covariance,

@@ -5,16 +5,17 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import (
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     StrOptions,
-    working_memory,
 )
+from skmoderndata._estimator.validation import FLOATS, check_array, check_magnitude
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.ksvd import Rules, learn_dictionary
@@ -26,7 +27,6 @@ from skmoderndata._solvers.dictionaries.patches import (
     patch_cosines,
     training_patches,
 )
-from skmoderndata._validation import FLOATS, check_array, check_magnitude
 
 COMMON_CONSTRAINTS = {
     "noise_std": [NON_NEGATIVE, None],

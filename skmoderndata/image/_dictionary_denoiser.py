@@ -4,14 +4,14 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     CallbackSupportMixin,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.dictionaries.patches import (
     grid_of,
     noise_level,

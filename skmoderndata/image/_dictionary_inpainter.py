@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     POSITIVE,
     CallbackSupportMixin,
@@ -15,7 +15,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.dictionaries.patches import fill_by_means, grid_of
 from skmoderndata._solvers.dictionaries.similar_patches import (
     default_group_size,

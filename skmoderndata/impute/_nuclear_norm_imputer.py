@@ -13,16 +13,22 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._blocks_input import FitsBlocks, blocks_of, check_entries
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.blocks_input import FitsBlocks, blocks_of, check_entries
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     CallbackSupportMixin,
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import (
+    FLOATS,
+    check_entry_weight,
+    check_stored_weight,
+    validate_data,
+)
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.linalg import row_signs
@@ -35,12 +41,6 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
     sizes_of_blocks,
 )
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
-from skmoderndata._validation import (
-    FLOATS,
-    check_entry_weight,
-    check_stored_weight,
-    validate_data,
-)
 
 _HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed

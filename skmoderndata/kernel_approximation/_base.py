@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import fit_context
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import fit_context
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import as_samples

@@ -3,11 +3,16 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import check_definite
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernel_approximation._base import KernelFeatures

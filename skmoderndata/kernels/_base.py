@@ -23,7 +23,7 @@ from skmoderndata._samples.containers import (
 )
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_kernel
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class BaseKernel(Kernel):  # type: ignore[misc]

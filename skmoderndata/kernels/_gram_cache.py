@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._samples.keys import Key, key_of_kernel, key_of_sample
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import show
 
 # Size of the key of a sample, in bytes.

@@ -8,8 +8,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -17,7 +17,8 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.recovery.basis_pursuit import (
@@ -34,7 +35,6 @@ from skmoderndata._solvers.recovery.noise_level import (
     holds_by_itself,
     predictive_bound,
 )
-from skmoderndata._validation import FLOATS, validate_data
 
 
 class GivenRows(NamedTuple):

@@ -8,8 +8,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     CallbackSupportMixin,
@@ -17,9 +17,9 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.bridge import Moments, bridge
-from skmoderndata._validation import FLOATS, validate_data
 
 
 class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):

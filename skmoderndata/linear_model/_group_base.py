@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._compat import check_sample_weight
+from skmoderndata._estimator.compat import check_sample_weight
+from skmoderndata._estimator.validation import check_groups
 from skmoderndata._solvers.codes.group_lasso import Columns
-from skmoderndata._validation import check_groups
 
 PAGE = "group_lasso"
 

@@ -10,9 +10,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._absent_classes import AbsentClasses, refuse_one_class
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.absent_classes import AbsentClasses, refuse_one_class
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     POSITIVE,
@@ -20,10 +20,10 @@ from skmoderndata._compat import (
     Interval,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import Penalty, one_thread_if_small
 from skmoderndata._solvers.codes.group_logistic import LogisticProblem, group_logistic
-from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.linear_model._group_base import PAGE, feature_groups, mean_one, unit_of
 
 

@@ -9,8 +9,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, run_starts, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, run_starts, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -18,7 +18,8 @@ from skmoderndata._compat import (
     Interval,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import (
     Penalty,
     WorkingSet,
@@ -26,7 +27,6 @@ from skmoderndata._solvers.codes.group_lasso import (
     one_thread_if_small,
 )
 from skmoderndata._solvers.common.iterate import Iterations
-from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.linear_model._group_base import (
     PAGE,
     feature_groups,

@@ -12,8 +12,14 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import (
     checked_samples,
     checked_samples_and_target,
@@ -24,7 +30,6 @@ from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelClassifierMixin
 from skmoderndata._kernelized.online import BLOCK_SAMPLES, Stream
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import take
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.threads import one_blas_thread

@@ -5,8 +5,15 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skmoderndata._base import Base, warn_fewer
-from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.base import Base, warn_fewer
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    POSITIVE,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_target
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
@@ -18,7 +25,6 @@ from skmoderndata._kernelized.low_rank import (
     warn_of_rank,
 )
 from skmoderndata._kernelized.mixins import KernelProjectionMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.kernel.graph_embedding import (
     centred_form,
@@ -27,7 +33,6 @@ from skmoderndata._solvers.kernel.graph_embedding import (
     laplacian_form,
     neighbour_graph,
 )
-from skmoderndata._validation import check_target
 
 
 class KernelGraphEmbedding(KernelProjectionMixin, Base):

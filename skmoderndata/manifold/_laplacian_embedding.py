@@ -7,22 +7,22 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_fewer
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, warn_fewer
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     Interval,
     check_sample_weight,
     fit_context,
-    working_memory,
 )
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import TrainingSet, as_double
 from skmoderndata._kernelized.mixins import KernelSamples
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.kernel.graph_embedding import kth_largest, smallest_laplacian
-from skmoderndata._validation import float_type
 
 
 class LaplacianEmbedding(

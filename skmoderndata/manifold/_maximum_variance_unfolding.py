@@ -11,8 +11,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -21,7 +21,8 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.unfolding import (
     Graph,
@@ -34,7 +35,6 @@ from skmoderndata._solvers.embeddings.unfolding import (
     unfold_softly,
     unfold_stated,
 )
-from skmoderndata._validation import FLOATS, validate_data
 
 # Maximum number of samples for which solver="auto" passes the form "equal" to cvxpy.
 STATED = 30

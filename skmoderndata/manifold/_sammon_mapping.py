@@ -9,8 +9,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -18,14 +18,14 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, check_array, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.sammon import (
     place,
     sammon_descent,
     sammon_majorization,
 )
-from skmoderndata._validation import FLOATS, check_array, validate_data
 
 SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 

@@ -1,6 +1,6 @@
 """Alignments with gaps of strings, of sequences of tokens, and of series."""
 
-from skmoderndata._compat import N_JOBS, validate_params
+from skmoderndata._estimator.compat import N_JOBS, validate_params
 from skmoderndata._samples.gapped import aligned_pair, alignment_matrix, scoring
 
 

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skmoderndata._estimator.validation import relative_weights
 from skmoderndata._samples.series import is_integer, pack_series, warping_band
 from skmoderndata._solvers.alignment.barycenters import (
     average,
@@ -14,7 +15,6 @@ from skmoderndata._solvers.alignment.barycenters import (
 )
 from skmoderndata._solvers.alignment.corridors import Band
 from skmoderndata._solvers.alignment.warping import alignment_costs
-from skmoderndata._validation import relative_weights
 
 
 def dtw_barycenter(

@@ -6,13 +6,13 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_consistent_length, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._estimator.validation import check_array, dense
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     boolean_product,
     count_assignment_sets,
     nearest_patterns,
 )
-from skmoderndata._validation import check_array, dense
 
 BATCH = 2048
 MAX_SETS = 2**13

@@ -12,7 +12,7 @@ Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, with co
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.validation import check_array
 
 __all__ = [
     "cca_bound",

@@ -5,7 +5,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.validation import check_array
 
 
 def clustering_distance(labels_a, labels_b):

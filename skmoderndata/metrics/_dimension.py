@@ -6,8 +6,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRED_DISTANCES, paired_distances
 from sklearn.utils import check_random_state, gen_batches
 
-from skmoderndata._compat import AT_LEAST_ONE, validate_params
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.compat import AT_LEAST_ONE, validate_params
+from skmoderndata._estimator.validation import check_array
 
 # Maximum number of samples for which all pairs are used.
 ALL_PAIRS = 2000

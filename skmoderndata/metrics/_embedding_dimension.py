@@ -4,15 +4,15 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import (
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     POSITIVE,
     Interval,
     validate_params,
 )
+from skmoderndata._estimator.validation import check_array, sequence_starts
 from skmoderndata._solvers.series import embedding_dimension as dimension
-from skmoderndata._validation import check_array, sequence_starts
 
 COMMON = {"X": ["array-like"], "lag": [AT_LEAST_ONE], "max_dim": [AT_LEAST_ONE]}
 

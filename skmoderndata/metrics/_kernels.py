@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from skmoderndata._estimator.validation import check_array
 from skmoderndata._solvers.kernel.alignment import centred
-from skmoderndata._validation import check_array
 
 
 def kernel_alignment(K, target, *, centered=False):

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from skmoderndata._compat import NON_NEGATIVE, validate_params
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.compat import NON_NEGATIVE, validate_params
+from skmoderndata._estimator.validation import check_array
 
 EPS = float(np.finfo(np.float64).eps)
 

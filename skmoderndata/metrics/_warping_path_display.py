@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmoderndata._plotting import axes_or_new
+from skmoderndata._estimator.plotting import axes_or_new
 from skmoderndata._samples.series import (
     pack_series,
     rooted_local,

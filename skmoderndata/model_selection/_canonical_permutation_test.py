@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._estimator.validation import check_array, refuse_ragged
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import resolve_kernel
@@ -33,7 +34,6 @@ from skmoderndata._solvers.kernel.sparse_canonical import (
     permuted_maxima,
     sparse_coordinates,
 )
-from skmoderndata._validation import check_array, refuse_ragged
 
 NAME = "canonical_permutation_test"
 LINEAR = ("RegularizedCCA", "MultisetCCA", "CCA")

@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     CallbackSupportMixin,
@@ -25,8 +25,8 @@ from skmoderndata._compat import (
     fit_context,
     unmasked,
 )
-from skmoderndata._registry import MethodCard
-from skmoderndata._validation import check_magnitude, tidy
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import check_magnitude, tidy
 from skmoderndata.model_selection._base import (
     MAX_SEED,
     BestEstimatorMixin,

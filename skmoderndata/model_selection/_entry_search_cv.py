@@ -23,8 +23,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     N_JOBS,
     CallbackSupportMixin,
     HasMethods,
@@ -32,7 +32,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.validation import check_array
 from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.model_selection._base import (
     MAX_SEED,

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._plotting import axes_or_new, curve_with_choice
+from skmoderndata._estimator.plotting import axes_or_new, curve_with_choice
 
 
 class EntrySearchDisplay:

@@ -9,13 +9,19 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import (
+    AT_LEAST_ONE,
+    N_JOBS,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_magnitude, check_target
 from skmoderndata._samples.elastic import PARAMETERS, check_parameters, packed_distances
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.neighbors import make_index, search
-from skmoderndata._validation import check_magnitude, check_target
 
 # Number of queries in one task.
 QUERIES_PER_TASK = 64

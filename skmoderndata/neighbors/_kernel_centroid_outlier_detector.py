@@ -5,8 +5,9 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import POSITIVE, Interval, StrOptions, fit_context
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import POSITIVE, Interval, StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
@@ -16,7 +17,6 @@ from skmoderndata._kernelized.low_rank import (
     positive_weights,
 )
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.kernel.novelty import centre_of_mass_slack, outlier_threshold
 

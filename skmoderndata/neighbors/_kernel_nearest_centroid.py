@@ -3,13 +3,13 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 
 # Number of samples used to estimate the typical margin of a class.

@@ -14,15 +14,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from skmoderndata._absent_classes import AbsentClasses, refuse_one_class
-from skmoderndata._base import Base, LazySolution
-from skmoderndata._blocks_input import fit_by_merge
-from skmoderndata._compat import (
+from skmoderndata._estimator.absent_classes import AbsentClasses, refuse_one_class
+from skmoderndata._estimator.base import Base, LazySolution
+from skmoderndata._estimator.blocks_input import fit_by_merge
+from skmoderndata._estimator.compat import (
     all_or_nothing,
-    as_numpy,
-    check_array_namespace,
     check_sample_weight,
     fit_context,
+)
+from skmoderndata._estimator.validation import check_array, validate_data
+from skmoderndata._solvers.common.arrays import (
+    as_numpy,
+    check_array_namespace,
     get_array_namespace,
     move_array,
     namespace,
@@ -39,7 +42,6 @@ from skmoderndata._solvers.networks.ridge_path import (
     spectrum,
     statistics,
 )
-from skmoderndata._validation import check_array, validate_data
 
 BLOCK_ENTRIES = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
 WEIGHTS_ARE_NO_COPIES = {

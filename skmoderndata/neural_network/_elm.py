@@ -1,7 +1,7 @@
 """Extreme learning machines: random neurons and ridge regression."""
 
-from skmoderndata._compat import StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.compat import StrOptions
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata.neural_network._base import (
     WEIGHTS_ARE_NO_COPIES,
     NetworkClassifier,

@@ -8,18 +8,17 @@ from sklearn.base import (
     clone,
 )
 
-from skmoderndata._blocks_input import block_of, blocks_of, fit_by_merge
-from skmoderndata._compat import (
+from skmoderndata._estimator.blocks_input import block_of, blocks_of, fit_by_merge
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     Interval,
     StrOptions,
-    as_numpy,
-    move_array,
-    namespace,
 )
+from skmoderndata._estimator.validation import dense
+from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.networks.forward_selection import forward_selection
 from skmoderndata._solvers.networks.hidden_layers import (
     ACTIVATIONS,
@@ -29,7 +28,6 @@ from skmoderndata._solvers.networks.hidden_layers import (
     standard_deviations,
     standardised_layer,
 )
-from skmoderndata._validation import dense
 from skmoderndata.neural_network._base import RidgeNetwork
 
 # Number of rows at the beginning of a stream whose means and deviations standardise all rows.

@@ -8,7 +8,7 @@ from sklearn import config_context
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._compat import (
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -16,11 +16,10 @@ from skmoderndata._compat import (
     Interval,
     RealNotInt,
     StrOptions,
-    as_numpy,
-    move_array,
-    namespace,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_array, check_magnitude
+from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.dictionaries.neural_gas import batch_neural_gas, centred
 from skmoderndata._solvers.networks.forward_selection import forward_selection
 from skmoderndata._solvers.networks.radial_functions import (
@@ -29,7 +28,6 @@ from skmoderndata._solvers.networks.radial_functions import (
     distances_sq,
     nearest_widths,
 )
-from skmoderndata._validation import check_array, check_magnitude
 from skmoderndata.neural_network._base import (
     NetworkClassifier,
     NetworkRegressor,

@@ -1,7 +1,7 @@
 """Random vector functional links: random neurons and the inputs themselves, and ridge on both."""
 
-from skmoderndata._compat import StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.compat import StrOptions
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata.neural_network._base import (
     WEIGHTS_ARE_NO_COPIES,
     NetworkClassifier,

@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._estimator.compat import StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import validate_data
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.alignment import aligned_weights, centred
-from skmoderndata._validation import validate_data
 from skmoderndata.preprocessing._base import AgainstTraining, ideal_columns
 
 

@@ -5,11 +5,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_fewer
-from skmoderndata._compat import fit_context
+from skmoderndata._estimator.base import Base, warn_fewer
+from skmoderndata._estimator.compat import fit_context
+from skmoderndata._estimator.validation import check_array, check_target, validate_data
 from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._solvers.kernel.alignment import target_features
-from skmoderndata._validation import check_array, check_target, validate_data
 
 FAMILY = "kernel matrices"
 PAGE = "kernel_matrix_steps"

@@ -8,10 +8,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_even_slices
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import N_JOBS, NamedOptions, fit_context
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import N_JOBS, NamedOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import list_of_samples
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.edits import edit_matrix
 from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.sequences import pack

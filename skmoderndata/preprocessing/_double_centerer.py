@@ -1,6 +1,6 @@
 """Inner products from distances."""
 
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skmoderndata._registry import MethodCard
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import check_array
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 

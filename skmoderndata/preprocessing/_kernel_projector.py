@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.gram import Gram
-from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata.preprocessing._base import (
     FAMILY,

@@ -9,13 +9,13 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import fit_context
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import fit_context
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import validate_data
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram, resolve_kernel
-from skmoderndata._registry import MethodCard
 from skmoderndata._samples.containers import Sample, count_samples
-from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
 from skmoderndata.kernels._base import BaseKernel, kernel_from_data
 from skmoderndata.preprocessing._base import AgainstTraining

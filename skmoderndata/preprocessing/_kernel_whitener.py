@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata.preprocessing._base import (
     FAMILY,

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from skmoderndata._base import Base
-from skmoderndata._compat import StrOptions, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import StrOptions, fit_context
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._samples.series import is_frame, n_levels, pack_series
 

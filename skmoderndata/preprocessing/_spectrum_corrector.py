@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._compat import NON_NEGATIVE, StrOptions
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.compat import NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 

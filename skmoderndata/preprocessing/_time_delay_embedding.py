@@ -7,12 +7,12 @@ from scipy import fft
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import check_array, sequence_starts, validate_data
 from skmoderndata._solvers.series import embedding_dimension as dimension
 from skmoderndata._solvers.series.embedding_dimension import standardized
-from skmoderndata._validation import check_array, sequence_starts, validate_data
 
 _BLOCK_BYTES = 2**26  # working memory of the Fourier transforms
 _THRESHOLD = {"1/e": np.exp(-1.0), "zero": 0.0}

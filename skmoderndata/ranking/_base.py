@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._absent_classes import AbsentClasses
+from skmoderndata._estimator.absent_classes import AbsentClasses
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.machines import KernelMachine

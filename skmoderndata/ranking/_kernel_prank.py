@@ -6,17 +6,17 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import AT_LEAST_ONE, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import order_of_labels, ordered_classes, unknown_label
 from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
 from skmoderndata._kernelized.expansion import Expansion
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.online import Stream
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
-from skmoderndata._validation import order_of_labels, ordered_classes, unknown_label
 from skmoderndata.ranking._base import KernelRankingMachine, held_out_scores
 
 # scores before their update that give the link of a stream: the newer half, within these limits,

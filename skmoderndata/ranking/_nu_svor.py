@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import Interval, StrOptions, fit_context
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import Interval, StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import order_of_labels, ordered_classes
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS
 from skmoderndata._kernelized.row_store import RowStore
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import take
 from skmoderndata._solvers.margins.cumulative_link import cumulative_link
 from skmoderndata._solvers.margins.nu_ranking import (
@@ -24,7 +25,6 @@ from skmoderndata._solvers.margins.nu_ranking import (
     nu_ranking_by_cvxpy,
 )
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
-from skmoderndata._validation import order_of_labels, ordered_classes
 from skmoderndata.ranking._base import (
     LINK_SMOOTHING,
     KernelRankingMachine,

@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from skmoderndata._estimator.validation import check_atoms, dense
 from skmoderndata._solvers.dictionaries.fixed import unit_rows
 from skmoderndata._solvers.recovery import coherence as guarantees
-from skmoderndata._validation import check_atoms, dense
 from skmoderndata.sparse_coding._base import check_count
 
 

@@ -9,8 +9,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -19,10 +19,11 @@ from skmoderndata._compat import (
     RealNotInt,
     StrOptions,
     fit_context,
-    working_memory,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, check_array, dense, validate_data
 from skmoderndata._samples.containers import row_blocks
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.recovery.bases import resolve_basis
 from skmoderndata._solvers.recovery.measurements import (
     BASES,
@@ -36,7 +37,6 @@ from skmoderndata._solvers.recovery.measurements import (
     transform_measurements,
 )
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
-from skmoderndata._validation import FLOATS, check_array, dense, validate_data
 
 
 class RecoveredSignals(NamedTuple):

@@ -5,8 +5,8 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skmoderndata._estimator.validation import check_array, check_atoms, dense
 from skmoderndata._solvers.dictionaries import fixed as builders
-from skmoderndata._validation import check_array, check_atoms, dense
 from skmoderndata.sparse_coding._base import check_count
 
 

@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -20,7 +20,8 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.class_dictionaries import (
@@ -29,7 +30,6 @@ from skmoderndata._solvers.dictionaries.class_dictionaries import (
     discriminative_pass,
 )
 from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
-from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 # over the discriminative passes the cost comes nearer to counting errors: lam grows to so many

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skmoderndata._plotting import axes_or_new
+from skmoderndata._estimator.plotting import axes_or_new
 from skmoderndata._solvers.recovery.phase_transition import half_success, l1_threshold
 
 COEFFICIENTS = ("gaussian", "signs", "positive")

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -16,9 +16,16 @@ from skmoderndata._compat import (
     NamedOptions,
     StrOptions,
     fit_context,
-    working_memory,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import (
+    FLOATS,
+    check_array,
+    check_codes,
+    check_groups,
+    known_entries,
+    validate_data,
+)
 from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.codes.routes import ROUTES, Task
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -33,15 +40,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
     to_dense,
 )
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
-from skmoderndata._validation import (
-    FLOATS,
-    check_array,
-    check_codes,
-    check_groups,
-    known_entries,
-    validate_data,
-)
 
 SCIKIT_LEARN_NAMES = (
     "of scikit-learn's names 'lasso_lars' is 'homotopy' here and 'lasso_cd' is "

@@ -7,8 +7,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -16,13 +16,13 @@ from skmoderndata._compat import (
     CallbackSupportMixin,
     StrOptions,
     fit_context,
-    working_memory,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import FLOATS, check_array, check_target, validate_data
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.recovery.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
-from skmoderndata._validation import FLOATS, check_array, check_target, validate_data
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):

@@ -12,16 +12,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     Interval,
     StrOptions,
     fit_context,
-    working_memory,
 )
-from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
+from skmoderndata._estimator.compat import NON_NEGATIVE as AT_LEAST_ZERO
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import dense
 from skmoderndata._kernelized.checks import (
     checked_samples,
     checked_samples_and_target,
@@ -35,7 +36,6 @@ from skmoderndata._kernelized.low_rank import (
     low_rank_features,
 )
 from skmoderndata._kernelized.mixins import KernelSamples
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
@@ -48,7 +48,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     prepare_atoms,
     to_csr,
 )
-from skmoderndata._validation import dense
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 Fraction = Interval(Real, 0, 1, closed="neither")

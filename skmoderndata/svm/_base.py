@@ -6,14 +6,15 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._base import warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
     Interval,
     check_sample_weight,
 )
+from skmoderndata._estimator.validation import check_magnitude
 from skmoderndata._kernelized.checks import resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -22,7 +23,6 @@ from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
-from skmoderndata._validation import check_magnitude
 
 CORE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,

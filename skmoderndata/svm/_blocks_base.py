@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from skmoderndata._blocks_input import block_of, check_entries, rows_named
+from skmoderndata._estimator.blocks_input import block_of, check_entries, rows_named
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.landmarks import (

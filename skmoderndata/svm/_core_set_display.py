@@ -5,7 +5,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skmoderndata._plotting import (
+from skmoderndata._estimator.plotting import (
     axes_or_new,
     check_limit,
     count_of,
@@ -13,7 +13,7 @@ from skmoderndata._plotting import (
     last_step,
     names_of,
 )
-from skmoderndata._validation import check_array
+from skmoderndata._estimator.validation import check_array
 
 MARGIN = 0.05  # of the range of the samples, around them
 REGIONS_OF_OUTLIERS = ("0.88", "white")

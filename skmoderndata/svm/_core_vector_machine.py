@@ -10,16 +10,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._base import Base, FitProgress, run_parts
-from skmoderndata._compat import (
-    POSITIVE,
-    StrOptions,
-    fit_context,
-)
+from skmoderndata._estimator.base import Base, FitProgress, run_parts
+from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import rows_in_blocks
 from skmoderndata._kernelized.machines import MachineClassifierMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_blocks import hinge_question

@@ -7,16 +7,16 @@ from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     Interval,
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.landmarks import Fold, rows_in_blocks, survey_of
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread

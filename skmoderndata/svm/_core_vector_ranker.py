@@ -6,20 +6,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
-    POSITIVE,
-    StrOptions,
-    fit_context,
-)
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import check_target, order_of_labels, ordered_classes
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
 from skmoderndata._solvers.margins.ranking import pair_order, rank_on_samples
-from skmoderndata._validation import check_target, order_of_labels, ordered_classes
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 MOST_PAIRS = 2000  # pairs in the core set, beyond which all pairs are used

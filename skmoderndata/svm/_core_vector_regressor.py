@@ -3,16 +3,12 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import (
-    POSITIVE,
-    StrOptions,
-    fit_context,
-)
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._kernelized.machines import MachineRegressorMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread

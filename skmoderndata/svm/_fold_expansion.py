@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._compat import svm_training_samples
+from skmoderndata._estimator.compat import svm_training_samples
 from skmoderndata._samples.containers import as_samples
 from skmoderndata.kernels import Normalized, PSpectrum
 from skmoderndata.kernels._base import BaseKernel

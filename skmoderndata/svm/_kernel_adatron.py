@@ -7,14 +7,15 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     Interval,
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
@@ -22,7 +23,6 @@ from skmoderndata._kernelized.machines import (
     MachineClassifierMixin,
     MachineRegressorMixin,
 )
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.margins.box_machines import by_cvxpy
 from skmoderndata._solvers.margins.box_qp import box_state

@@ -10,12 +10,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._absent_classes import AbsentClasses
-from skmoderndata._base import Base, run_parts
-from skmoderndata._compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.absent_classes import AbsentClasses
+from skmoderndata._estimator.base import Base, run_parts
+from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import is_sparse
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.box_machines import Machine, nearest_hulls

@@ -2,15 +2,20 @@
 
 import numpy as np
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import NON_NEGATIVE, POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
+    NON_NEGATIVE,
+    POSITIVE,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
     KernelMachine,
     MachineRegressorMixin,
 )
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import squared_tube
 
 

@@ -7,9 +7,9 @@ from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._blocks_input import block_of, rows_named
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.blocks_input import block_of, rows_named
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -17,12 +17,12 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
 from skmoderndata._kernelized.landmarks import rows_in_blocks, survey_of_rows
 from skmoderndata._kernelized.mixins import KernelSamples
-from skmoderndata._registry import MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.margins.core_blocks import RowSet, WorstRows, stacked

@@ -13,8 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -26,7 +26,8 @@ from skmoderndata._compat import (
     fit_context,
     unmasked,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.margins.feature_rounds import (
     MAX_ROUNDS,
     Form,
@@ -38,7 +39,6 @@ from skmoderndata._solvers.margins.feature_rounds import (
 from skmoderndata._solvers.margins.linear_programs import Infeasible, SolverFailure
 from skmoderndata._solvers.margins.splicing import largest_size
 from skmoderndata._solvers.margins.zero_norm import squared_hinge_svm
-from skmoderndata._validation import validate_data
 
 # Cost of a feature with C="scale", in units of slack and of ln(n).
 SCALE_FACTOR = 0.7

@@ -5,12 +5,17 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
-from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
+from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.compat import (
+    NON_NEGATIVE,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
-from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball

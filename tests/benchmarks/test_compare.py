@@ -21,7 +21,12 @@ from benchmarks.compare.problem import STEP, find_problem, known_problems
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import DEFAULT, QUICK, Contender, Outcome, Row, make_rows, run_rows
 from benchmarks.compare.table import notes
-from skmoderndata._registry import Comparison, MethodCard, all_estimators, all_kernels
+from skmoderndata._estimator.registry import (
+    Comparison,
+    MethodCard,
+    all_estimators,
+    all_kernels,
+)
 
 
 def card(

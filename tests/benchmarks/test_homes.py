@@ -30,7 +30,7 @@ from benchmarks.compare.home_report import print_homes, store
 from benchmarks.compare.home_run import HomeRow, make_home_rows, run_home_rows
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import QUICK
-from skmoderndata._registry import all_estimators, all_kernels, method_stem
+from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
 from tests.common.rules import ROOT
 
 RIVALS = ROOT / "benchmarks" / "compare" / "rivals"

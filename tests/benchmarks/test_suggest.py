@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import suggest as benchmark
 from benchmarks.suggest_tables import REAL
-from skmoderndata._suggest import knowledge, problems
+from skmoderndata._guide.suggest import knowledge, problems
 
 SLOW = {
     "A million rows, and a kernel regression",
@@ -61,7 +61,7 @@ def test_class_of_a_problem_comes_first(row):
     ids=lambda row: row["problem"],
 )
 def test_pasted_lines_run(row, monkeypatch):
-    from skmoderndata._suggest import imports_of
+    from skmoderndata._guide.suggest import imports_of
 
     monkeypatch.setattr(plt, "show", lambda: None)
     _, X, y = first_of(row["problem"])

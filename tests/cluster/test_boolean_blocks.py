@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from skmoderndata import _blocks_input
+from skmoderndata._estimator import blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata.cluster import BooleanKMeans, MultiAssignmentClustering
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
@@ -116,7 +116,7 @@ def test_sparse_blocks():
 def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     X = access(5000).astype(float)
     limit = 2000 * X[0].nbytes  # also of the rows that are drawn
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     fitted = model().fit(rows)
@@ -298,7 +298,7 @@ def test_boolean_k_means_with_empty_clusters(init):
 def test_boolean_k_means_of_a_table_on_a_disk(kind, tmp_path, monkeypatch):
     X = access()
     limit = 100 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     fitted = BooleanKMeans(4, random_state=0).fit(rows)

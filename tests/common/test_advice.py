@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skmoderndata._advice import OPTIONS, PARAMETERS, meant_option, meant_parameter
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.advice import OPTIONS, PARAMETERS, meant_option, meant_parameter
+from skmoderndata._estimator.registry import all_estimators
 from skmoderndata.cluster import KernelKMeans, MultiAssignmentClustering
 from skmoderndata.decomposition import RobustPCA, SparseNMF
 from skmoderndata.svm import CoreVectorMachine

@@ -8,7 +8,7 @@ import sklearn
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from skmoderndata._compat import as_numpy, move_array, namespace
+from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 
 
 @pytest.mark.parametrize("dispatch", [False, True])

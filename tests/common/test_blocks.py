@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata import _blocks_input
-from skmoderndata._blocks_input import ROW_METHODS
+from skmoderndata._estimator import blocks_input
+from skmoderndata._estimator.blocks_input import ROW_METHODS
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata.cross_decomposition import KernelCCA
 from skmoderndata.decomposition import RobustPCA, SlowFeatureAnalysis, SparseNMF
@@ -131,7 +131,7 @@ def test_blocks_on_a_disk_are_read_one_by_one(estimator, tmp_path, monkeypatch):
         name: getattr(model, name)(X) for name in row_methods(model) if name[:3] != "inv"
     }
     limit = 11 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     for rows in (on_disk(tmp_path, X, limit), LikeHDF5(X)):
         for name, value in expected.items():
@@ -210,7 +210,7 @@ def test_tables_on_a_disk_are_read_as_a_whole_where_there_is_no_other_way(
     monkeypatch, tmp_path
 ):
     X = sample()
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", 100)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", 100)
     np.save(tmp_path / "X.npy", X)
     rows = np.load(tmp_path / "X.npy", mmap_mode="r")

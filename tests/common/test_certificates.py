@@ -18,7 +18,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 import skmoderndata as sk
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 
 SCALES = (1e-9, 1e9)
 

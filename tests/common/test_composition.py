@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 from skmoderndata.gaussian_process import (
     BayesianCommitteeMachine,
     SparseGaussianProcessRegressor,

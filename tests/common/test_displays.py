@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from skmoderndata._registry import public_modules
+from skmoderndata._estimator.registry import public_modules
 
 SERIES = [np.zeros((3, 1))]
 ARGUMENTS = {

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 from skmoderndata.cluster import DiscreteBasis
 from skmoderndata.decomposition import ProbabilisticLSA, RobustPCA, SemiNMF, SparseNMF
 from skmoderndata.impute import NuclearNormImputer

@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 import skmoderndata as sk
-from skmoderndata import _blocks_input
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator import blocks_input
+from skmoderndata._estimator.registry import all_estimators
 from skmoderndata._solvers.common import blocks as solver_blocks
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
@@ -288,7 +288,7 @@ def test_weights_are_cut_like_the_rows(case):
 def test_no_more_than_a_block_of_a_file_is_read_at_once(case, kind, tmp_path, monkeypatch):
     X = table()
     limit = 61 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "ROWS_READ_AT_ONCE", 60)  # of samples
     rows = on_disk(tmp_path, X, limit) if kind == "memory map" else LikeHDF5(X)

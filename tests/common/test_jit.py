@@ -18,9 +18,10 @@ import pytest
 from numba.core import caching
 from numpy.testing import assert_allclose
 
-from skmoderndata import _jit, _solvers, compile
-from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._registry import all_estimators
+from skmoderndata import _solvers, compile
+from skmoderndata._estimator.registry import all_estimators
+from skmoderndata._solvers.common import jit as jit_module
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 
 
 @jit
@@ -101,7 +102,7 @@ def test_no_folder_for_the_cache_is_said_once(monkeypatch):
         return real(**settings)
 
     monkeypatch.setattr(numba, "njit", without_folder)
-    monkeypatch.setattr(_jit, "_warned", set())
+    monkeypatch.setattr(jit_module, "_warned", set())
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
         assert jit(lambda x: x + 1)(2) == 3
     with warnings.catch_warnings():
@@ -113,7 +114,7 @@ def test_no_folder_for_the_cache_is_said_once(monkeypatch):
 def cached(tmp_path, monkeypatch):
     """Two functions, one of which calls the other, as a new process finds them with a cache."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(_jit, "_warned", set())
+    monkeypatch.setattr(jit_module, "_warned", set())
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "two_functions.py").write_text(TWO_FUNCTIONS)
 
@@ -126,7 +127,7 @@ def cached(tmp_path, monkeypatch):
 
 ROOT = Path(__file__).resolve().parents[2]
 TWO_FUNCTIONS = """
-from skmoderndata._jit import jit
+from skmoderndata._solvers.common.jit import jit
 
 @jit
 def once(x):
@@ -170,7 +171,7 @@ def test_damaged_cache_is_compiled_and_saved_again(
     assert len(said) == (0 if silent else 1)
     assert silent or f"compiled functions in {tmp_path / 'cache'}" in said[0]
 
-    monkeypatch.setattr(_jit, "_warned", set())
+    monkeypatch.setattr(jit_module, "_warned", set())
     again = cached()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -6,7 +6,7 @@ import re
 import pytest
 from sklearn.utils._param_validation import StrOptions
 
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 from tests.common import page as page_rules
 from tests.common import rules
 

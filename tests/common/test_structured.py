@@ -15,8 +15,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata._estimator.registry import all_estimators
 from skmoderndata._kernelized.mixins import KernelSamples
-from skmoderndata._registry import all_estimators
 from skmoderndata.kernels import (
     AllSubtree,
     DerivedSubsets,

@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse
 
 import skmoderndata
-from skmoderndata._data_facts import DataFacts, data_facts
-from skmoderndata._suggest import imports_of, problems
+from skmoderndata._guide.data_facts import DataFacts, data_facts
+from skmoderndata._guide.suggest import imports_of, problems
 
 
 @pytest.fixture
@@ -214,10 +214,10 @@ def test_every_row_has_what_suggestions_need():
 
 
 def test_knowledge_is_part_of_the_package():
-    assert importlib.resources.files("skmoderndata").joinpath("_choose.toml").is_file()
+    assert importlib.resources.files("skmoderndata._guide").joinpath("choose.toml").is_file()
 
 
 def test_importing_the_package_reads_nothing():
-    code = "import sys, skmoderndata; print('skmoderndata._suggest' in sys.modules)"
+    code = "import sys, skmoderndata; print('skmoderndata._guide.suggest' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert shown.stdout.strip() == "False"

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from numpydoc.docscrape import FunctionDoc
 
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 from tests.common import rules
 
 CLASSES = all_estimators()

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import skmoderndata
-from skmoderndata import _blocks_input
+from skmoderndata._estimator import blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata._solvers.common import row_sample
 from skmoderndata.decomposition import (
@@ -221,7 +221,7 @@ def test_whole_numbers_are_taken():
 def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     X = table()
     limit = 50 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     lazy = fresh("l1").fit(rows, sample_weight=weights_of_rows())

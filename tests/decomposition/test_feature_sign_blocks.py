@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import skmoderndata
-from skmoderndata import _blocks_input
+from skmoderndata._estimator import blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata._solvers.common import row_sample
 from skmoderndata.decomposition import FeatureSignDictionaryLearning
@@ -151,7 +151,7 @@ def test_single_precision_stays():
 def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     X = signals()
     limit = 50 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     lazy = model(init="random").fit(rows)

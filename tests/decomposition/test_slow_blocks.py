@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skmoderndata import _blocks_input
+from skmoderndata._estimator import blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata.datasets import make_slow_signal
 from skmoderndata.decomposition import SlowFeatureAnalysis
@@ -116,7 +116,7 @@ def test_rounding_errors_are_corrected_in_blocks_too():
 def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     X = series()
     limit = 50 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     fitted = SlowFeatureAnalysis(degree=2).fit(rows)

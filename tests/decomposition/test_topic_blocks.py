@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import skmoderndata
-from skmoderndata import _blocks_input
+from skmoderndata._estimator import blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata.decomposition import ProbabilisticLSA
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
@@ -140,7 +140,7 @@ def test_single_precision_stays():
 def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     X = corpus()
     limit = 50 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     lazy = model().fit(rows)

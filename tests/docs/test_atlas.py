@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skmoderndata._registry import all_estimators, all_kernels
+from skmoderndata._estimator.registry import all_estimators, all_kernels
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SPEC = importlib.util.spec_from_file_location(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 
 PATH = (
     Path(__file__).resolve().parents[2] / "docs" / "_ext" / "skmoderndata_site" / "machines.py"

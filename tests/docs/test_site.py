@@ -15,9 +15,9 @@ from matplotlib.image import imread
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._base import DOCUMENTATION
-from skmoderndata._registry import all_estimators, all_kernels
-from skmoderndata._suggest import knowledge
+from skmoderndata._estimator.base import DOCUMENTATION
+from skmoderndata._estimator.registry import all_estimators, all_kernels
+from skmoderndata._guide.suggest import knowledge
 from skmoderndata.decomposition import KSVD, RobustPCA, SparseNMF
 from skmoderndata.svm import SupportFeatureMachine
 

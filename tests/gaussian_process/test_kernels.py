@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skmoderndata._registry import all_kernels
+from skmoderndata._estimator.registry import all_kernels
 from skmoderndata.gaussian_process import (
     BayesianCommitteeMachine,
     SparseGaussianProcessRegressor,

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 
 import skmoderndata as sk
-from skmoderndata import _blocks_input
+from skmoderndata._estimator import blocks_input
 from skmoderndata._kernelized import landmarks
 from skmoderndata._solvers.common import blocks as solver_blocks
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
@@ -200,7 +200,7 @@ def test_table_on_a_disk(model, names, kind_of_table, tmp_path, monkeypatch):
     X, kind = table()
     y = target_of(model, X, kind)
     limit = 90 * X[0].nbytes  # also of the rows that are drawn
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     monkeypatch.setattr("skmoderndata.cluster._kernel_k_means.SAMPLE_OF_STARTS", 80)
     rows = on_disk(tmp_path, X, limit) if kind_of_table == "map" else LikeHDF5(X)
@@ -417,7 +417,7 @@ def test_sparse_views_frames_and_maps(model, names, tmp_path, monkeypatch):
     auto = clone(model).set_params(solver="auto")
     assert_same_model(auto.fit(rows, Y), here, names, tol=1e-8)
     limit = 90 * X[0].nbytes
-    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     there = clone(model).fit(on_disk(tmp_path, X, limit), Y)
     assert_same_model(there, clone(model).fit(X, Y), names, tol=1e-8)

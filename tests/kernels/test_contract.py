@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.svm import SVC
 
+from skmoderndata._estimator.registry import all_kernels
 from skmoderndata._kernelized.gram import resolve_kernel
-from skmoderndata._registry import all_kernels
 from skmoderndata._samples.containers import Sample, take
 from skmoderndata.kernels import (
     AllSubsets,

@@ -5,7 +5,7 @@ import inspect
 
 from catalogue import summary
 
-from skmoderndata._registry import method_stem, public_modules
+from skmoderndata._estimator.registry import method_stem, public_modules
 
 from . import examples
 

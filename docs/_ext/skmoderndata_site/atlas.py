@@ -153,6 +153,6 @@ def _our_lines(row, ours, docs):
 def _page(value):
     if not hasattr(value, "_card"):
         return None
-    from skmoderndata._registry import method_stem
+    from skmoderndata._estimator.registry import method_stem
 
     return f"methods/{method_stem(value)}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import catalogue
 
-from skmoderndata._registry import all_estimators, all_kernels, method_stem
+from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
 
 from . import comparison, evidence, examples
 

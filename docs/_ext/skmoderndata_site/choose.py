@@ -1,9 +1,9 @@
-"""The page "Which method for my problem?", from `_choose.toml` and the classes of the package."""
+"""The page "Which method for my problem?", from `choose.toml` and the classes of the package."""
 
 import copy
 
-from skmoderndata._registry import all_estimators, all_kernels
-from skmoderndata._suggest import knowledge
+from skmoderndata._estimator.registry import all_estimators, all_kernels
+from skmoderndata._guide.suggest import knowledge
 from skmoderndata.model_selection import EntrySearchCV
 
 from . import cards

@@ -2,7 +2,7 @@
 
 import json
 
-from skmoderndata._registry import all_estimators, all_kernels, method_stem
+from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
 
 LEVELS = {
     "method": "wins",

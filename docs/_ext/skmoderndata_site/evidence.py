@@ -5,7 +5,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-from skmoderndata._registry import all_estimators, all_kernels, method_stem
+from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from skmoderndata._registry import all_estimators, all_kernels, method_stem
+from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
 
 from . import guide
 

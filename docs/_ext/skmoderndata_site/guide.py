@@ -5,7 +5,7 @@ import tomllib
 
 import catalogue
 
-from skmoderndata._registry import method_stem
+from skmoderndata._estimator.registry import method_stem
 
 from . import cards
 

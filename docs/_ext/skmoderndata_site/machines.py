@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
-from skmoderndata._registry import all_estimators
+from skmoderndata._estimator.registry import all_estimators
 from skmoderndata.datasets import load_peptides
 from skmoderndata.feature_extraction import SequenceFeatures
 from skmoderndata.kernels import BlendedSpectrum, Normalized

@@ -7,7 +7,6 @@ import joblib
 import numpy as np
 from scipy.optimize import minimize
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import Band, corridor, fill_corridor
 from skmoderndata._solvers.alignment.paths import walk
 from skmoderndata._solvers.alignment.soft_warping import soft_costs
@@ -19,7 +18,8 @@ from skmoderndata._solvers.alignment.warping import (
     side_by_side,
 )
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 CELLS = 2**18  # of a table of costs up to which several are kept at once, 64 MB
 WIDTH = 32  # how many: with 8 it takes twice as long

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 FREE = 0
 SAKOE_CHIBA = 1

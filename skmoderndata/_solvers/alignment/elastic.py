@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skmoderndata._jit import jit_leaf
 from skmoderndata._solvers.alignment.corridors import Band, corridor
 from skmoderndata._solvers.alignment.warping import LANES, Packed, all_pairs, side_by_side
 from skmoderndata._solvers.common import pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit_leaf
+from skmoderndata._solvers.common.typing import Array
 
 METRICS = ("erp", "lcss", "msm", "twe", "weighted_dtw")
 

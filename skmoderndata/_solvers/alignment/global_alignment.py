@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.warping import Packed, side_by_side
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 LANES = 8  # series compared with one at a time; a constant, so that LLVM unrolls the loops
 CELLS_OF_SIMILARITIES = 8  # cells of others that one with an exponential is worth

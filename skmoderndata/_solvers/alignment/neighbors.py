@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import FREE, Band, fill_corridor, steps
 from skmoderndata._solvers.alignment.warping import (
     cost_of_pair,
     local_cost,
     rest_by_diagonals,
 )
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 WIDE = 48  # cells in a row from which diagonals are faster
 # a bound may exceed the cost that it bounds by rounding

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import Band, corridor
 from skmoderndata._solvers.alignment.warping import local_cost
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # the step to a cell; among equals the first is taken
 DIAGONAL = 0

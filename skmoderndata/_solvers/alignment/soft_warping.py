@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
 from skmoderndata._solvers.alignment.global_alignment import LOG2_E, exponentials, logarithm
 from skmoderndata._solvers.alignment.warping import local_cost
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 CELLS_OF_SUMS = 5  # cells of others that one of the sums is worth
 CELLS_OF_COSTS = 20  # and one of the soft costs

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import joblib
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
 from skmoderndata._solvers.common import pieces
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # values of all series, one after the other, and where each begins
 Packed = tuple[Array, Array]

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.boolean_data.boolean import (
     MAX_SETS,
     MAX_WORDS,
@@ -21,7 +20,8 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.typing import Array
 
 # cost, packed components, memberships, number of rounds of the refit, threshold
 Answer = list[Any]

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unpack_rows
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._jit import jit
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 
 def pack_rows(X: Array) -> Array:

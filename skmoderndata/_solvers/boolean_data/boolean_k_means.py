@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.boolean_data.boolean import (
     count_ones,
     hamming_distances,
@@ -17,7 +16,8 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.blocks import ArrayBlocks
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 
 class Clusters(NamedTuple):

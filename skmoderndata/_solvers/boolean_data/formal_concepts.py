@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.boolean_data.boolean import popcount
+from skmoderndata._solvers.common.jit import jit
 
 
 @jit

@@ -16,7 +16,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     rates_of,
     union_counts,
 )
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 SWEEPS = 200
 BURN_IN = 50  # sweeps before samples are counted

@@ -14,7 +14,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BETA_RANGE = 1e-4  # emissions stay this far from 0 and 1 while they are probabilities
 FIRST_NOISE = 0.1  # fraction of noisy bits at the start

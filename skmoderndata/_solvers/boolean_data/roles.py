@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.boolean_data.boolean import (
     popcount,
 )
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import PIECE_CELLS
 
 FIRST_ROOM = 1 << 12  # candidates that fit before the table grows

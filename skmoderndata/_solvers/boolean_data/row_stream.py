@@ -6,7 +6,7 @@ import numpy as np
 
 from skmoderndata._solvers.boolean_data.bit_blocks import Data
 from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unpack_rows
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # Number of rows that are kept of a stream
 STREAM_ROWS = 1000

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
     associated_features,
@@ -31,7 +30,8 @@ from skmoderndata._solvers.boolean_data.weighted_basis import (
     weighted_associations,
 )
 from skmoderndata._solvers.common.iterate import WatchedProgress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 # Number of rows whose gains choose the candidates, and whose co-occurrences make them
 MAX_ROWS = 500

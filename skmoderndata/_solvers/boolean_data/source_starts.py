@@ -46,7 +46,7 @@ from skmoderndata._solvers.boolean_data.weighted_basis import (
 )
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # Number of rows on which sources are found, before a refit to all of them: a tenth of the time at
 # 100,000 rows

@@ -18,7 +18,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BLOCK_ENTRIES = 2**22  # gains of rows by sets of components, held at a time
 MAX_FLIPS = 8  # passes of the local search for each component

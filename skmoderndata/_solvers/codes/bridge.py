@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap, relative_gaps
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 SMALLEST = 1e-10  # of the largest coefficient: the last smoothing of exponents below 1
 WHOLE_UP_TO = 1000  # features whose Gram matrix is formed at once

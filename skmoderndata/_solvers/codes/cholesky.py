@@ -7,7 +7,7 @@ array; what lies above the diagonal or beyond row t is never read. Codes hold th
 
 import numpy as np
 
-from skmoderndata._jit import jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 
 SPAN = 1e-10  # a vector whose squared distance from others is less, relatively, lies in their span
 

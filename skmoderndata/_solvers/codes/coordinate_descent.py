@@ -4,10 +4,10 @@ Where atoms are alike it is slow: what it has not settled goes on with feature-s
 the signs that it has reached (`lasso`).
 """
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import correlations, observed_entries, write_code
 from skmoderndata._solvers.codes.products import ZERO
+from skmoderndata._solvers.common.jit import jit
 
 # sweeps over the active atoms, after which their equations are better solved
 SWEEPS_BEFORE_SOLVING = 30

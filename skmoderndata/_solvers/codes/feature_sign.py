@@ -7,7 +7,6 @@ whose correlation exceeds the penalty when the signs are right.
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
     correlations,
@@ -18,6 +17,7 @@ from skmoderndata._solvers.codes.lasso_signal import (
     write_code,
 )
 from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 
 # relative excess of a correlation over the penalty that counts as none

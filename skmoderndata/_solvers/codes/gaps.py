@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gaps
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 def penalised_bounds(

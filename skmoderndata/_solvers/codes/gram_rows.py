@@ -7,9 +7,9 @@ code with a dictionary whose whole Gram matrix would not fit in memory.
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.products import ZERO, add_rows
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.typing import Array
 
 ROWS_KEPT = 2**25  # bytes of rows that the next signal takes over
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import SPAN, solve_upper
 from skmoderndata._solvers.codes.gram_rows import (
     ROWS_KEPT,
@@ -40,8 +39,9 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
 )
 from skmoderndata._solvers.codes.supports import BARRED
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class Signals(NamedTuple):

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.gaps import penalised_bounds
 from skmoderndata._solvers.codes.group_newton import NEWTON_SIZE, newton_step
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 FLOOR = 64 * np.finfo(np.float64).eps  # of 1/2 |y|^2: a gap below this is rounding
 SWEEPS_BETWEEN_GAPS = 20  # of coordinate descent between two looks at the gap

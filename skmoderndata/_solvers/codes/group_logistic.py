@@ -20,7 +20,7 @@ from skmoderndata._solvers.codes.group_lasso import (
 )
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 CURVATURE_FLOOR = 1e-6  # of a sample of weight 1, whose loss is flat far from the boundary
 INTERCEPT_STEPS = 50  # of Newton's method in one variable

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 NEWTON_SIZE = 3000  # equations of a step, at most
 DENSE_UP_TO = 500  # coefficients up to which a step solves for all of them

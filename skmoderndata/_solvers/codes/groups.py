@@ -28,7 +28,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     in_group_order,
 )
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 WHOLE = 500  # atoms up to which all groups are in the problem from the start
 

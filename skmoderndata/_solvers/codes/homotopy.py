@@ -8,7 +8,6 @@ coefficient becomes zero [Osborne, Presnell, Turlach 2000].
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
@@ -26,6 +25,7 @@ from skmoderndata._solvers.codes.products import (
     low_bits,
     residual_sq,
 )
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 
 CANCELS = 1e-6  # below this fraction of |x|^2, updated squared residuals have lost digits

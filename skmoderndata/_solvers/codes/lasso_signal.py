@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve
 from skmoderndata._solvers.codes.gram_rows import forget_rows, same_entries
 from skmoderndata._solvers.codes.products import add_rows
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.typing import Array
 
 
 class Signals(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen
 from skmoderndata._solvers.codes.products import add_rows, largest_entry, low_bits
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -35,8 +34,9 @@ from skmoderndata._solvers.codes.supports import (
     first_largest,
     squares,
 )
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 def matching_pursuit(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._jit import jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 
 ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign

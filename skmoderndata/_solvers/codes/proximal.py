@@ -17,7 +17,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 )
 from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 LOOKS = 10  # steps between two looks at the gap
 

@@ -18,7 +18,7 @@ from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import Atoms, SparseCodes
 from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.thresholding import hard_thresholding
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class Task(NamedTuple):

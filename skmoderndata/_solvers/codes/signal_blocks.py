@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # why the code of a signal ended where it did
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
 from skmoderndata._solvers.codes.signal_blocks import (
     BLOCK_BYTES,
@@ -24,8 +23,9 @@ from skmoderndata._solvers.codes.signal_blocks import (
     from_dense,
     gram_pays,
 )
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import nnls
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # an atom of which a mask leaves less (squared norm) would get a huge coefficient
 BARRED = 1e-3

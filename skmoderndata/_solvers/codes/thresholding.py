@@ -27,7 +27,7 @@ from skmoderndata._solvers.codes.supports import (
     without_last_bits,
 )
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 # steps without a better code, after which supports are taken to go in circles

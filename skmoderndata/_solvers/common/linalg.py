@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
 DENSE_UP_TO = 400  # rows up to which all eigenvalues are computed

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
 # fraction of the diagonal that is added where columns depend on each other

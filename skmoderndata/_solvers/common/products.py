@@ -1,7 +1,7 @@
 """Products of matrices at single entries."""
 
-from skmoderndata._jit import jit
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 
 @jit

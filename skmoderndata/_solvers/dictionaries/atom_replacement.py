@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without
-from skmoderndata._typing import Array
 
 ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recovers fewer atoms
 # an atom gives way to the half of another one that saves at least this fraction of what it saves

@@ -10,12 +10,12 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.products import add_rows, inner
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
 FILL_ROUNDS = 3  # in which the atoms of incomplete signals and their gaps follow each other

@@ -11,12 +11,12 @@ from scipy.special import logsumexp, softmax
 
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms, to_csr
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.atom_updates import (
     leading_direction,
     residual_without,
     users_of_atoms,
 )
-from skmoderndata._typing import Array
 
 HALVINGS = 6  # of the step of a dictionary before it is given up
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.extremes import Largest
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class Signals(NamedTuple):

@@ -4,7 +4,7 @@ from math import comb
 
 import numpy as np
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 ALIKE = 0.999  # inner product of unit atoms above which the later one is left out
 BLOCK_ENTRIES = 2**22  # of a block of inner products

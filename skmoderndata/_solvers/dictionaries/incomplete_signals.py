@@ -12,7 +12,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     squared_residuals,
     take_back,
 )
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 def code_incomplete(

@@ -18,6 +18,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
 )
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.atom_replacement import (
     exchange_atoms,
     replace_atoms,
@@ -33,7 +34,6 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     update_all,
     users_of_atoms,
 )
-from skmoderndata._typing import Array
 
 # Codes of the given rows; with missing entries a third argument has the ridges of the codes
 Coder = Callable[..., SparseCodes]

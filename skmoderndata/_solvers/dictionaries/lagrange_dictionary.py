@@ -17,8 +17,8 @@ from skmoderndata._solvers.codes.signal_blocks import SparseCodes
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, WorstSignals
-from skmoderndata._typing import Array
 
 # least multiplier, relative to the largest diagonal entry of S: S may be singular
 LEAST_FLOOR = 1e-14

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 NEGLIGIBLE = 1e-12  # strength of the last rank that still counts
 BLOCK_BYTES = 2**20  # of distances, which stay in the cache: two thirds of the time of 2**24

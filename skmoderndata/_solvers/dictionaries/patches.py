@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.fixed import (
     cosines,
     daubechies_filter,
     overcomplete_cosines,
     unit_rows,
 )
-from skmoderndata._typing import Array
 
 # of patches and what is observed of them
 PatchCoder = Callable[[Array, "Array | None"], SparseCodes]

@@ -5,10 +5,10 @@ Images and numbers of patches are those of `patches`.
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.patches import Grid, take_patches
-from skmoderndata._typing import Array
 
 REACH = 15  # pixels, up and down and to both sides, in which similar patches are looked for
 LARGEST_GROUP = 64  # patches, where nothing else is asked for

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # the program of Olshausen has 0.001 and 0.02, which swings: gains overtake what is averaged
 VARIANCE_RATE = 0.05

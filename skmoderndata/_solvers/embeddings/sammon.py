@@ -7,9 +7,9 @@ import numpy as np
 from scipy import linalg, optimize
 from scipy.spatial.distance import squareform
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress, Steps
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 # Tolerance of the gradient norm at which descent may end, for distances with mean 1.
 GRADIENT = 1e-6

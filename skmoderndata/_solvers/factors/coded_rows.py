@@ -12,6 +12,7 @@ import numpy as np
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.row_sample import sampled_rows
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.factor_updates import (
     Data,
     Side,
@@ -26,7 +27,6 @@ from skmoderndata._solvers.factors.factor_updates import (
     squared_error,
     update,
 )
-from skmoderndata._typing import Array
 
 
 class Decision(NamedTuple):

@@ -9,11 +9,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import descend_rows
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.coded_rows import (
     CodedRows,
     Codes,
@@ -34,7 +35,6 @@ from skmoderndata._solvers.factors.factor_updates import (
     squared_error,
 )
 from skmoderndata._solvers.factors.factorization import FactorizationResult, worst
-from skmoderndata._typing import Array
 
 TINY = 1e-300
 MAX_SWEEPS = 10  # of coordinate descent on the codes in a pass

@@ -14,8 +14,8 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.nnls import descend_rows, nnls
 from skmoderndata._solvers.common.projections import project_sparseness
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
-from skmoderndata._typing import Array
 
 Terms = Iterator[tuple[slice, Array, Array]]  # rows, Gram matrices, linear terms
 Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]

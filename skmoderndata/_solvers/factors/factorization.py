@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.coded_rows import (
     CodedRows,
     Decision,
@@ -37,7 +38,6 @@ from skmoderndata._solvers.factors.factor_updates import (
     scales_of,
     update,
 )
-from skmoderndata._typing import Array
 
 AFRESH = 20  # passes after which codes of rows of given sparseness are looked for from several
 # starts again

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.products import entries_at
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BLOCK_ENTRIES = 2**18  # products, or entries of second derivatives, held at a time
 MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most

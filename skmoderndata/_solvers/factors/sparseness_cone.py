@@ -10,7 +10,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.projections import project_sparseness
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 SINGLES = 2  # starts at the best single entries
 SHORT = 12  # rounds from each start, at most

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.coded_rows import CodedRows
 from skmoderndata._solvers.factors.factor_updates import (
     Data,
@@ -19,7 +20,6 @@ from skmoderndata._solvers.factors.factor_updates import (
     update,
 )
 from skmoderndata._solvers.factors.factorization import revive
-from skmoderndata._typing import Array
 
 # Number of rows for each component that are fitted together before the stream is, and that later
 # batches leave in memory at least

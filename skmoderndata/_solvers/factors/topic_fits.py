@@ -11,6 +11,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
     expected,
@@ -19,7 +20,6 @@ from skmoderndata._solvers.factors.latent_semantics import (
     log_likelihood,
     normalised,
 )
-from skmoderndata._typing import Array
 
 # passes without gain on held-out counts before posteriors are flattened
 PASSES_WITHOUT_GAIN = 25

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
     expected,
@@ -22,7 +23,6 @@ from skmoderndata._solvers.factors.latent_semantics import (
     products,
 )
 from skmoderndata._solvers.factors.topic_fits import Mixtures, TopicRows, TopicsResult
-from skmoderndata._typing import Array
 
 BISECTIONS = 100  # for the multiplier of a topic: to the last digit
 TINY = 1e-300

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.gaussian.inducing import solve_lower, solve_upper
-from skmoderndata._typing import Array
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

@@ -7,7 +7,7 @@ be of any library of the Array API standard. No array of shape (m, n, p) is form
 import math
 from typing import Any, NamedTuple
 
-from skmoderndata._compat import namespace
+from skmoderndata._solvers.common.arrays import namespace
 
 Array = Any
 # error of a squared distance, relative to the squared norms it comes from

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
-from skmoderndata._compat import namespace
+from skmoderndata._solvers.common.arrays import namespace
 
 Array = Any
 LARGEST_JITTER = 1e-4

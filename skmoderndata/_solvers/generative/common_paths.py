@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 def common_path_logarithms(

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._compat import working_memory
-from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.typing import Array
 
 
 class Observations(NamedTuple):

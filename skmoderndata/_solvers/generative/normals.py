@@ -8,8 +8,8 @@ the steps of each sequence; for a mixture a sequence is one sample.
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.hidden_markov import sums_by_sequence
-from skmoderndata._typing import Array
 
 
 def log_densities(X: Array, means: Array, covariances: Array) -> Array:

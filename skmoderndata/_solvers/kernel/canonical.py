@@ -33,7 +33,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS, leading_eigen
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 DENSE_UP_TO = 400  # decompositions up to this size are computed in full
 PRODUCTS = (

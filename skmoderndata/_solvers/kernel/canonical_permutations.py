@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import Whitened
-from skmoderndata._typing import Array
 
 DENSE_UP_TO = 40  # directions; at 80 decompositions take five times as long as power steps
 POWER_STEPS = 30  # of the leading singular vectors without a fold

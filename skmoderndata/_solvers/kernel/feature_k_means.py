@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 TINY = float(np.finfo(np.float64).tiny)
 

@@ -9,7 +9,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, splu
 
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen, row_signs
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 LAPLACIAN_DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
 

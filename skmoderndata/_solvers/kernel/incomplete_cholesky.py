@@ -9,7 +9,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BLOCK_PIVOTS = 64  # pivots found before all rows are brought up to date
 SAMPLES_OF_TRACE = 256  # from which the trace of a centred kernel is estimated

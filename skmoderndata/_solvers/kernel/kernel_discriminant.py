@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.linalg import EPS, row_signs
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class Classes(NamedTuple):

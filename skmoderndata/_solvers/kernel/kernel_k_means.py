@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 TIE = 1e-12  # relative difference of distances below which rounding would decide
 

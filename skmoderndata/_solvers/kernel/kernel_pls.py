@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class KernelPLSResult(NamedTuple):

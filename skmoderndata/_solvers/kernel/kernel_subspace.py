@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.linalg import eigen_of_fraction, leading_eigen, row_signs
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class Subspace(NamedTuple):

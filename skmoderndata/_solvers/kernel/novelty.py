@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # held-out samples: the rate of outliers is known to 1.3 points where it is a tenth
 HELD_OUT_SAMPLES = 500

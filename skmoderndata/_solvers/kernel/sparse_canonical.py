@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.projections import project_row
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import inner
-from skmoderndata._typing import Array
 
 POWER_ROUNDS = 6  # of the subspace iteration that makes the starts
 ROUGH_TOL = 1e-4  # relative gain at which starts are compared

@@ -15,8 +15,8 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.products import entries_at
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
-from skmoderndata._typing import Array
 
 MATRICES = 2**21  # entries of the matrices of rows held at once
 CHECK_EVERY = 10  # passes between two looks at the duality gap

@@ -5,6 +5,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import (
     Factors,
     Table,
@@ -26,7 +27,6 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
     norm_of_gram,
     pursue_blocks,
 )
-from skmoderndata._typing import Array
 
 FIRST_PENALTY = 0.3  # over the curvature of the loss
 

@@ -11,6 +11,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.convex_problems import matrix_completion, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import (
     CompletionResult,
     Factors,
@@ -23,7 +24,6 @@ from skmoderndata._solvers.lowrank.completion import (
     row_penalty,
     solve_rows,
 )
-from skmoderndata._typing import Array
 
 HIDDEN = 0.1  # fraction of the known cells on which lam is chosen
 ENOUGH_CELLS = 30  # fewer known cells than this cannot spare any to choose lam

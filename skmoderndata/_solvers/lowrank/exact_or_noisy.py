@@ -13,6 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
     principal_component_pursuit,
@@ -25,7 +26,6 @@ from skmoderndata._solvers.lowrank.quantiles import (
     median_size,
 )
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
-from skmoderndata._typing import Array
 
 LOOKS = (10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)  # passes
 GROWING_LOOKS = (12, 16, 20, 25, 30, 40)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD, masked_quantile
 from skmoderndata._solvers.lowrank.table import TableTerms
-from skmoderndata._typing import Array
 
 # Fractions of the sizes whose quantiles tell the tail: the errors are beyond the largest one.
 SHARES = (0.5, 0.8, 0.9)

@@ -7,9 +7,9 @@ to which tolerances are relative.
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import masked_quantile, median_deviations
 from skmoderndata._solvers.lowrank.table import TableTerms
-from skmoderndata._typing import Array
 
 # Largest distance from the median of a column, in median absolute deviations.
 HUGE_DEVIATIONS = 1e4

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 CELLS = 2**15  # entries of the rows that are solved at once, whose arrays stay in the cache
 RIDGE_RELATIVE = (

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.quantiles import live_columns
 from skmoderndata._solvers.lowrank.refit import ROBUST_TOL, Refit, refit
@@ -11,7 +12,6 @@ from skmoderndata._solvers.lowrank.table_noise import (
     noise_scale,
     rough_pursuit,
 )
-from skmoderndata._typing import Array
 
 # which tables
 LARGE = 3 * 10**6  # cells

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import PursuitResult
 from skmoderndata._solvers.lowrank.quantiles import live_columns
 from skmoderndata._solvers.lowrank.refit import Refit, refit
@@ -13,7 +14,6 @@ from skmoderndata._solvers.lowrank.table_noise import (
     rough_pursuit,
 )
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
-from skmoderndata._typing import Array
 
 BEYOND = 2.5  # standard deviations; of Gaussian noise 1.2 % of the cells lie beyond
 BEYOND_SHARE = 0.08  # of the cells, up to which the estimate is taken as it is

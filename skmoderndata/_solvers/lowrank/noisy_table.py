@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import PursuitResult, huber
 from skmoderndata._solvers.lowrank.refit import COLUMN_WEIGHT, Refit, refit, whitened
 from skmoderndata._solvers.lowrank.table_noise import (
@@ -15,7 +16,6 @@ from skmoderndata._solvers.lowrank.table_noise import (
     noise_width,
     weighted_widths,
 )
-from skmoderndata._typing import Array
 
 SolveConvex = Callable[[Array, float], PursuitResult]  # (table, delta) -> certified answer
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # Tolerance on the duality gap of a row, relative to the bounded part of its objective
 GAP = 1e-8

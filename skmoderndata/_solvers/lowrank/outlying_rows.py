@@ -15,10 +15,10 @@ from scipy import linalg
 from scipy.stats import chi2
 
 from skmoderndata._solvers.common.linalg import row_signs
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.least_absolute import scores_in_units
 from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD
 from skmoderndata._solvers.lowrank.table import TableTerms
-from skmoderndata._typing import Array
 
 # Largest share of good rows beyond the cutoff of the score distance.
 TAIL = 1e-4

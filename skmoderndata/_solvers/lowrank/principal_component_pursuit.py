@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
-from skmoderndata._typing import Array
 
 RELAX_AFTER = 40
 RELAXATION = 1.6

@@ -17,6 +17,7 @@ import numpy as np
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import BalancedPenalty, completion_gap
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     DUAL_TOL_RATIO,
@@ -29,7 +30,6 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     soft,
     update_splitting,
 )
-from skmoderndata._typing import Array
 
 TALL = 10  # rows for each column, from which on a pass is cheaper than its sums
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 MEDIAN_TO_STD = 1.4826  # of the absolute values of Gaussian noise
 SCALE_ROWS = 2000  # rows, evenly spaced, that tell the scale of a column

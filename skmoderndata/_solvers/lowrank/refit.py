@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.quantiles import (
     MEDIAN_TO_STD,
@@ -21,7 +22,6 @@ from skmoderndata._solvers.lowrank.quantiles import (
 from skmoderndata._solvers.lowrank.svt import svt
 from skmoderndata._solvers.lowrank.table_noise import column_noise
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
-from skmoderndata._typing import Array
 
 FIRST_CUT = 2.5  # standard deviations: many gross errors hide each other at a larger one
 ROUNDS = 5  # at most, at each cut

@@ -15,7 +15,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.common.linalg import eigen_range, leading_eigen
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 OVERSAMPLING = 10
 DENSE_FRACTION = (

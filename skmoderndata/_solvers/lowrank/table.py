@@ -6,6 +6,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.exact_or_noisy import exact_or_noisy
 from skmoderndata._solvers.lowrank.noise_proof import proves_noise
 from skmoderndata._solvers.lowrank.noise_start import start_noise, weighted_noise
@@ -17,7 +18,6 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     principal_component_pursuit,
 )
 from skmoderndata._solvers.lowrank.table_noise import noise_width, weighted_widths
-from skmoderndata._typing import Array
 
 CVXPY_GAP = 1e-5  # what an interior point method reaches
 CVXPY_ZERO = 1e-6  # relative to the largest cell

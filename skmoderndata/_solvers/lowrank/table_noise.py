@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import ndtri
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
     principal_component_pursuit,
@@ -17,7 +18,6 @@ from skmoderndata._solvers.lowrank.quantiles import (
     median_size,
     spaced_rows,
 )
-from skmoderndata._typing import Array
 
 GROSS = 5.0  # standard deviations of a column
 # quantiles of absolute residuals

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.linalg import row_signs
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import (
     SCALE_ROWS,
     masked_quantile,
@@ -12,7 +13,6 @@ from skmoderndata._solvers.lowrank.quantiles import (
     spaced_rows,
 )
 from skmoderndata._solvers.lowrank.table import TableTerms
-from skmoderndata._typing import Array
 
 # Number of deviations of its column beyond which an offset matters.
 FAR_OFFSET = 3.0

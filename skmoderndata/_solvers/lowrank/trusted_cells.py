@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 GRAM_ENTRIES = 2**22  # of the Gram matrices that are built and solved at once
 RIDGE_RELATIVE = (

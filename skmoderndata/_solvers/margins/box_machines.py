@@ -8,10 +8,10 @@ from scipy import linalg
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
-from skmoderndata._typing import Array
 
 LOOKED_AT = 64  # samples whose rows tell who is far from the others
 DIRECT = 3000  # samples up to which the tube of width zero is solved by Cholesky

@@ -29,9 +29,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 ROWS_TOGETHER = 64  # rows asked for at a time
 BLOCKED = 1e200  # stands for an infinite gradient at a bound, or where the row is missing

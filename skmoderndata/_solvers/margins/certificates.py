@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 ROUNDING_OF_VALUES = (
     1e-14  # values of weights of sum one, relative to the kernel, that are none

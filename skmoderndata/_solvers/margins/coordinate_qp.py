@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     POLISHED,
     ROWS_TOGETHER,
@@ -20,7 +21,6 @@ from skmoderndata._solvers.margins.box_qp import (
     bring_worst,
     next_level,
 )
-from skmoderndata._typing import Array
 
 STEPS_TOGETHER = 4  # which the gradient follows in one pass over memory
 LONGER = 500  # passes after the tolerance is met, with few samples

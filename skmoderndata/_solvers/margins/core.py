@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
     active_set,
@@ -14,7 +15,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_by_cvxpy,
     simplex_qp,
 )
-from skmoderndata._typing import Array
 
 FIRST_ROWS = 512  # rows of the first matrix; it grows by doubling
 WORKING_SET = 4000  # variables on which a core set without a matrix is solved at a time

@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.certificates import gap_to_margin
 from skmoderndata._solvers.margins.core_problems import SignedRows, TubeRows, multiple_at
 from skmoderndata._solvers.margins.core_set import CoreSetResult
-from skmoderndata._typing import Array
 
 
 class RowSet(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.certificates import (
     best_multiple,
     gap_to_margin,
@@ -30,7 +31,6 @@ from skmoderndata._solvers.margins.ranking import (
     next_below,
     worst_below,
 )
-from skmoderndata._typing import Array
 
 START_SAMPLE = 100  # points of which the first two are chosen
 LOOKED_AT = 100_000_000  # rows of lower grades that one search for further pairs goes through

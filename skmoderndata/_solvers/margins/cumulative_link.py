@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from skmoderndata._solvers.common.iterate import Iterations
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 GRADIENT_TOL = (
     1e-10  # largest derivative of the mean loss at the end, for scores of variance one

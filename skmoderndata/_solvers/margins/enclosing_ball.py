@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.core_problems import Rows
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
@@ -17,7 +18,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_gap,
     simplex_qp,
 )
-from skmoderndata._typing import Array
 
 QUIET_SAMPLES = 20  # samples inside the ball before all points are looked at
 BLOCK_ROWS = 2**16  # rows at a time

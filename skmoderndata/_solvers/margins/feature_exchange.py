@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
     Separation,
@@ -27,7 +28,6 @@ from skmoderndata._solvers.margins.linear_programs import (
     quiet_highs,
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
-from skmoderndata._typing import Array
 
 HARD_COST = 1e4  # cost of a unit of slack that stands for infinity
 N_CANDIDATES = 5  # features of steepest descent that are tried in a place

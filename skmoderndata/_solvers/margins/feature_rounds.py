@@ -8,6 +8,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.feature_exchange import LeastSlack, exchange, followed
 from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
@@ -27,7 +28,6 @@ from skmoderndata._solvers.margins.zero_norm import (
     scores,
     support_gap,
 )
-from skmoderndata._typing import Array
 
 N_PERMUTATIONS = 5  # label permutations that a further round is compared with
 QUANTILE = 0.1  # of their sizes

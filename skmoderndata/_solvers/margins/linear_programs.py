@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BATCH = 60  # columns of the first program, and at most so many more at a time
 PRICE_TOL = (

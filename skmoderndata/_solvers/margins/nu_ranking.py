@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, optimize, sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_program, solve
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     BLOCKED,
     COUNTED,
@@ -38,7 +39,6 @@ from skmoderndata._solvers.margins.ranking_certificate import (
 from skmoderndata._solvers.margins.ranking_faces import constraints, face_step, n_free
 from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
-from skmoderndata._typing import Array
 
 POLISHED_RANKS = 500  # samples up to which the optimum is found to rounding
 HANDED_OVER = 1e-2  # gap from which on the active set method takes less time than more pairs

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._jit import jit
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # squared distance from the span of the support, relative to the squared norm: a sample that is
 # nearer would make the matrix of the support ill-conditioned, and is projected

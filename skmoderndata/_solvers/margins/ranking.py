@@ -6,10 +6,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 SKETCH = 5000  # rows of the factor that make up the preconditioner
 MOST_CG_STEPS = 200

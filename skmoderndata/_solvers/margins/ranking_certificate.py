@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BLOCKED, BoxState
-from skmoderndata._typing import Array
 
 
 class Certified(NamedTuple):

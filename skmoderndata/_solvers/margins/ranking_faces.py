@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxState, Rows, mark_all
-from skmoderndata._typing import Array
 
 MANY_FREE = 8000  # weights of a face at most: 512 MB
 BOUNDED_TIMES = 10  # times that all weights beyond their bounds are put there, at most

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
     matrix_of_sums,
 )
 from skmoderndata._solvers.margins.ranking_faces import constraints
-from skmoderndata._typing import Array
 
 MAX_NEWTON_STEPS = 100
 # Fraction of the distance to the nearest bound that a step goes.

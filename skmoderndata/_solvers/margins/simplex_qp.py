@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 LEAST = 100  # variables among which steps are taken while fewer have weight
 FRESH = 4000  # steps after which the gradient is computed anew

@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import expit
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
 from skmoderndata._solvers.margins.linear_programs import dense
-from skmoderndata._typing import Array
 
 # Cost of the squared weights of columns with unit variance. A set that separates the classes has
 # no least loss without it.

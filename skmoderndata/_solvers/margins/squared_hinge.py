@@ -4,8 +4,8 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.certificates import best_multiple
-from skmoderndata._typing import Array
 
 MAX_STEPS = 100  # a dozen is usual
 

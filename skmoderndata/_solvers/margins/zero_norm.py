@@ -9,6 +9,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
     Separation,
@@ -16,7 +17,6 @@ from skmoderndata._solvers.margins.linear_programs import (
     dense,
     drop_rounding,
 )
-from skmoderndata._typing import Array
 
 HARD = 1e6  # cost of squared slack that stands for infinity
 MARGIN_TOL = 1e-2  # margin that may be missing then

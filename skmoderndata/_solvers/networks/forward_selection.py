@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 COLUMNS_WITHOUT_GAIN = 10  # columns without a gain in leave-one-out after which selection ends
 

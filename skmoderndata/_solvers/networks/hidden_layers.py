@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._compat import namespace
+from skmoderndata._solvers.common.arrays import namespace
 
 Array = Any
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from skmoderndata._compat import namespace
+from skmoderndata._solvers.common.arrays import namespace
 
 Array = Any
 

@@ -6,7 +6,7 @@ of the first layer, Y (n x t) the targets, w (n) weights.
 
 from typing import Any, NamedTuple
 
-from skmoderndata._compat import namespace
+from skmoderndata._solvers.common.arrays import namespace
 from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any

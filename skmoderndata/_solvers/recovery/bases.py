@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.measurements import Operator, basis_operator, from_matrix
-from skmoderndata._typing import Array
 
 AXIS = 4096  # values of an axis for which a matrix is made, where there is no fast transform
 

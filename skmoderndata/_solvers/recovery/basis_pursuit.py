@@ -16,6 +16,7 @@ from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import follow_path
 from skmoderndata._solvers.recovery.interior_point import interior_point
 from skmoderndata._solvers.recovery.optimality import (
@@ -26,7 +27,6 @@ from skmoderndata._solvers.recovery.optimality import (
     largest_slope,
     quick_segment,
 )
-from skmoderndata._typing import Array
 
 SURE = 1e-12  # gap and violation that need no orthogonal factorisation
 

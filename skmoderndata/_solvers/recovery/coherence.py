@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BLOCK_ENTRIES = 2**22  # of a block of the Gram matrix
 MARGIN = 1e-12  # by which a strict inequality has to hold

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 Product = Callable[[Array], Array]
 

@@ -7,8 +7,8 @@ ends in basis pursuit, and passes its noisy form where the residual meets the bo
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.optimality import NormalEquations, Segment, largest_slope
-from skmoderndata._typing import Array
 
 ROUNDING_RELATIVE = 1e-12  # relative to the largest penalty, or to a slope
 CORRECTIONS = 12  # of a support at one penalty

@@ -7,7 +7,7 @@ parts of the coefficients, with s = (1, -1), or the coefficients themselves, wit
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 ERROR = 1e-11  # largest of the relative gap and the residuals that ends the descent
 MAX_STEPS = 50

@@ -7,10 +7,10 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_support
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.optimality import l1_gap, largest_slope
-from skmoderndata._typing import Array
 
 ORTHOGONAL_FROM_VALUES = 20_000  # values, beyond which random vectors are orthogonal enough
 PROBES = 16  # random vectors that an operator is looked at through

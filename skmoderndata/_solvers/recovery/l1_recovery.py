@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem, facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.primal_dual import primal_dual
-from skmoderndata._typing import Array
 
 # up to which the matrix is formed at once
 FORMED_ROWS = 600

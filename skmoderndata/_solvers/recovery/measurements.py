@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import fft, linalg, sparse
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.fixed import (
     cosines,
     daubechies_filter,
     fourier,
     wavelets,
 )
-from skmoderndata._typing import Array
 
 BLOCK_ROWS = 512  # unit vectors in one product
 RANDOM = ("gaussian", "bernoulli", "sparse")

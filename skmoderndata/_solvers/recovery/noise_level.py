@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
 from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest_slope
-from skmoderndata._typing import Array
 
 # in units of that above which all coefficients are zero
 PENALTIES = np.geomspace(1.0, 1e-6, 61)

@@ -17,10 +17,10 @@ from skmoderndata._solvers.codes.supports import squares
 from skmoderndata._solvers.codes.thresholding import Best, pursue
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.nnls import nnls
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps, on_support
 from skmoderndata._solvers.recovery.l1_problem import facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, columns_of
-from skmoderndata._typing import Array
 
 Pursued = tuple[Array, int, bool]
 

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 DEPENDENT = 1e-11  # distance of a unit column from the span of others that counts as none
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 def l1_threshold(delta: Array, *, positive: bool = False) -> Array:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem, operator_norm
 from skmoderndata._solvers.recovery.measurements import Operator
 from skmoderndata._solvers.recovery.support_newton import sharpen
-from skmoderndata._typing import Array
 
 LOOK = 20  # steps between two looks at the gap
 FIRST = 60  # steps before Newton's method tries the support; then twice as many each time

@@ -18,6 +18,7 @@ from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, t
 from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.thresholding import hard_thresholding
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.l1_problem import Facts, facts_of
 from skmoderndata._solvers.recovery.l1_recovery import least_l1
@@ -28,7 +29,6 @@ from skmoderndata._solvers.recovery.operator_pursuit import (
     pursue_columns,
 )
 from skmoderndata._solvers.recovery.optimality import first_of_repeated
-from skmoderndata._typing import Array
 
 METHODS = ("omp", "basis_pursuit", *PRUNING)
 DENSE_COLUMNS = 2048  # with more, and few signals, inner products of all columns do not pay

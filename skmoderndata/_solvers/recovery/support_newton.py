@@ -6,12 +6,12 @@ solved by conjugate gradients.
 
 import numpy as np
 
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import (
     least_squares_steps,
     normal_equations,
 )
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
-from skmoderndata._typing import Array
 
 
 def sharpen(p: Problem, a: Array, lam: float, tol: float) -> Candidate:

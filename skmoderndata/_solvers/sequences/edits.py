@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 BITS = 64
 LANES = 64  # sequences of equal length that are compared with one at a time

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # the step that leads to the best score of a cell, in two bits
 BEGIN = 0

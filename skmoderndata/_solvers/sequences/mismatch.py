@@ -6,9 +6,9 @@ from math import comb
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 CELLS_OF_WORDS = 2  # cells of others that a word on one axis is worth
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))
 CELLS_OF_SLOPES = 4  # cells of sums that one of their derivatives is worth

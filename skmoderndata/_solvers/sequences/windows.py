@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
+from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import mirror_lower
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 TABLE = (
     2**24

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 MIN_WINDOWS = 10  # fewer say nothing about neighbours
 FALSE_TOL = 0.01  # largest fraction of false neighbours in a dimension that suffices

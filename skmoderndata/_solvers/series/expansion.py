@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class Expansion(Protocol):

@@ -8,6 +8,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.lengths import check_lengths
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.series.expansion import Expansion
 from skmoderndata._solvers.series.online_rules import (
     AmnesicSchedule,
@@ -18,7 +19,6 @@ from skmoderndata._solvers.series.online_rules import (
     principal_rows,
     slow_rows,
 )
-from skmoderndata._typing import Array
 
 Orders = Callable[[], "Array | None"]  # order of the rows in the next pass; None: as they are
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.lengths import check_lengths
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class AmnesicSchedule(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 class QuadraticForm(NamedTuple):

@@ -9,8 +9,8 @@ from scipy.linalg.blas import dsyrk
 
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.series.expansion import Expansion, PolynomialExpansion
-from skmoderndata._typing import Array
 
 BLOCK_ENTRIES = 2**17  # features of the rows or steps whose squares are added at once, about
 

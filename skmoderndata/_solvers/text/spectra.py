@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.linalg import EPS, fix_signs
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 # Maximum side of a matrix for which all eigenvectors are computed, not only the leading ones.
 DENSE_UP_TO = 500

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skmoderndata._jit import jit
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.typing import Array
 
 
 @jit

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.trees.interning import children, productions
-from skmoderndata._typing import Array
 
 FIRST_CELLS = 2**12  # of the tables, which grow
 CELLS_OF_PAIRS = 4  # cells of others that a pair of nodes is worth

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors, check_real
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel, function_values
 
 FAMILY = "kernel algebra"

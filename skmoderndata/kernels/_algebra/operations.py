@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import check_finite
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_kernel
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import (
     BaseKernel,
     constant_diagonal,

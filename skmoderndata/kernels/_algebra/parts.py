@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors, check_finite, check_real
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel, kernel_from_data
 
 FAMILY = "kernel algebra"

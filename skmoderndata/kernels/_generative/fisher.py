@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_vectors
 from skmoderndata._samples.encoded import Encoded
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.hidden_markov import (
     blocks,
     move_scores,
@@ -22,7 +23,6 @@ from skmoderndata._solvers.generative.normals import (
     log_densities,
     mean_scores,
 )
-from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel, show
 from skmoderndata.kernels._generative.hidden_markov import (
     HiddenMarkovModel,

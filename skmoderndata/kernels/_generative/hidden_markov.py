@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._samples.sequences import Packed, pack
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.hidden_markov import Observations
 from skmoderndata._solvers.generative.normals import log_densities
-from skmoderndata._typing import Array
 
 KINDS = {"emissionprob_": "symbols", "means_": "normal", "lambdas_": "counts"}
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_vectors, row_blocks
 from skmoderndata._samples.sequences import Packed
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.common_paths import common_path_logarithms
 from skmoderndata._solvers.generative.normals import log_densities
 from skmoderndata._solvers.generative.pair_markov import PairModel, pair_logarithms
-from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel
 from skmoderndata.kernels._generative.hidden_markov import (
     HiddenMarkovModel,

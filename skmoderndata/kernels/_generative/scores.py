@@ -8,7 +8,7 @@ from scipy import sparse
 from skmoderndata._samples.containers import is_sparse
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import Key, key_of_kernel
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 

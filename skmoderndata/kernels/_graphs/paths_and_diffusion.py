@@ -7,9 +7,9 @@ import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
-from skmoderndata._registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import Comparison, KernelCard
 from skmoderndata._samples.containers import Sample, as_samples, check_real, is_sparse
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels from graphs"

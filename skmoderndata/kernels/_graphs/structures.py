@@ -8,18 +8,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from skmoderndata._compat import working_memory
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors
 from skmoderndata._samples.keys import key_of_sample
 from skmoderndata._samples.sequences import Packed, joined, pack
+from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.windows import (
     count_windows,
     gram_of_counts,
     squared_norms,
 )
 from skmoderndata._solvers.trees.interning import refine
-from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel, kernel_from_data
 
 FAMILY = "kernels on trees and structures"

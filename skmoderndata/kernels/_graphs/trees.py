@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import Comparison, KernelCard
 from skmoderndata._samples.trees import Forest, plant, together
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.windows import (
     count_windows,
     gram_of_counts,
@@ -19,7 +20,6 @@ from skmoderndata._solvers.trees.subtrees import (
     sort_nodes,
     subtree_sums,
 )
-from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels on trees and structures"

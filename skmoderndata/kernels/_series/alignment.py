@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._samples.series import (
     Series,
@@ -24,7 +24,7 @@ from skmoderndata._solvers.alignment.global_alignment import (
 )
 from skmoderndata._solvers.alignment.paths import aligned_by_scales
 from skmoderndata._solvers.alignment.warping import alignment_costs
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels on series"

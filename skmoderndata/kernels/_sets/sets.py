@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.validation import tidy
 from skmoderndata._samples.containers import (
     Sample,
     as_samples,
@@ -15,8 +16,7 @@ from skmoderndata._samples.containers import (
     is_sparse,
     row_blocks,
 )
-from skmoderndata._typing import Array
-from skmoderndata._validation import tidy
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels on sets"

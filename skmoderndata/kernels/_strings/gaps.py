@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.sequences import Packed, joined, one_alphabet
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.gap_numbers import own_sums_by_gaps, sums_by_gaps
 from skmoderndata._solvers.sequences.windows import (
     gram_of_counts,
@@ -15,7 +16,6 @@ from skmoderndata._solvers.sequences.windows import (
     window_numbers,
     windows,
 )
-from skmoderndata._typing import Array
 from skmoderndata.kernels._strings.base import SequenceKernel
 from skmoderndata.kernels._strings.spectrum import distinct_windows, hashed_columns
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._compat import working_memory
-from skmoderndata._registry import KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.sequences import Packed, joined, one_alphabet, over_alphabet
+from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.mismatch import (
     neighbour_counts,
     pattern_weights,
@@ -27,7 +28,6 @@ from skmoderndata._solvers.sequences.windows import (
     window_numbers,
     windows,
 )
-from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel
 from skmoderndata.kernels._strings.base import SequenceKernel
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skmoderndata._registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import Comparison, KernelCard
 from skmoderndata._samples.sequences import Packed, one_alphabet, over_alphabet
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.subsequences import (
     Weighting,
     all_subsequence_counts,
@@ -16,7 +17,6 @@ from skmoderndata._solvers.sequences.subsequences import (
     subsequence_slopes,
     subsequence_sums,
 )
-from skmoderndata._typing import Array
 from skmoderndata.kernels._strings.base import SequenceKernel
 
 FAMILY = "kernels on strings"

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
-from skmoderndata._registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.validation import check_array
 from skmoderndata._samples.containers import is_sparse
 from skmoderndata._samples.corpus import (
     Corpus,
@@ -17,9 +18,8 @@ from skmoderndata._samples.corpus import (
     rows_of_counts,
     texts,
 )
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.text.spectra import Spectrum, diffused, leading_terms, spectrum
-from skmoderndata._typing import Array
-from skmoderndata._validation import check_array
 from skmoderndata.kernels._base import BaseKernel, same_value, show
 
 FAMILY = "kernels on text"

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._registry import Comparison, KernelCard
-from skmoderndata._typing import Array
+from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels on vectors"

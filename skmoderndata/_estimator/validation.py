@@ -11,8 +11,9 @@ from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils.validation import column_or_1d
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from skmoderndata._advice import text_is_named
-from skmoderndata._compat import as_numpy, check_sample_weight, unmasked
+from skmoderndata._estimator.advice import text_is_named
+from skmoderndata._estimator.compat import check_sample_weight, unmasked
+from skmoderndata._solvers.common.arrays import as_numpy
 
 # magnitudes whose squares, and sums of them, are safe
 SMALLEST = 1e-100

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._typing import Array
+from skmoderndata._solvers.common.typing import Array
 
 
 def refuse_one_class(owner: str, present: Any, *, weighted: bool = False) -> None:

@@ -7,9 +7,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from skmoderndata._advice import meant_option, parameters_are_named
-from skmoderndata._blocks_input import take_blocks
-from skmoderndata._compat import InvalidParameterError
+from skmoderndata._estimator.advice import meant_option, parameters_are_named
+from skmoderndata._estimator.blocks_input import take_blocks
+from skmoderndata._estimator.compat import InvalidParameterError
 from skmoderndata._version import __version__
 
 DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject.toml

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._compat import move_array, namespace
+from skmoderndata._solvers.common.arrays import move_array, namespace
 
 # Fraction by which the first rows of a stream grow before they are fitted again
 REFIT_GROWTH = 0.25

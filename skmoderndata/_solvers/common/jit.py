@@ -10,7 +10,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # Windows has no such locks
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 
 class jit:
@@ -52,7 +52,7 @@ class jit:
         return self.compiled(*args)
 
     def __reduce__(self):  # by name, as pickle does with functions
-        return self.__qualname__
+        return self.__qualname__  # type: ignore[attr-defined]
 
 
 class jit_leaf(jit):
@@ -155,7 +155,7 @@ def _name(error):
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-_warned = set()
+_warned: set[str] = set()
 
 
 def _warn_once(kind, message):

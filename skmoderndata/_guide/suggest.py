@@ -1,4 +1,4 @@
-"""Which method for my data: rows of `_choose.toml` whose conditions fit what the data show."""
+"""Which method for my data: rows of `choose.toml` whose conditions fit what the data show."""
 
 import ast
 import functools
@@ -8,8 +8,8 @@ import sys
 import tomllib
 from typing import Any, NamedTuple
 
-from skmoderndata._base import DOCUMENTATION
-from skmoderndata._data_facts import DataFacts, data_facts, phrases
+from skmoderndata._estimator.base import DOCUMENTATION
+from skmoderndata._guide.data_facts import DataFacts, data_facts, phrases
 
 N_SUGGESTIONS = 3
 FROM_SKLEARN = {
@@ -160,8 +160,8 @@ def _fit(row: dict[str, Any], facts: DataFacts, wanted: set[str]) -> Fit:
 
 @functools.cache
 def knowledge() -> dict[str, Any]:
-    """Return what `_choose.toml` says."""
-    text = importlib.resources.files("skmoderndata").joinpath("_choose.toml")
+    """Return what `choose.toml` says."""
+    text = importlib.resources.files("skmoderndata._guide").joinpath("choose.toml")
     return tomllib.loads(text.read_text(encoding="utf-8"))
 
 
@@ -199,7 +199,7 @@ def _words(text: str) -> set[str]:
 def _suggestion(fit: Fit, facts: DataFacts) -> Suggestion:
     """Tell a row, with the facts that speak for it."""
     import skmoderndata
-    from skmoderndata._registry import method_stem
+    from skmoderndata._estimator.registry import method_stem
 
     row = fit.row
     said = dict(phrases(facts))

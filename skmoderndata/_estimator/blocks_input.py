@@ -18,8 +18,14 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import output_container
-from skmoderndata._registry import MethodCard
+from skmoderndata._estimator.compat import output_container
+from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import (
+    check_magnitude,
+    check_target,
+    tidy,
+    validate_data,
+)
 from skmoderndata._solvers.common.blocks import (
     BLOCK_BYTES,
     ArrayBlocks,
@@ -29,7 +35,6 @@ from skmoderndata._solvers.common.blocks import (
     is_dask,
     is_on_disk,
 )
-from skmoderndata._validation import check_magnitude, check_target, tidy, validate_data
 
 # methods with a row of the answer for each row, where the rows are independent
 ROW_METHODS = (

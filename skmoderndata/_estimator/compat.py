@@ -6,10 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import sklearn
-from scipy import sparse
 from sklearn.base import _fit_context as _sklearn_fit_context
-from sklearn.utils import _array_api
 from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
@@ -23,6 +20,8 @@ from sklearn.utils._param_validation import (
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight as _sklearn_check_sample_weight
+
+from skmoderndata._solvers.common.arrays import as_numpy
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -60,14 +59,9 @@ __all__ = [
     "RealNotInt",
     "StrOptions",
     "all_or_nothing",
-    "as_numpy",
-    "check_array_namespace",
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
-    "get_array_namespace",
-    "move_array",
-    "namespace",
     "output_container",
     "svm_training_samples",
     "unmasked",
@@ -176,69 +170,6 @@ def svm_training_samples(machine):
     return getattr(machine, "_BaseLibSVM__Xfit", None)
 
 
-def get_array_namespace(X):
-    """Namespace of the Array API standard that X belongs to, and its device.
-
-    NumPy unless array API dispatch is on and X is another kind of array.
-    """
-    xp, _, device = _array_api.get_namespace_and_device(
-        np.empty(0) if sparse.issparse(X) else X
-    )
-    return xp, device
-
-
-_NAMESPACES: dict[type, Any] = {}  # of the types of arrays met so far, NumPy's aside
-
-
-def namespace(A: Any) -> Any:
-    """Namespace of the Array API standard of an array that validation has let through.
-
-    It is that of the array's type, whatever the configuration says: threads do not see the
-    configuration, and without dispatch validation leaves NumPy arrays alone.
-    """
-    if isinstance(A, np.ndarray) or sparse.issparse(A):
-        return np
-
-    kind = type(A)
-    if kind not in _NAMESPACES:
-        _NAMESPACES[kind] = _array_api.array_api_compat.get_namespace(A)
-    return _NAMESPACES[kind]
-
-
-def as_numpy(X):
-    """Array of any namespace as a NumPy array; anything else, lists and None too, unchanged."""
-    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__"):
-        return X
-    if _array_api.array_api_compat.is_array_api_obj(X):
-        X = _array_api._convert_to_numpy(X, namespace(X))
-    return np.asarray(X)
-
-
-def move_array(X, like, dtype=None):
-    """X of NumPy as an array of the namespace and on the device of another array."""
-    X = np.asarray(X)
-    xp = namespace(like)
-    if dtype is None and X.dtype.kind == "f":
-        dtype = xp.float64
-    if xp is np:
-        return X if dtype is None else X.astype(dtype, copy=False)
-    return xp.asarray(X, dtype=dtype, device=like.device)
-
-
-def check_array_namespace(X, fitted, owner):
-    """Refuse X of another namespace or device than an array that `fit` left."""
-    if not sklearn.get_config().get("array_api_dispatch"):
-        return
-    xp, device = get_array_namespace(X)
-    fit_xp, fit_device = get_array_namespace(fitted)
-    numpy = _array_api._is_numpy_namespace(xp) and _array_api._is_numpy_namespace(fit_xp)
-    if not numpy and (xp != fit_xp or device != fit_device):
-        raise ValueError(
-            f"Inputs passed to {owner}() must use the same namespace and the same device as those "
-            f"passed to fit(): {fit_xp.__name__} on {fit_device}, not {xp.__name__} on {device}."
-        )
-
-
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
@@ -261,11 +192,6 @@ def all_or_nothing(method):
             raise
 
     return whole
-
-
-def working_memory() -> int:
-    """Bytes of scikit-learn's `working_memory`."""
-    return int(sklearn.get_config()["working_memory"] * 2**20)
 
 
 _FITTING = "_is_fitting"  # while a fit runs, which may call that of a parent

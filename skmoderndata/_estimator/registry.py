@@ -176,7 +176,7 @@ def _card_of(cls: type) -> MethodCard | KernelCard:
 
 def public_modules() -> list[str]:
     """Names of the public modules of the package, sorted."""
-    folder = str(Path(__file__).parent)
+    folder = str(Path(__file__).parents[1])
     packages = [info.name for info in pkgutil.iter_modules([folder]) if info.ispkg]
     return sorted(f"skmoderndata.{name}" for name in packages if not name.startswith("_"))
 

@@ -1,0 +1,1 @@
+"""What every estimator stands on: its base, its card, validation, blocks of rows, plots."""

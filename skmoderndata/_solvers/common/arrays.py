@@ -1,0 +1,76 @@
+"""Arrays of NumPy and of other namespaces of the Array API standard, and memory for them."""
+
+from typing import Any
+
+import numpy as np
+import sklearn
+from scipy import sparse
+from sklearn.utils import _array_api
+
+
+def get_array_namespace(X):
+    """Namespace of the Array API standard that X belongs to, and its device.
+
+    NumPy unless array API dispatch is on and X is another kind of array.
+    """
+    xp, _, device = _array_api.get_namespace_and_device(
+        np.empty(0) if sparse.issparse(X) else X
+    )
+    return xp, device
+
+
+_NAMESPACES: dict[type, Any] = {}  # of the types of arrays met so far, NumPy's aside
+
+
+def namespace(A: Any) -> Any:
+    """Namespace of the Array API standard of an array that validation has let through.
+
+    It is that of the array's type, whatever the configuration says: threads do not see the
+    configuration, and without dispatch validation leaves NumPy arrays alone.
+    """
+    if isinstance(A, np.ndarray) or sparse.issparse(A):
+        return np
+
+    kind = type(A)
+    if kind not in _NAMESPACES:
+        _NAMESPACES[kind] = _array_api.array_api_compat.get_namespace(A)
+    return _NAMESPACES[kind]
+
+
+def as_numpy(X):
+    """Array of any namespace as a NumPy array; anything else, lists and None too, unchanged."""
+    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__"):
+        return X
+    if _array_api.array_api_compat.is_array_api_obj(X):
+        X = _array_api._convert_to_numpy(X, namespace(X))
+    return np.asarray(X)
+
+
+def move_array(X, like, dtype=None):
+    """X of NumPy as an array of the namespace and on the device of another array."""
+    X = np.asarray(X)
+    xp = namespace(like)
+    if dtype is None and X.dtype.kind == "f":
+        dtype = xp.float64
+    if xp is np:
+        return X if dtype is None else X.astype(dtype, copy=False)
+    return xp.asarray(X, dtype=dtype, device=like.device)
+
+
+def check_array_namespace(X, fitted, owner):
+    """Refuse X of another namespace or device than an array that `fit` left."""
+    if not sklearn.get_config().get("array_api_dispatch"):
+        return
+    xp, device = get_array_namespace(X)
+    fit_xp, fit_device = get_array_namespace(fitted)
+    numpy = _array_api._is_numpy_namespace(xp) and _array_api._is_numpy_namespace(fit_xp)
+    if not numpy and (xp != fit_xp or device != fit_device):
+        raise ValueError(
+            f"Inputs passed to {owner}() must use the same namespace and the same device as those "
+            f"passed to fit(): {fit_xp.__name__} on {fit_device}, not {xp.__name__} on {device}."
+        )
+
+
+def working_memory() -> int:
+    """Bytes of scikit-learn's `working_memory`."""
+    return int(sklearn.get_config()["working_memory"] * 2**20)
