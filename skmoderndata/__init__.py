@@ -1,8 +1,8 @@
 """Methods of modern data analysis that scikit-learn lacks, as scikit-learn estimators.
 
 Public modules mirror scikit-learn: look for a method where its nearest scikit-learn relative
-lives, for example `skmoderndata.decomposition.RobustPCA`. Every class can be imported from here,
-too: `from skmoderndata import RobustPCA`. `all_estimators` and `all_kernels` list them.
+lives, for example `skmoderndata.decomposition.RobustPCA`. You can import the core estimators from
+here, too: `from skmoderndata import RobustPCA`. `all_estimators` and `all_kernels` list all.
 Importing the package is cheap: modules load on first use, and neither cvxpy nor numba nor
 matplotlib is loaded.
 """
@@ -20,20 +20,85 @@ _FUNCTIONS = {  # name -> private module
     "blocks_config": "_solvers.common.blocks",
     "suggest": "_guide.suggest",
 }
+_CORE = {  # public module -> estimators that can also be imported from here
+    "cluster": (
+        "DiscreteBasis",
+        "FormalConceptFactorization",
+        "KMedoids",
+        "MultiAssignmentClustering",
+        "RoleMiner",
+        "TimeSeriesKMeans",
+    ),
+    "cross_decomposition": ("KernelCCA",),
+    "decomposition": (
+        "ConvexNMF",
+        "FeatureSignDictionaryLearning",
+        "HierarchicalSlowFeatureAnalysis",
+        "KSVD",
+        "RobustPCA",
+        "SemiNMF",
+        "SlowFeatureAnalysis",
+        "SparseNMF",
+    ),
+    "gaussian_process": (
+        "SparseGaussianProcessClassifier",
+        "SparseGaussianProcessRegressor",
+    ),
+    "image": (
+        "DictionaryDenoiser",
+        "DictionaryInpainter",
+    ),
+    "impute": ("NuclearNormImputer",),
+    "kernel_approximation": ("IncompleteCholesky",),
+    "linear_model": (
+        "BasisPursuit",
+        "GroupLasso",
+        "GroupLassoCV",
+        "GroupLassoClassifier",
+    ),
+    "manifold": ("SammonMapping",),
+    "model_selection": ("EntrySearchCV",),
+    "neighbors": (
+        "DTWNeighborsClassifier",
+        "DTWNeighborsRegressor",
+    ),
+    "preprocessing": (
+        "DistanceTransformer",
+        "DoubleCenterer",
+        "KernelNormalizer",
+        "KernelProjector",
+        "KernelTransformer",
+        "KernelWhitener",
+        "SampleColumn",
+        "SeriesFormatter",
+        "SpectrumCorrector",
+        "TimeDelayEmbedding",
+    ),
+    "sparse_coding": (
+        "CompressedSensing",
+        "SparseCoder",
+        "SparseRecovery",
+    ),
+    "svm": (
+        "CoreVectorMachine",
+        "MinimumEnclosingBall",
+        "SupportFeatureMachine",
+    ),
+}
 
 
 def __getattr__(name):
     if name in _FUNCTIONS:
         return getattr(importlib.import_module(f"skmoderndata.{_FUNCTIONS[name]}"), name)
-    if name == "__all__":  # `from skmoderndata import *` loads all classes
-        return sorted(["__version__", *_FUNCTIONS, *_classes()])
+    if name == "__all__":  # `from skmoderndata import *` loads the core estimators
+        return sorted(["__version__", *_FUNCTIONS, *_core_estimators()])
 
     # a module, a class, or a name that is meant to be one of these
     homes = {} if name.startswith("_") else _homes()
     if name in homes.values():
         return importlib.import_module(f"skmoderndata.{name}")
     home = homes.get(name)
-    if home is not None and name[0].isupper():
+    if home is not None and name in _CORE.get(home, ()):
         return getattr(importlib.import_module(f"skmoderndata.{home}"), name)
 
     message = f"module {__name__!r} has no attribute {name!r}"
@@ -45,11 +110,11 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({"__version__", *_FUNCTIONS, *_homes().values(), *_classes()})
+    return sorted({"__version__", *_FUNCTIONS, *_homes().values(), *_core_estimators()})
 
 
-def _classes():
-    return [name for name in _homes() if name[0].isupper()]
+def _core_estimators():
+    return [name for names in _CORE.values() for name in names]
 
 
 @functools.cache

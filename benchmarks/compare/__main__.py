@@ -34,12 +34,12 @@ def main(arguments=None, *, estimators=None, console=None):
     chosen = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())
     plan = by_plan(options.quick, options.full, QUICK, DEFAULT, FULL)
 
-    # the cards of textbook methods name what to take instead: they are left to --full
+    # the cards of other methods name scikit-learn's answer: they are left to --full
     beside = chosen
     if not (options.full or options.only):
-        beside = [cls for cls in chosen if not cls._card.textbook]
-        left_out = [cls for cls in chosen if cls._card.textbook and cls._card.comparison]
-        reasons |= {cls.__name__: f"--full only. {cls._card.textbook}" for cls in left_out}
+        beside = [cls for cls in chosen if cls._card.tier == "core"]
+        left_out = [cls for cls in chosen if cls._card.instead and cls._card.comparison]
+        reasons |= {cls.__name__: f"--full only. {cls._card.instead}" for cls in left_out}
 
     start = perf_counter()
     homes = make_home_rows(_pages(chosen), plan.size)

@@ -63,9 +63,13 @@ class MethodCard:
         None when nothing in scikit-learn does the same work.
     no_comparison : str
         Why there is no comparison, as one sentence; empty when there is one.
-    textbook : str
-        For a method that is here to be compared with, as no problem was found that it wins: what
-        to take instead, as one sentence that begins "Take"; else empty.
+    tier : {"core", "standard", "textbook"}
+        "core" if the method wins a benchmark designed for it, or if other methods are built from
+        it; "standard" if a pipeline of several steps gives the same answer, or one as good;
+        "textbook" if one estimator of scikit-learn is as good and as fast.
+    instead : str
+        What does the same work, as one sentence; empty for "core". It names the pipeline of a
+        "standard" method, and begins "Use" for a "textbook" one.
     samples : {"rows", "series", "strings", "image"}
         What `fit` takes: rows of a table, a collection of series or of strings, or one image.
     rows : str
@@ -83,7 +87,8 @@ class MethodCard:
     method: str = ""
     comparison: Comparison | None = None
     no_comparison: str = ""
-    textbook: str = ""
+    tier: str = "core"
+    instead: str = ""
     samples: str = "rows"
     rows: str = "independent"
     fits_blocks: bool = False
@@ -111,7 +116,7 @@ class KernelCard:
         and `grid` names its own parameters.
     no_comparison : str
         As on a `MethodCard`. One kernel speaks for its family: the others need neither.
-    textbook : str
+    tier, instead : str
         As on a `MethodCard`.
     """
 
@@ -124,7 +129,8 @@ class KernelCard:
     known_failures: Mapping[str, str] = field(default_factory=dict)
     comparison: Comparison | None = None
     no_comparison: str = ""
-    textbook: str = ""
+    tier: str = "core"
+    instead: str = ""
 
 
 def snake_case(name: str) -> str:

@@ -132,8 +132,8 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
         family="Boolean data",
         cite=("lloyd1982least", "huang1998extensions", "arthur2007kmeans"),
         cost="T n p k / 64",
-        textbook="Take `KMeans` and cut its centres at one half: it finds the same groups as "
-        "fast.",
+        tier="textbook",
+        instead="Use `KMeans` and cut its centres at one half: it finds the same groups as fast.",
         fits_blocks=True,
         checks=(
             {"random_state": 0},

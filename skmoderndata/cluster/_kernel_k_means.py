@@ -230,8 +230,9 @@ class KernelKMeans(
             "of given clusters is the same. In use: `fit_predict` with integer weights may end in "
             "another local optimum than with copies; a larger `n_init` makes it rare",
         ),
-        textbook="Take KMeans on KernelPCA, started from the means of AgglomerativeClustering: "
-        "its groups are as tight, in a fifth of the time.",
+        tier="standard",
+        instead="KMeans on KernelPCA, started from the means of AgglomerativeClustering, finds "
+        "groups that are as tight in a fifth of the time.",
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="digits",

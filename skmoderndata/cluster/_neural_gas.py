@@ -185,8 +185,9 @@ class NeuralGas(
                 "random_state": 0,
             },
         ),
-        textbook="Take AgglomerativeClustering, and KMeans from the means of its clusters: the "
-        "error is as low or lower, in less time.",
+        tier="standard",
+        instead="AgglomerativeClustering, and KMeans from the means of its clusters, reach an "
+        "error as low or lower in less time.",
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="digits",

@@ -115,8 +115,9 @@ class RoundedSVD(BooleanFactors):
         family="Boolean data",
         cite=("eckart1936approximation", "frank2012multi"),
         cost="n p min(n, p)",
-        textbook="Take `TruncatedSVD` and round its reconstruction at one half: it has fewer "
-        "wrong bits.",
+        tier="textbook",
+        instead="Use `TruncatedSVD` and round its reconstruction at one half: it has fewer wrong "
+        "bits.",
         checks=({}, {"n_clusters": 2, "fractions": (0.3, 0.6)}),
         known_failures=NO_LABELS,
         comparison=Comparison(

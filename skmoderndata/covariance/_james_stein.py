@@ -114,8 +114,8 @@ class JamesStein(Base):
         family="many means",
         cite=("james1961estimation", "efron1975data", "bock1975minimax"),
         cost="n p",
-        textbook="Take `RidgeCV` on indicators of the columns: it shrinks means as well, also to "
-        "covariates.",
+        tier="standard",
+        instead="RidgeCV on indicators of the columns shrinks means as well, also to covariates.",
         fits_blocks=True,
         checks=({}, {"target": "zero", "noise_variance": 1.0}, {"positive_part": False}),
         comparison=Comparison(

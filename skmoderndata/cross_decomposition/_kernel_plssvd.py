@@ -127,8 +127,9 @@ class KernelPLSSVD(KernelPasses):
         ),
         fits_blocks=True,
         known_failures=PAIRS,
-        textbook="Take KernelPCA of both views with all of its components, then PLSSVD without "
-        "scaling: the scores are the same.",
+        tier="standard",
+        instead="KernelPCA of both views with all of its components, then PLSSVD without "
+        "scaling, gives the same scores.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSSVD",
             problem="digit_halves",

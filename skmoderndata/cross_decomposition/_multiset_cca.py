@@ -134,9 +134,10 @@ class MultisetCCA(LinearViews):
             {"criterion": "gcca", "scale": False},
         ),
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
-        textbook="Take PCA of tables that PCA with `whiten=True` has whitened, side by side, "
-        "missing parts zero and each row divided by the root of its number of tables: "
-        "it finds common factors as well, in the same time.",
+        tier="standard",
+        instead="PCA of tables that PCA with `whiten=True` has whitened, side by side, missing "
+        "parts zero and each row divided by the root of its number of tables, finds "
+        "common factors as well in the same time.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.CCA",
             problem="digit_halves",

@@ -224,8 +224,9 @@ class PrincipalComponentsRegression(
             {"kernel": "rbf", "solver": "nystroem", "n_components": 0.9, "random_state": 0},
         ),
         fits_blocks=True,
-        textbook="Take PCA or KernelPCA with LinearRegression in a pipeline: the predictions are "
-        "the same.",
+        tier="standard",
+        instead="PCA or KernelPCA with LinearRegression in a pipeline gives the same "
+        "predictions.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSRegression",
             problem="diabetes",

@@ -133,8 +133,9 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
             {"scale": False, "n_components": 1},
         ),
         known_failures=PAIRS,
-        textbook="Take PCA of both views, its number of components cross-validated, then CCA: it "
-        "finds pairs that correlate as much.",
+        tier="standard",
+        instead="PCA of both views, its number of components cross-validated, then CCA, finds "
+        "pairs that correlate as much.",
         comparison=AGAINST_CCA,
     )
     _parameter_constraints = {

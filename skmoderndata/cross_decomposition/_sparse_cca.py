@@ -178,9 +178,10 @@ class SparseCCA(SecondViewPredictor, LinearViews):
             {"l1_bound": 0.7, "scale": False, "n_components": 1},
         ),
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
-        textbook="Take `SelectFdr`, in turns, for the columns that correlate with the score of "
-        "the other table: of 1800 columns it finds the related ones with an F1 of .95, "
-        "against .70 with bounds by permutation.",
+        tier="standard",
+        instead="`SelectFdr`, in turns, for the columns that correlate with the score of the "
+        "other table, finds the related ones of 1800 columns with an F1 of .95, against "
+        ".70 with bounds by permutation.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSSVD",
             problem="few_related_columns",

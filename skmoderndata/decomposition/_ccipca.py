@@ -184,8 +184,9 @@ class CCIPCA(OnlineSubspace):
         family="principal components",
         cite=("weng2003candid",),
         cost="8 n p k T",
-        textbook="Take `IncrementalPCA`: on digits in batches its components explain as much, in "
-        "a small part of the time.",
+        tier="textbook",
+        instead="Use `IncrementalPCA`: on digits in batches its components explain as much, in a "
+        "small part of the time.",
         checks=(
             {},
             {"n_components": 2, "whiten": True, "random_state": 0},

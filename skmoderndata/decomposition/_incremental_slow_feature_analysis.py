@@ -235,7 +235,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 "random_state": 0,
             },
         ),
-        textbook="Take `SlowFeatureAnalysis`, for streams by `partial_fit`: it is exact, and "
+        tier="textbook",
+        instead="Use `SlowFeatureAnalysis`, for streams by `partial_fit`: it is exact, and "
         "faster up to a few thousand expanded features.",
         comparison=Comparison(
             baseline="sklearn.decomposition.IncrementalPCA",

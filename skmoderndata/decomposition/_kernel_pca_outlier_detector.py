@@ -187,7 +187,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             {"solver": "low_rank"},
         ),
         fits_blocks=True,
-        textbook="Take LocalOutlierFactor with `novelty=True`, or LedoitWolf and its "
+        tier="textbook",
+        instead="Use LocalOutlierFactor with `novelty=True`, or LedoitWolf and its "
         "`mahalanobis`: they rank outliers as well or better.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",

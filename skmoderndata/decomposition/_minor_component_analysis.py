@@ -183,7 +183,8 @@ class MinorComponentAnalysis(OnlineSubspace):
         family="principal components",
         cite=("kompella2012incremental", "peng2007convergence"),
         cost="4 n p k (k + 2) T",
-        textbook="Take the last components of `PCA`: they are exact, and a stream needs sums of "
+        tier="textbook",
+        instead="Use the last components of `PCA`: they are exact, and a stream needs sums of "
         "products only.",
         checks=(
             {"random_state": 0},

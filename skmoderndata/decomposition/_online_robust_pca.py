@@ -188,8 +188,9 @@ class OnlineRobustPCA(
         family="low rank and sparse",
         cite=("feng2013online", "candes2011robust", "zhou2010stable"),
         cost="40 n p k T",
-        textbook="Take `FactorAnalysis` in turn with cells of small residuals, where all rows fit "
-        "into memory: at low rank it leaves less error.",
+        tier="standard",
+        instead="`FactorAnalysis` in turn with cells of small residuals leaves less error at low "
+        "rank, where all rows fit into memory.",
         checks=(
             {},
             {"n_components": 2, "noise_std": 0.5, "batch_size": 7},

@@ -191,8 +191,9 @@ class ProbabilisticLSA(
         cite=("hofmann2001unsupervised",),
         cost="T k times the counts that are not zero",
         fits_blocks=True,
-        textbook="Take `NMF` of frequencies, followed by rounds of EM on the counts above zero: "
-        "the topics are as good, in about the same time.",
+        tier="standard",
+        instead="`NMF` of frequencies, followed by rounds of EM on the counts above zero, finds "
+        "topics that are as good in about the same time.",
         checks=(
             {"random_state": 0},
             {"n_components": 3, "smoothing": 0.1, "n_init": 2, "random_state": 0},

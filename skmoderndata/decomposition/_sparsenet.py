@@ -144,7 +144,8 @@ class Sparsenet(
         family="dictionaries and sparse codes",
         cite=("olshausen1996emergence", "olshausen1997sparse"),
         cost="T n k (p + t k)",
-        textbook="Take `MiniBatchDictionaryLearning`: five of its atoms leave less of new digits, "
+        tier="textbook",
+        instead="Use `MiniBatchDictionaryLearning`: five of its atoms leave less of new digits, "
         "though it takes longer, and its codes are exactly sparse.",
         checks=(
             {"max_iter": 2, "random_state": 0},

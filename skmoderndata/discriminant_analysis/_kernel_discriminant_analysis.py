@@ -157,8 +157,9 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
             {"solver": "nystroem", "random_state": 0},
         ),
         fits_blocks=True,
-        textbook="Take SVC to classify, and KernelPCA with LinearDiscriminantAnalysis for "
-        "features: they are as accurate.",
+        tier="standard",
+        instead="SVC classifies as accurately, and the features of KernelPCA with "
+        "LinearDiscriminantAnalysis separate classes as well.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digit_classes",

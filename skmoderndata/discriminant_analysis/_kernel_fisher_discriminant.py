@@ -124,7 +124,8 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         cite=("mika1999fisher", "shawetaylor2004kernel"),
         cost="n^3 / 3; low rank r: n r^2",
         checks=({}, {"kernel": "linear", "threshold": "prior"}, {"solver": "low_rank"}),
-        textbook="Take SVC: its scores order the tumours of `load_breast_cancer` as well (area "
+        tier="textbook",
+        instead="Use SVC: its scores order the tumours of `load_breast_cancer` as well (area "
         "under the curve .99 for both).",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",

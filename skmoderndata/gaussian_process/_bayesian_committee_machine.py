@@ -172,9 +172,10 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
                 "random_state": 0,
             },
         ),
-        textbook="Take RBFInterpolator of SciPy with its 50 nearest neighbours and "
-        "smoothing: noisy pixels of a photograph are filled in with the same error, in a "
-        "fraction of the time.",
+        tier="textbook",
+        instead="Use RBFInterpolator of SciPy with its 50 nearest neighbours and smoothing: "
+        "noisy pixels of a photograph are filled in with the same error, in a fraction "
+        "of the time.",
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
             problem="friedman_processes",

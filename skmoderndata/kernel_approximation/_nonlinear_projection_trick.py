@@ -120,7 +120,8 @@ class NonlinearProjectionTrick(KernelFeatures):
                 "random_state": 0,
             },
         ),
-        textbook="Take KernelPCA, or Nystroem for many samples: the coordinates span the same "
+        tier="textbook",
+        instead="Use KernelPCA, or Nystroem for many samples: the coordinates span the same "
         "space.",
         comparison=Comparison(
             baseline="sklearn.kernel_approximation.Nystroem",

@@ -111,7 +111,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         family="sparse regression",
         cite=("frank1993statistical", "fu1998penalized"),
         cost="n p^2 + p^2 T",
-        textbook="Take `OrthogonalMatchingPursuitCV`, or `LassoCV` twice, weighted: as exact in a "
+        tier="textbook",
+        instead="Use `OrthogonalMatchingPursuitCV`, or `LassoCV` twice, weighted: as exact in a "
         "tenth of the time.",
         checks=({"alpha": 0.01}, {"exponent": 1.5, "alpha": 0.1}),
         comparison=Comparison(

@@ -203,7 +203,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             {"budget": 60, "budget_policy": "oldest", "max_iter": 10, "random_state": 0},
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
-        textbook="Take SVC, or Nystroem with SGDClassifier for streams: both end at a margin "
+        tier="textbook",
+        instead="Use SVC, or Nystroem with SGDClassifier for streams: both end at a margin "
         "instead of the last mistake.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",

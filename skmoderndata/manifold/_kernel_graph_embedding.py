@@ -135,8 +135,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         cite=("yan2007graph", "he2003locality"),
         cost="n r^2 + r^3, r up to n",
         checks=({}, {"n_components": 1, "kernel": "linear"}, {"solver": "low_rank"}),
-        textbook="Use Nystroem with LinearDiscriminantAnalysis: the same small number of features "
-        "separates the classes as well or better.",
+        tier="standard",
+        instead="Nystroem with LinearDiscriminantAnalysis separates the classes as well or "
+        "better with the same small number of features.",
         comparison=Comparison(
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digit_directions",

@@ -126,7 +126,8 @@ class LaplacianEmbedding(
             {"n_neighbors": None},
             {"n_components": 1, "kernel": "laplacian", "gamma": 0.1},
         ),
-        textbook="Use SpectralEmbedding with n_neighbors=10: it preserves neighbours just as "
+        tier="textbook",
+        instead="Use SpectralEmbedding with n_neighbors=10: it preserves neighbours just as "
         "well, and it allows for samples with few neighbours.",
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",

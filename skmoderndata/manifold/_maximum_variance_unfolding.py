@@ -182,9 +182,10 @@ class MaximumVarianceUnfolding(
                 "random_state": 0,
             },
         ),
-        textbook="Use LocallyLinearEmbedding with method='ltsa' and 8 neighbours, and scale its "
-        "axes so that neighbours keep their distances: it recovers a sheet with a hole just as "
-        "well in a small part of the time, though not with 12 neighbours.",
+        tier="textbook",
+        instead="Use LocallyLinearEmbedding with method='ltsa' and 8 neighbours, and scale its "
+        "axes so that neighbours keep their distances: it recovers a sheet with a hole "
+        "just as well in a small part of the time, though not with 12 neighbours.",
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",
             problem="roll_with_hole",

@@ -205,9 +205,10 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
             },
         ),
         no_comparison="scikit-learn chooses no number of clusters by stability.",
-        textbook="Take HDBSCAN with min_cluster_size=15: among images of three to eight "
-        "kinds of digits it finds the number of kinds in five of eight draws and is off by "
-        "one in the others, stability of KMeans finds it in one.",
+        tier="standard",
+        instead="HDBSCAN with min_cluster_size=15 finds the number of kinds among images of three "
+        "to eight kinds of digits in five of eight draws and is off by one in the others; "
+        "stability of KMeans finds it in one.",
     )
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "set_params"]), None],

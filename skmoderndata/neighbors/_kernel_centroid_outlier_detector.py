@@ -125,8 +125,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             "expects it among training samples, which are closer to a mean that they belong to. "
             "In use: `fit_predict` on the samples of `fit` flags a fraction below contamination",
         ),
-        textbook="Use KernelDensity: with a Gaussian kernel of the same width it ranks "
-        "samples in the same order.",
+        tier="textbook",
+        instead="Use KernelDensity: with a Gaussian kernel of the same width it ranks samples in "
+        "the same order.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",

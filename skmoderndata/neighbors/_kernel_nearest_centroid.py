@@ -95,7 +95,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         cite=("shawetaylor2004kernel",),
         cost="sum over classes of n_c^2",
         checks=({}, {"kernel": "linear"}, {"offset": "density", "priors": "empirical"}),
-        textbook="Use SVC: with the same kernel it is more accurate, because it weights samples.",
+        tier="textbook",
+        instead="Use SVC: with the same kernel it is more accurate, because it weights samples.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digits_kernel",

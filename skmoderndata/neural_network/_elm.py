@@ -152,8 +152,9 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
-        textbook="Take Nystroem or RBFSampler with RidgeCV: random features of a kernel serve as "
-        "well as random neurons.",
+        tier="standard",
+        instead="Nystroem or RBFSampler with RidgeCV is as accurate: random features of a kernel "
+        "serve as well as random neurons.",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
@@ -327,8 +328,9 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
-        textbook="Take Nystroem or RBFSampler with RidgeClassifierCV: random features of a kernel "
-        "serve as well as random neurons.",
+        tier="standard",
+        instead="Nystroem or RBFSampler with RidgeClassifierCV is as accurate: random features "
+        "of a kernel serve as well as random neurons.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="scaled_digits",

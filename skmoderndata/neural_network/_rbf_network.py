@@ -332,8 +332,9 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         ),
         known_failures=PLACES_DEPEND_ON_ROWS,
         method="rbf_network",
-        textbook="Take Nystroem and RidgeCV, or for one number of centres KMeans, a Gaussian "
-        "of its distances and RidgeCV: they are as accurate.",
+        tier="standard",
+        instead="Nystroem and RidgeCV, or for one number of centres KMeans, a Gaussian of its "
+        "distances and RidgeCV, are as accurate.",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
@@ -517,8 +518,8 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         ),
         known_failures=PLACES_DEPEND_ON_ROWS,
         method="rbf_network",
-        textbook="Take SVC: on digits it is as accurate, and its search takes a quarter of "
-        "the time.",
+        tier="standard",
+        instead="SVC is as accurate on digits, and its search takes a quarter of the time.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="scaled_digits",

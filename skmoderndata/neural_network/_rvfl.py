@@ -135,8 +135,9 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="rvfl",
-        textbook="Take RidgeCV on a FeatureUnion of the inputs and Nystroem: it is the same "
-        "model, with features of a kernel.",
+        tier="standard",
+        instead="RidgeCV on a FeatureUnion of the inputs and Nystroem is the same model, with "
+        "features of a kernel.",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
@@ -310,8 +311,9 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="rvfl",
-        textbook="Take RidgeClassifierCV on a FeatureUnion of the inputs and Nystroem: it is the "
-        "same model, with features of a kernel.",
+        tier="standard",
+        instead="RidgeClassifierCV on a FeatureUnion of the inputs and Nystroem is the same "
+        "model, with features of a kernel.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="scaled_digits",

@@ -106,9 +106,10 @@ class AlignedKernelCombination(AgainstTraining):
         cite=("cortes2012algorithms", "shawetaylor2004kernel"),
         cost="n^2 q^2, q kernels",
         checks=({}, {"kernels": ["linear", "rbf"], "algorithm": "independent"}),
-        textbook="Take the sum of rbf_kernel of all parts, each weighted by the square of "
-        "its cross-validated accuracy, in SVC(kernel='precomputed'): on digits in four parts "
-        "beside seven of noise it is as accurate (95 percent from 150 images).",
+        tier="standard",
+        instead="The sum of rbf_kernel of all parts, each weighted by the square of its cross-"
+        "validated accuracy, is as accurate in SVC(kernel='precomputed') on digits in "
+        "four parts beside seven of noise (95 percent from 150 images).",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="pairs",

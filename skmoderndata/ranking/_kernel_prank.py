@@ -163,9 +163,10 @@ class KernelPRank(KernelRankingMachine, Base):
             {"kernel": "poly", "average": True, "random_state": 0},
             {"budget": 100, "shuffle": False},
         ),
-        textbook="Take Nystroem with RidgeCV, its predictions rounded to ranks: from 600 "
-        "rows with five grades the ranks are off by .30 on average, here by .39, and a "
-        "search takes a third of the time.",
+        tier="standard",
+        instead="Nystroem with RidgeCV, its predictions rounded to ranks, is off by .30 ranks on "
+        "average from 600 rows with five grades, this class by .39, and a search takes "
+        "a third of the time.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="graded_many",

@@ -215,9 +215,10 @@ class NuSVOR(KernelRankingMachine, Base):
             {},
             {"nu": 0.55, "kernel": "laplacian", "order": "enforced"},
         ),
-        textbook="Take GaussianProcessRegressor with a width for each column, on normal scores "
-        "of the ranks: from 100 samples with ranks of unequal width, its ranks are off "
-        "by three quarters as much.",
+        tier="standard",
+        instead="GaussianProcessRegressor with a width for each column, on normal scores of the "
+        "ranks, is off by three quarters as much from 100 samples with ranks of unequal "
+        "width.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="disease_ranks",

@@ -131,7 +131,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         family="dictionaries and sparse codes",
         cite=("mairal2008discriminative",),
         cost="T n K (p k + s^2 k)",
-        textbook="Take `SVC`: on digits it is about as accurate, and fits in a small part of the "
+        tier="textbook",
+        instead="Use `SVC`: on digits it is about as accurate, and fits in a small part of the "
         "time.",
         checks=(
             {"n_components": 3, "n_nonzero_coefs": 1, "random_state": 0},

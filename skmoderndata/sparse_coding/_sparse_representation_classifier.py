@@ -191,8 +191,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         family="dictionaries and sparse codes",
         cite=("wright2009robust", "elhamifar2011robust", "gao2010kernel"),
         cost="n p to fit (n^3 with a kernel, n r^2 with rank r); n p + n s^2 a sample to predict",
-        textbook="Take `ExtraTreesClassifier` on copies that are covered at random: it is more "
-        "accurate on covered digits.",
+        tier="standard",
+        instead="`ExtraTreesClassifier` on copies that are covered at random is more accurate on "
+        "covered digits.",
         checks=(
             {},
             {"algorithm": "group_lasso", "alpha": 0.3, "kernel": "rbf"},

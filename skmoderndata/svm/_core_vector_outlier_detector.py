@@ -198,7 +198,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             "`fit_predict` on the samples of `fit` flags a fraction below contamination, and "
             "`predict` on new samples about that fraction",
         ),
-        textbook="Take LocalOutlierFactor with `novelty=True`, or LedoitWolf and its "
+        tier="textbook",
+        instead="Use LocalOutlierFactor with `novelty=True`, or LedoitWolf and its "
         "`mahalanobis`: they rank outliers better.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",

@@ -158,9 +158,10 @@ class CoreVectorRanker(CoreVectors, Base):
             {},
             {"kernel": "linear", "C": 0.1, "tol": 1e-3},
         ),
-        textbook="Take LogisticRegression on Nystroem features with an indicator for each query "
-        "and grade limit: new samples are ordered as well, in half the time, also where "
-        "queries have scales of their own.",
+        tier="standard",
+        instead="LogisticRegression on Nystroem features with an indicator for each query and "
+        "grade limit orders new samples as well in half the time, also where queries "
+        "have scales of their own.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="graded",

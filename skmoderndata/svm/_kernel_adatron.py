@@ -208,7 +208,8 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
             {"loss": "squared_hinge", "C": 0.1, "fit_intercept": True, "random_state": 0},
             {"kernel": "linear", "C": 0.01, "omega": 1.3, "shuffle": False, "tol": 0.3},
         ),
-        textbook="Take SVC: it has a free offset, is faster and as accurate.",
+        tier="textbook",
+        instead="Use SVC: it has a free offset, is faster and as accurate.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digits_kernel",
@@ -439,7 +440,8 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
             {"random_state": 0},
             {"kernel": "linear", "C": 0.01, "epsilon": 0.0, "shuffle": False, "tol": 0.3},
         ),
-        textbook="Take SVR: it has a free offset, is faster and as accurate.",
+        tier="textbook",
+        instead="Use SVR: it has a free offset, is faster and as accurate.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="diabetes",

@@ -174,7 +174,8 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             {"kernel": "linear", "C": 0.1, "class_weight": "balanced"},
             {"kernel": "poly", "degree": 2, "break_ties": True},
         ),
-        textbook="Take SVC: it is as accurate, with fewer support vectors.",
+        tier="standard",
+        instead="SVC is as accurate, with fewer support vectors.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digits_kernel",

@@ -150,8 +150,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             "In use: of the samples of `fit` fewer than the fraction contamination are flagged, "
             "of new ones about that fraction",
         ),
-        textbook="Take OneClassSVM with its Gaussian kernel: the ball is the same there, and "
-        "other kernels find fewer outliers.",
+        tier="textbook",
+        instead="Use OneClassSVM with its Gaussian kernel: the ball is the same there, and other "
+        "kernels find fewer outliers.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",

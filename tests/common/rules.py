@@ -645,6 +645,13 @@ def broken_promises(cls, root=ROOT):
     if card.no_comparison and not card.no_comparison.endswith("."):
         found.append("the reason why nothing compares is no sentence")
 
+    if card.tier not in ("core", "standard", "textbook"):
+        found.append(f"no such tier: {card.tier}")
+    if (card.tier == "core") == bool(card.instead):
+        found.append("a core method has no `instead`, every other method has one")
+    if card.tier == "textbook" and not card.instead.startswith("Use "):
+        found.append("what to use instead of a textbook method begins with 'Use'")
+
     if card.comparison is not None:
         problem = card.comparison.problem
         wanted.append(root / "benchmarks" / "compare" / "problems" / f"{problem}.py")

@@ -387,7 +387,7 @@ def test_dask_is_not_imported_here():
     import subprocess
 
     code = (
-        "import sys, numpy as np, skmoderndata; from skmoderndata import KernelPerceptron; "
+        "import sys, numpy as np; from skmoderndata.linear_model import KernelPerceptron; "
         "X = np.eye(4); KernelPerceptron().fit(X, [0, 1, 0, 1]).predict(X); "
         "print('dask' in sys.modules)"
     )

@@ -154,27 +154,42 @@ def test_no_module_loads_heavy_packages_on_import():
     assert loaded.isdisjoint({"cvxpy", "numba", "matplotlib"})
 
 
-def test_every_class_and_module_is_at_the_top():
+def test_core_estimators_and_modules_are_at_the_top():
     import importlib
 
     from skmoderndata._estimator.registry import public_modules
 
-    assert "KSVD" in dir(skmoderndata)
+    assert {"KSVD", "svm"} <= set(dir(skmoderndata))
+    assert "SVDD" not in dir(skmoderndata)
     for module_name in public_modules():
         module = importlib.import_module(module_name)
         assert getattr(skmoderndata, module_name.rpartition(".")[2]) is module
-        for public in module.__all__:
-            if public[0].isupper():
-                assert getattr(skmoderndata, public) is getattr(module, public)
-                assert public in skmoderndata.__all__
+
+    core = {cls.__name__ for cls in all_estimators() if cls._card.tier == "core"}
+    searches = {"EntrySearchCV"}  # without a card
+    functions = {"__version__", "all_estimators", "all_kernels", "blocks_config", "suggest"}
+    assert set(skmoderndata.__all__) == core | searches | functions
+    for cls in all_estimators():
+        if cls._card.tier == "core":
+            assert getattr(skmoderndata, cls.__name__) is cls
 
 
-def test_star_imports_every_class():
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_other_classes_are_named_at_the_top(cls):
+    if cls.__name__ not in skmoderndata.__all__:
+        module = ".".join(cls.__module__.split(".")[:2])
+        with pytest.raises(AttributeError, match=f"import it from {module}$"):
+            getattr(skmoderndata, cls.__name__)
+
+
+def test_star_imports_core_estimators():
     names = {}
     exec("from skmoderndata import *", names)
-    assert {"KSVD", "RobustPCA", "all_estimators", "BlendedSpectrum"} <= set(names)
+    assert {"KSVD", "RobustPCA", "all_estimators"} <= set(names)
+    assert "BlendedSpectrum" not in names
     assert set(skmoderndata.__all__) <= set(names)
-    assert all(names[cls.__name__] is cls for cls in skmoderndata.all_estimators())
+    core = [cls for cls in all_estimators() if cls._card.tier == "core"]
+    assert all(names[cls.__name__] is cls for cls in core)
 
 
 @pytest.mark.parametrize(

@@ -174,14 +174,19 @@ def test_address_of_the_documentation_is_that_of_the_project():
 
 
 def test_every_estimator_is_in_the_table_of_the_reference():
-    estimators, kernels, others = (
+    estimators, kernels, others, old_estimators, old_kernels = (
         re.findall(r"^\| \{obj\}`(\w+) ", part, re.MULTILINE)
         for part in PAGES["api.md"].split("## ")[1:]
     )
-    assert {cls.__name__ for cls in all_estimators()} <= set(estimators)
-    assert set(kernels) == {cls.__name__ for cls in all_kernels()}
+    parts = (set(estimators), set(old_estimators)), (set(kernels), set(old_kernels))
+    for classes, (current, textbook) in zip(
+        (all_estimators(), all_kernels()), parts, strict=True
+    ):
+        of_books = {cls.__name__ for cls in classes if cls._card.tier == "textbook"}
+        assert textbook == of_books
+        assert {cls.__name__ for cls in classes} - of_books <= current
     assert "mutual_coherence" in others
-    for names in (estimators, kernels, others):
+    for names in (estimators, kernels, others, old_estimators, old_kernels):
         assert names == sorted(names, key=str.lower)
 
 
@@ -247,10 +252,12 @@ def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
     assert table.index("KSVD </methods/ksvd>` | atoms are wanted") < table.index("not wanted")
 
 
-def test_textbook_names_the_better_choice(tmp_path):
-    card = replace(KSVD._card, textbook="Take PCA: it is as good.")
+@pytest.mark.parametrize("tier", ["standard", "textbook"])
+def test_other_tiers_name_what_scikit_learn_has(tier, tmp_path):
+    card = replace(KSVD._card, tier=tier, instead="Use PCA: it is as good.")
     text = comparison.in_short("ksvd", [type("Old", (), {"_card": card})], tmp_path)
-    assert "](../comparison.md)). Take PCA: it is as good." in text
+    assert f"{tier.capitalize()} method" in text
+    assert "](../comparison.md)). Use PCA: it is as good." in text
     assert comparison.in_short("ksvd", [KSVD], tmp_path) == ""
 
 

@@ -35,16 +35,16 @@ def render(docs):
 
 def _table(modules):
     """Markdown: estimators with what they take, kernels, and all other names."""
-    parts = {"Estimators": [], "Kernels": [], "Functions and displays": []}
+    parts = {part: [] for part in PARTS}
     for module_name, names in modules.items():
         module = importlib.import_module(module_name)
         short = module_name.removeprefix("skmoderndata.")
         home = f"{{doc}}`{short} </generated/api/{module_name}>`"
         for name in names:
             value = getattr(module, name)
-            cells = [f"{{obj}}`{name} <{module_name}.{name}>`", _what(value)]
+            cells = [f"{{obj}}`{name} <{module_name}.{name}>`", summary(value)]
             part = _part(value)
-            if part == "Estimators":  # no room for the module, which the link shows
+            if part in OF_ESTIMATORS:  # no room for the module, which the link shows
                 cells += [CHECK if takes else "" for takes in abilities(value)]
             else:
                 cells.append(home)
@@ -52,7 +52,7 @@ def _table(modules):
 
     out = [*LEGEND, ""]
     for part, rows in parts.items():
-        more = ABILITIES if part == "Estimators" else ("module",)
+        more = ABILITIES if part in OF_ESTIMATORS else ("module",)
         columns = ["name", "what it is", *more]
         out += [f"## {part}", "", "::::{container} reference", ""]
         out += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
@@ -60,6 +60,14 @@ def _table(modules):
     return out
 
 
+OF_ESTIMATORS = ("Estimators", "Textbook estimators")
+PARTS = (
+    "Estimators",
+    "Kernels",
+    "Functions and displays",
+    "Textbook estimators",
+    "Textbook kernels",
+)
 CHECK = "\N{CHECK MARK}"
 ABILITIES = ("NaN", "sparse", "streams", "weights", "blocks", "guarantee")
 LEGEND = (
@@ -80,14 +88,10 @@ CERTIFICATES = (
 def _part(value):
     if not hasattr(value, "_card") and not hasattr(value, "fit"):
         return "Functions and displays"
-    return "Estimators" if hasattr(value, "fit") else "Kernels"
-
-
-def _what(value):
-    """First sentence, marked if the method is a reference implementation."""
-    card = getattr(value, "_card", None)
-    textbook = " *Reference implementation.*" if card is not None and card.textbook else ""
-    return f"{summary(value)}{textbook}"
+    kind = "estimators" if hasattr(value, "fit") else "kernels"
+    card = getattr(value, "_card", None)  # a search has none
+    textbook = card is not None and card.tier == "textbook"
+    return f"Textbook {kind}" if textbook else kind.capitalize()
 
 
 def abilities(cls):

@@ -15,18 +15,18 @@ def load():
     sections = copy.deepcopy(knowledge()["section"])
     for section in sections:
         section["rows"] = [row for row in section["rows"] if set(row["take"]) <= set(classes)]
-        for row in section[
-            "rows"
-        ]:  # show a reference implementation only if nothing else fits
-            better = [name for name in row["take"] if not is_textbook(classes[name])]
-            row["take"] = better or row["take"]
+        for row in section["rows"]:  # the textbook has a chapter of its own
+            row["take"] = [
+                name for name in row["take"] if tier_of(classes[name]) != "textbook"
+            ]
+        section["rows"] = [row for row in section["rows"] if row["take"]]
     return sections
 
 
-def is_textbook(cls):
-    """Whether a method is a reference implementation."""
+def tier_of(cls):
+    """Tier of a method; a search has no card."""
     card = getattr(cls, "_card", None)
-    return card is not None and bool(card.textbook)
+    return "core" if card is None else card.tier
 
 
 def known():
@@ -72,6 +72,11 @@ def render(docs):
             out.append(f"| {' | '.join(cells)} |")
         out.append("")
 
+    out += [
+        "Methods that books teach and that one estimator of scikit-learn replaces are in the "
+        "chapter {doc}`Textbook methods </guide/textbook>`.",
+        "",
+    ]
     return "\n".join(out)
 
 
@@ -85,10 +90,7 @@ def slug(title):
 
 
 def _links(row, classes, docs):
-    marks = {name: " *(reference)*" * is_textbook(classes[name]) for name in row["take"]}
-    return ", ".join(
-        f"{cards.link(classes[name], docs)}{mark}" for name, mark in marks.items()
-    )
+    return ", ".join(cards.link(classes[name], docs) for name in row["take"])
 
 
 def render_tasks(docs):

@@ -39,24 +39,32 @@ def render(docs):
         members.sort(key=lambda entry: (ORDER.index(entry["winner"]), entry["away"]))
         out += [_row(entry) for entry in members]
         out.append("")
-    return "\n".join([*out, *_textbooks()])
+    return "\n".join([*out, *_without_benchmark("standard"), *_without_benchmark("textbook")])
 
 
-def _textbooks():
-    """Markdown: methods without a benchmark that they win, and the better choice."""
+SHELVES = {
+    "standard": "These methods do in one step what a scikit-learn pipeline does in "
+    "several, just as well.",
+    "textbook": "One estimator of scikit-learn is as good as these methods, which books teach.",
+}
+
+
+def _without_benchmark(tier):
+    """Markdown: the methods of a tier and the scikit-learn estimators that replace them."""
     rows = [
-        f"| {{doc}}`{cls.__name__} </methods/{method_stem(cls)}>` | {cls._card.textbook} |"
+        f"| {{doc}}`{cls.__name__} </methods/{method_stem(cls)}>` | {cls._card.instead} |"
         for cls in [*all_estimators(), *all_kernels()]
-        if cls._card.textbook
+        if cls._card.tier == tier
     ]
     if not rows:
         return []
+    title = f"## {tier.capitalize()} methods"
     return [
-        "## Reference implementations",
+        title,
         "",
-        "No benchmark was found that these methods win.",
+        SHELVES[tier],
         "",
-        "| method | better choice |",
+        "| method | in scikit-learn |",
         "|---|---|",
         *rows,
         "",
@@ -76,15 +84,16 @@ def _row(entry):
 def in_short(stem, classes, docs):
     """Markdown of the first lines of a method's page: a picture, a result, lines to paste."""
     entries = {entry["away"]: entry for entry in load(docs) if entry["page"] == stem}
-    textbook = next((cls._card.textbook for cls in classes if cls._card.textbook), "")
-    if textbook and False not in entries:
-        text = (
-            "No problem was found on which this method beats a few lines of scikit-learn "
-            f"([problems tried so far](../comparison.md)). {textbook}"
-        )
-        return "\n".join(
-            [":::{admonition} Reference implementation", ":class: note", "", text, ":::", ""]
-        )
+    card = next((cls._card for cls in classes if cls._card.tier != "core"), None)
+    if card and False not in entries:
+        tried = "[problems tried so far](../comparison.md)"
+        said = {
+            "standard": f"Scikit-learn does the same in several steps ({tried}).",
+            "textbook": f"One estimator of scikit-learn is as good ({tried}).",
+        }
+        title = f":::{{admonition}} {card.tier.capitalize()} method"
+        text = f"{said[card.tier]} {card.instead}"
+        return "\n".join([title, ":class: note", "", text, ":::", ""])
     if False not in entries:
         return ""
 

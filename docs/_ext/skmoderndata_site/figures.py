@@ -1,12 +1,14 @@
 """Pictures of the start page and of the guide, drawn by the methods themselves at build time."""
 
 import io
+import warnings
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from skmoderndata.cluster import MultiAssignmentClustering, TimeSeriesKMeans
@@ -18,7 +20,7 @@ from skmoderndata.kernels import BlendedSpectrum, Normalized
 from skmoderndata.metrics import dtw_path
 from skmoderndata.model_selection import ClusteringStability
 from skmoderndata.sparse_coding import SparseRecovery
-from skmoderndata.svm import CoreVectorMachine
+from skmoderndata.svm import CoreVectorMachine, KernelAdatronClassifier
 
 BLUE = "#1f6fb2"
 RED = "#c8452f"
@@ -240,9 +242,38 @@ def scale(figure, rng):
     curve.set(title="fraction of the kernel left out", xlabel="samples used")
 
 
+def textbook(figure, rng):
+    """Kernel adatron: the boundary of a support vector machine by the simplest steps."""
+    X, y = make_moons(160, noise=0.12, random_state=0)
+    grid = np.stack(
+        np.meshgrid(np.linspace(-1.6, 2.6, 120), np.linspace(-1.1, 1.6, 90)), axis=-1
+    )
+    map_, curve = figure.subplots(1, 2)
+    map_.scatter(*X.T, c=y, cmap="coolwarm", s=6)
+    machines = {
+        "SVC": (SVC(gamma=2.0, C=10.0).fit(X, y), GREY, "solid"),
+        "adatron": (KernelAdatronClassifier(gamma=2.0, C=10.0).fit(X, y), BLUE, "dashed"),
+    }
+    for machine, color, line in machines.values():
+        values = machine.decision_function(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+        map_.contour(grid[..., 0], grid[..., 1], values, [0], colors=color, linestyles=line)
+    map_.set(title="SVC (grey) and adatron (dashed)", xticks=[], yticks=[])
+
+    passes = (1, 2, 4, 8, 16, 32, 64)
+    exact = machines["SVC"][0].predict(grid.reshape(-1, 2))
+    differs = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for n in passes:
+            early = KernelAdatronClassifier(gamma=2.0, C=10.0, max_iter=n).fit(X, y)
+            differs.append((early.predict(grid.reshape(-1, 2)) != exact).mean())
+    curve.semilogx(passes, differs, "o-", color=BLUE, base=2)
+    curve.set(title="share of the plane that differs", xlabel="passes")
+
+
 FIGURES = (
     broken_table, components, codes, factors, kernels, series, margins, boolean, views, choosing,
-    scale,
+    scale, textbook,
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import tomllib
 
 import catalogue
 
-from skmoderndata._estimator.registry import method_stem
+from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
 
 from . import cards
 
@@ -14,6 +14,16 @@ def load(docs):
     """Read the chapters, in the order of the guide."""
     text = (docs / "guide" / "chapters.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)["chapter"]
+
+
+TEXTBOOK = "textbook"  # the chapter of methods that books teach, of all families
+
+
+def on_textbook_page(cls):
+    """Whether a page has textbook methods only: one page may hold a kernel of each tier."""
+    stem = method_stem(cls)
+    same_page = [c for c in [*all_estimators(), *all_kernels()] if method_stem(c) == stem]
+    return all(c._card.tier == "textbook" for c in same_page)
 
 
 def chapter_of(family, chapters):
@@ -33,9 +43,16 @@ def contents(docs):
     chapters = load(docs)
     found = {chapter["page"]: {} for chapter in chapters}
     for family, classes in catalogue.families().items():
-        found[chapter_of(family, chapters)][family] = classes
+        textbook = [cls for cls in classes if on_textbook_page(cls)]
+        others = [cls for cls in classes if cls not in textbook]
+        if textbook:
+            found[TEXTBOOK][family] = textbook
+        if others:
+            found[chapter_of(family, chapters)][family] = others
     order = {chapter["page"]: chapter["families"] for chapter in chapters}
     for page, families in found.items():
+        if page == TEXTBOOK:
+            continue
         rank = {family: _rank(family, order[page]) for family in families}
         found[page] = dict(sorted(families.items(), key=lambda item: rank[item[0]]))
     return found

@@ -339,8 +339,9 @@ class MarkovFisher(ScoreKernel):
     _card = KernelCard(
         family=FAMILY, cite=("jaakkola1998exploiting", "shawetaylor2004kernel"),
         cost="total length x symbols, and sparse products", domain="string", method=PAGE,
-        textbook="Use CountVectorizer on pairs of letters with LinearSVC: it recognises the "
-        "language of names better, as the example shows.",
+        tier="standard",
+        instead="CountVectorizer on pairs of letters with LinearSVC recognises the language of "
+        "names better, as the example shows.",
     )  # fmt: skip
 
     def __init__(

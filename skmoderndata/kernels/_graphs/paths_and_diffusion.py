@@ -398,8 +398,9 @@ class ExponentialDiffusion(_BetweenNodes):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel", "kondor2002diffusion"),
         cost="V^3 + n^2 V, V nodes", domain="node", method=PAGE,
-        textbook="Use scipy.linalg.expm of the similarities, and SVC(kernel='precomputed'): it "
-        "is the same matrix in one line.",
+        tier="textbook",
+        instead="Use scipy.linalg.expm of the similarities, and SVC(kernel='precomputed'): it is "
+        "the same matrix in one line.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="communities",

@@ -284,9 +284,10 @@ class GlobalAlignment(SeriesKernel):
     _card = KernelCard(
         family=FAMILY, cite=("cuturi2011fast",), cost="product of two lengths for each pair",
         domain="series", psd=True, method=PAGE,
-        textbook="Use RidgeClassifierCV on maxima of 500 random convolutions: trained on ten "
-        "outlines of each digit, it classifies 76 percent of new outlines correctly. SVC with "
-        "this kernel classifies 70 percent correctly.",
+        tier="standard",
+        instead="RidgeClassifierCV on maxima of 500 random convolutions, trained on ten outlines "
+        "of each digit, classifies 76 percent of new outlines correctly. SVC with this "
+        "kernel classifies 70 percent correctly.",
         no_comparison="See the row of DTWNeighborsClassifier, which is for time series, too.",
     )  # fmt: skip
     _tunable = ("sigma",)

@@ -218,7 +218,8 @@ class PowerSet(_OnSets):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="a sparse product", domain="set",
         method=PAGE,
-        textbook="Use MultiLabelBinarizer and SVC: its rbf kernel with gamma=log(2) / 2 is the "
+        tier="standard",
+        instead="MultiLabelBinarizer and SVC with an rbf kernel of gamma=log(2) / 2 use the "
         "normalised PowerSet kernel.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",

@@ -219,8 +219,9 @@ class PSpectrum(SpectrumKernel):
     _card = KernelCard(
         family=FAMILY, cite=("leslie2002spectrum", "shawetaylor2004kernel"),
         cost="total length + common substrings", domain="string", method=PAGE,
-        textbook="Use CountVectorizer with analyzer='char' and LinearSVC: the counts are "
-        "the same features.",
+        tier="standard",
+        instead="CountVectorizer with analyzer='char' and LinearSVC use the same counts as "
+        "features.",
     )  # fmt: skip
 
     def __init__(self, p: int = 3) -> None:

@@ -256,8 +256,9 @@ class GapWeighted(_Subsequences):
     _card = KernelCard(
         family=FAMILY, cite=("lodhi2002text", "shawetaylor2004kernel"),
         cost="p |s| |t| for each pair", domain="string", method=PAGE,
-        textbook="Use pairs of letters, with weights that fall as the gap between them grows, "
-        "in DictVectorizer with Normalizer: they recognise just as many misspelt names. On "
+        tier="standard",
+        instead="Pairs of letters, with weights that fall as the gap between them grows, in "
+        "DictVectorizer with Normalizer, recognise just as many misspelt names. On "
         "peptides TfidfVectorizer with characters is as good as this kernel.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",

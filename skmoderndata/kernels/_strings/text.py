@@ -655,8 +655,9 @@ class LatentSemantic(TextKernel):
     _card = KernelCard(
         family=FAMILY, cite=("cristianini2002latent", "shawetaylor2004kernel"),
         cost="r nnz T, or min(documents, terms)^3", domain="text", method=PAGE,
-        textbook="Use TfidfVectorizer and TruncatedSVD, fitted to the other texts, and "
-        "LinearSVC: the features are the same.",
+        tier="standard",
+        instead="TfidfVectorizer and TruncatedSVD, fitted to the other texts, and LinearSVC have "
+        "the same features.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.TfidfVectorizer",
             problem="docstrings",

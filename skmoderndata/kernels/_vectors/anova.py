@@ -156,8 +156,9 @@ class AllSubsets(_OverInputs):
         cost="n^2 p",
         domain="vector",
         method=PAGE,
-        textbook="Use PolynomialFeatures with interaction_only=True: its columns are the same "
-        "products, and a linear model on them is equivalent.",
+        tier="standard",
+        instead="PolynomialFeatures with interaction_only=True has the same products as columns, "
+        "and a linear model on them is equivalent.",
     )
 
     def __init__(
@@ -248,8 +249,9 @@ class ANOVA(_OverInputs):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel", "duvenaud2011additive"), cost="n^2 p d",
         domain="vector", method=PAGE,
-        textbook="Use PolynomialFeatures with interaction_only=True: its columns are the same "
-        "products, and a linear model on them is equivalent.",
+        tier="standard",
+        instead="PolynomialFeatures with interaction_only=True has the same products as columns, "
+        "and a linear model on them is equivalent.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="pairs",

@@ -422,7 +422,8 @@ class GammaExponential(BaseKernel):
         cost="n^2 p",
         domain="vector",
         method=PAGE,
-        textbook="Use RationalQuadratic: on unseen rows of `load_diabetes`, Gaussian processes "
+        tier="textbook",
+        instead="Use RationalQuadratic: on unseen rows of `load_diabetes`, Gaussian processes "
         "explain 45 percent of the variance with it, and 41 percent with this kernel.",
     )
     _needs_vectors = True
