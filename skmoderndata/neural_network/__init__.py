@@ -2,13 +2,10 @@
 
 from skmoderndata.neural_network._elm import ELMClassifier, ELMRegressor
 from skmoderndata.neural_network._rbf_network import RBFNetworkClassifier, RBFNetworkRegressor
-from skmoderndata.neural_network._rvfl import RVFLClassifier, RVFLRegressor
 
 __all__ = [
     "ELMClassifier",
     "ELMRegressor",
     "RBFNetworkClassifier",
     "RBFNetworkRegressor",
-    "RVFLClassifier",
-    "RVFLRegressor",
 ]

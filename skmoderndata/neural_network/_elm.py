@@ -24,7 +24,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     Parameters
     ----------
     n_hidden : int, default=500
-        Number of neurons.
+        Number of neurons. 0 with `direct_links` leaves ridge regression on the inputs.
     activation : str or callable, default="tanh"
         Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
         callable takes and returns an array.
@@ -36,6 +36,10 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     input_scale : float, default=1.0
         Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
         less smooth.
+    direct_links : bool, default=False
+        Whether the inputs themselves, standardised, also go to the output layer: a random vector
+        functional link [5]_. The links help if much of the relation is linear; about 200 neurons
+        are then enough.
     standardize : bool or pair of ndarray of shape (n_features,), default=True
         Whether to subtract the mean of each input and divide by three standard deviations, so that
         the origin and the units do not matter. A stream uses the mean and standard deviation of
@@ -51,7 +55,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         Whether to fit an intercept, which is not penalised.
     prune : {"loo"} or None, default=None
         "loo" keeps the neurons chosen by forward selection with orthogonal least squares;
-        leave-one-out determines their number.
+        leave-one-out determines their number. All direct links stay.
     batch_size : int, default=None
         Number of samples whose hidden outputs are held in memory. None means 4 MB of outputs, or
         as many samples as neurons.
@@ -70,7 +74,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     hidden_intercepts_ : ndarray of shape (n_hidden,)
         Their intercepts.
     output_coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
-        Weights of the neurons' outputs, by neuron.
+        Weights of the neurons' outputs, by neuron. With `direct_links` the weights of the inputs
+        come first.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant.
     alpha_ : float
@@ -95,7 +100,6 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
 
     See Also
     --------
-    RVFLRegressor : With direct links from the inputs.
     RBFNetworkRegressor : Neurons with centres instead of random directions.
     sklearn.neural_network.MLPRegressor : Trains the first layer as well.
     sklearn.linear_model.RidgeCV : The same output layer for features that are at hand.
@@ -130,6 +134,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
        learning machine, IEEE Transactions on Neural Networks 21(1), 2010: `prune`.
     .. [4] Golub, Heath and Wahba, Generalized cross-validation as a method for choosing a good
        ridge parameter, Technometrics 21(2), 1979, equation 1.4.
+    .. [5] Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
+       functional-link net, Neurocomputing 6(2), 1994: `direct_links`.
 
     Examples
     --------
@@ -143,12 +149,18 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
 
     _card = MethodCard(
         family="networks",
-        cite=("huang2006extreme", "allen1974relationship", "miche2010opelm"),
+        cite=(
+            "huang2006extreme",
+            "allen1974relationship",
+            "miche2010opelm",
+            "pao1994learning",
+        ),
         cost="n L^2 + L^3, L outputs of the first layer",
         fits_blocks=True,
         checks=(
             {"n_hidden": 50, "random_state": 0},
             {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
+            {"n_hidden": 20, "direct_links": True, "random_state": 0},
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
@@ -173,6 +185,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         activation="tanh",
         weights="uniform",
         input_scale=1.0,
+        direct_links=False,
         standardize=True,
         alpha="loo",
         alphas=None,
@@ -186,6 +199,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         self.activation = activation
         self.weights = weights
         self.input_scale = input_scale
+        self.direct_links = direct_links
         self.standardize = standardize
         self.alpha = alpha
         self.alphas = alphas
@@ -211,7 +225,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     Parameters
     ----------
     n_hidden : int, default=500
-        Number of neurons.
+        Number of neurons. 0 with `direct_links` leaves ridge regression on the inputs.
     activation : str or callable, default="tanh"
         Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
         callable takes and returns an array.
@@ -223,6 +237,10 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     input_scale : float, default=1.0
         Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
         less smooth.
+    direct_links : bool, default=False
+        Whether the inputs themselves, standardised, also go to the output layer: a random vector
+        functional link [4]_. The links help if much of the relation is linear; about 200 neurons
+        are then enough.
     standardize : bool or pair of ndarray of shape (n_features,), default=True
         Whether to subtract the mean of each input and divide by three standard deviations, so that
         the origin and the units do not matter. A stream uses the mean and standard deviation of
@@ -238,7 +256,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         Whether to fit an intercept, which is not penalised.
     prune : {"loo"} or None, default=None
         "loo" keeps the neurons chosen by forward selection with orthogonal least squares;
-        leave-one-out determines their number.
+        leave-one-out determines their number. All direct links stay.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" gives all classes the same total weight.
     batch_size : int, default=None
@@ -259,7 +277,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     hidden_intercepts_ : ndarray of shape (n_hidden,)
         Their intercepts.
     output_coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
-        Weights of the neurons' outputs, by neuron.
+        Weights of the neurons' outputs, by neuron. With `direct_links` the weights of the inputs
+        come first.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The constant.
     classes_ : ndarray of shape (n_classes,)
@@ -286,7 +305,6 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
 
     See Also
     --------
-    RVFLClassifier : With direct links from the inputs.
     RBFNetworkClassifier : Neurons with centres instead of random directions.
     sklearn.neural_network.MLPClassifier : Trains the first layer as well.
     sklearn.linear_model.RidgeClassifierCV : The same output layer for given features.
@@ -305,6 +323,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
        for prediction, Technometrics 16(1), 1974.
     .. [3] Miche, Sorjamaa, Bas, Simula, Jutten and Lendasse, OP-ELM: optimally pruned extreme
        learning machine, IEEE Transactions on Neural Networks 21(1), 2010: `prune`.
+    .. [4] Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
+       functional-link net, Neurocomputing 6(2), 1994: `direct_links`.
 
     Examples
     --------
@@ -319,12 +339,18 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
 
     _card = MethodCard(
         family="networks",
-        cite=("huang2006extreme", "allen1974relationship", "miche2010opelm"),
+        cite=(
+            "huang2006extreme",
+            "allen1974relationship",
+            "miche2010opelm",
+            "pao1994learning",
+        ),
         cost="n L^2 + L^3, L outputs of the first layer",
         fits_blocks=True,
         checks=(
             {"n_hidden": 50, "random_state": 0},
             {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
+            {"n_hidden": 20, "direct_links": True, "random_state": 0},
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
@@ -351,6 +377,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         activation="tanh",
         weights="uniform",
         input_scale=1.0,
+        direct_links=False,
         standardize=True,
         alpha="loo",
         alphas=None,
@@ -365,6 +392,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         self.activation = activation
         self.weights = weights
         self.input_scale = input_scale
+        self.direct_links = direct_links
         self.standardize = standardize
         self.alpha = alpha
         self.alphas = alphas

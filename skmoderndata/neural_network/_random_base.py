@@ -44,6 +44,7 @@ RANDOM_LAYER = {
     "activation": [StrOptions(set(ACTIVATIONS)), callable],
     "weights": [StrOptions({"uniform", "normal", "orthogonal"})],
     "input_scale": [POSITIVE],
+    "direct_links": ["boolean"],
     "standardize": ["boolean", tuple],
     "alpha": [StrOptions({"loo"}), NON_NEGATIVE],
     "alphas": ["array-like", None],
@@ -56,11 +57,10 @@ RANDOM_LAYER = {
 
 
 class RandomNetwork(RidgeNetwork):
-    """A first layer of random weights; `_direct_link` says whether the inputs join its outputs."""
+    """A first layer of random weights; with `direct_links` the inputs join its outputs."""
 
-    _SAME = ("activation", "fit_intercept")
+    _SAME = ("activation", "direct_links", "fit_intercept")
     _SCALING = ", and standardize=False or one pair of means and deviations"
-    _direct_link = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -70,8 +70,10 @@ class RandomNetwork(RidgeNetwork):
     def _open(self, X, Y, w, rng):
         p = X.shape[1]
         L = int(self.n_hidden)
-        if L == 0 and not self._direct_link:
-            raise ValueError(f"{type(self).__name__} needs n_hidden of at least 1, and got 0.")
+        if L == 0 and not self.direct_links:
+            raise ValueError(
+                f"{type(self).__name__} needs n_hidden of at least 1 without direct_links, and got 0."
+            )
 
         self._beginning = None
         W, b = draw_weights(rng, p, L, law=self.weights, scale=self.input_scale)
@@ -190,7 +192,7 @@ class RandomNetwork(RidgeNetwork):
 
     def _layer(self, X):
         H = self._neurons(X)
-        if not self._direct_link:
+        if not self.direct_links:
             return H
 
         xp = namespace(H)
@@ -202,7 +204,7 @@ class RandomNetwork(RidgeNetwork):
 
     def _n_outputs(self):
         width = self.hidden_weights_.shape[1]
-        return width + self.n_features_in_ if self._direct_link else width
+        return width + self.n_features_in_ if self.direct_links else width
 
     def _parameters_of_layer(self):
         return as_numpy(self.hidden_weights_), as_numpy(self.hidden_intercepts_)

@@ -87,8 +87,8 @@ CASES = {
         Case(sk.JamesStein(), ("location_",), weights=False, sparse=False),
         Case(sk.ELMClassifier(**NETWORK), ("answers",), map=False),
         Case(sk.ELMRegressor(**NETWORK), ("answers",), map=False),
-        Case(sk.RVFLClassifier(**NETWORK), ("answers",), map=False),
-        Case(sk.RVFLRegressor(**NETWORK), ("answers",), map=False),
+        Case(sk.ELMClassifier(direct_links=True, **NETWORK), ("answers",), map=False),
+        Case(sk.ELMRegressor(direct_links=True, **NETWORK), ("answers",), map=False),
         Case(
             sk.RBFNetworkClassifier(centers=np.eye(4, P), alpha=0.5), ("answers",), map=False
         ),

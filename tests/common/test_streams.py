@@ -269,7 +269,7 @@ STREAMS = {
 # features of sequences have no state
 STATELESS = {"SequenceFeatures"}
 # the same solver as in the class of the table
-SIBLINGS = {"RBFNetworkClassifier", "RVFLClassifier", "RVFLRegressor"}
+SIBLINGS = {"RBFNetworkClassifier"}
 
 
 @cache

@@ -12,8 +12,6 @@ from skmoderndata.neural_network import (
     ELMRegressor,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
-    RVFLClassifier,
-    RVFLRegressor,
 )
 from tests.solvers.test_blocks import in_dask
 
@@ -27,8 +25,8 @@ CENTERS = X[:20]
 NETWORKS = [
     ELMClassifier(n_hidden=20, alpha=0.5, random_state=0),
     ELMRegressor(n_hidden=20, alpha=0.5, random_state=0),
-    RVFLClassifier(n_hidden=20, alpha=0.5, random_state=0),
-    RVFLRegressor(n_hidden=20, alpha=0.5, random_state=0),
+    ELMClassifier(n_hidden=20, direct_links=True, alpha=0.5, random_state=0),
+    ELMRegressor(n_hidden=20, direct_links=True, alpha=0.5, random_state=0),
     RBFNetworkClassifier(centers=CENTERS, alpha=0.5),
     RBFNetworkRegressor(centers=CENTERS, alpha=0.5),
 ]
