@@ -72,7 +72,7 @@ class RandomNetwork(RidgeNetwork):
         L = int(self.n_hidden)
         if L == 0 and not self.direct_links:
             raise ValueError(
-                f"{type(self).__name__} needs n_hidden of at least 1 without direct_links, and got 0."
+                f"{type(self).__name__} needs n_hidden of at least 1 without direct_links, got 0."
             )
 
         self._beginning = None

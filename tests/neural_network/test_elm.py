@@ -1,5 +1,6 @@
 """Evidence that ELMRegressor and ELMClassifier solve the problem they state."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -483,11 +484,13 @@ def test_pruning_has_no_partial_fit():
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize("direct_links", [False, True])
 @pytest.mark.parametrize("cls", [ELMRegressor, ELMClassifier])
 @pytest.mark.parametrize(
     ("unit", "offset"), [(1e-6, 0), (1e6, 0), (1, 100), (1, 1e4), (1, 1e6)]
 )
-def test_origin_and_units_of_the_inputs_change_nothing(cls, unit, offset, seed):
+def test_origin_and_units_of_the_inputs_change_nothing(cls, direct_links, unit, offset, seed):
+    cls = functools.partial(cls, direct_links=direct_links)
     X, y = data(seed) if is_regressor(cls()) else classes(seed)
     scale = np.geomspace(1, 100, X.shape[1])
     want = cls(40, random_state=seed).fit(X, y).predict(X)
@@ -500,8 +503,9 @@ def test_origin_and_units_of_the_inputs_change_nothing(cls, unit, offset, seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("cls", [ELMRegressor])
-def test_a_stream_is_standardised_by_its_first_200_rows(cls, seed):
+@pytest.mark.parametrize("direct_links", [False, True])
+def test_a_stream_is_standardised_by_its_first_200_rows(direct_links, seed):
+    cls = functools.partial(ELMRegressor, direct_links=direct_links)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(500, 4)) + np.array([1e4, 0, -30, 2])
     y = np.sin(X[:, 1]) + X[:, 3]
