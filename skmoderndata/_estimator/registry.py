@@ -187,6 +187,16 @@ def public_modules() -> list[str]:
     return sorted(f"skmoderndata.{name}" for name in packages if not name.startswith("_"))
 
 
+def public_homes() -> dict[str, str]:
+    """Return the module from which each public name is imported.
+
+    >>> public_homes()["KSVD"]
+    'skmoderndata.decomposition'
+    """
+    modules = [importlib.import_module(name) for name in public_modules()]
+    return {name: module.__name__ for module in modules for name in module.__all__}
+
+
 def all_estimators() -> list[type]:
     """List every public estimator class of the package, sorted by name.
 

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib
 import importlib.resources
 import re
 import sys
@@ -9,6 +10,7 @@ import tomllib
 from typing import Any, NamedTuple
 
 from skmoderndata._estimator.base import DOCUMENTATION
+from skmoderndata._estimator.registry import method_stem, public_homes
 from skmoderndata._guide.data_facts import DataFacts, data_facts, phrases
 
 N_SUGGESTIONS = 3
@@ -172,9 +174,7 @@ def problems() -> list[dict[str, Any]]:
 
 def imports_of(code: str) -> list[str]:
     """Lines that import what the code names."""
-    import skmoderndata
-
-    homes = dict.fromkeys(dir(skmoderndata), "skmoderndata") | FROM_SKLEARN
+    homes = public_homes() | FROM_SKLEARN
     names = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
     homes = {name: homes[name] for name in names if name in homes}
     return [
@@ -198,12 +198,10 @@ def _words(text: str) -> set[str]:
 
 def _suggestion(fit: Fit, facts: DataFacts) -> Suggestion:
     """Tell a row, with the facts that speak for it."""
-    import skmoderndata
-    from skmoderndata._estimator.registry import method_stem
-
     row = fit.row
     said = dict(phrases(facts))
-    cls = getattr(skmoderndata, row["take"][0])
+    name = row["take"][0]
+    cls = getattr(importlib.import_module(public_homes()[name]), name)
     page = f"methods/{method_stem(cls)}"
     if not hasattr(cls, "_card"):
         page = f"generated/api/{cls.__module__.rpartition('.')[0]}.{cls.__name__}"

@@ -3,11 +3,7 @@
 from skmoderndata.discriminant_analysis._kernel_discriminant_analysis import (
     KernelDiscriminantAnalysis,
 )
-from skmoderndata.discriminant_analysis._kernel_fisher_discriminant import (
-    KernelFisherDiscriminant,
-)
 
 __all__ = [
     "KernelDiscriminantAnalysis",
-    "KernelFisherDiscriminant",
 ]

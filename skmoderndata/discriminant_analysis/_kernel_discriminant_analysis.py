@@ -73,7 +73,9 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Number of directions, which the classifier uses, too; None means all, one less than the
         number of classes.
     priors : array-like of shape (n_classes,) or None, default=None
-        Prior probabilities of the classes; None uses their fractions in the training samples.
+        Prior probabilities of the classes; None uses their fractions in the training samples. For
+        two classes, ``priors=[0.5, 0.5]`` gives the kernel Fisher discriminant: both classes have
+        the same weight, whatever their size, and the threshold is halfway between their means.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation, "nystroem" in that of
@@ -112,7 +114,6 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
     See Also
     --------
-    KernelFisherDiscriminant : Two classes of equal weight whatever their size.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same with the linear kernel.
 
     Notes

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -284,7 +285,10 @@ def test_data_frames_keep_their_names(lazy_only):
     with dask.config.set(scheduler="synchronous"):
         rows = dataframe.from_pandas(X, npartitions=3)
         other = dataframe.from_pandas(X[list("bacdef")], npartitions=3)
-    model = KernelPerceptron().fit(X, y)
+    with warnings.catch_warnings():
+        # the labels are close to the boundary: how many passes separate them depends on rounding
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KernelPerceptron().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answer = model.decision_function(rows)

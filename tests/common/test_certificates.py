@@ -72,7 +72,7 @@ def function(model, K):
 def l2_svc(s, linear=False, **params):
     data = samples(s, linear)
     C = 1.0 / data.factor
-    model = sk.L2SVC(C, data.kernel, **params).fit(data.given, LABELS)
+    model = sk.svm.L2SVC(C, data.kernel, **params).fit(data.given, LABELS)
     f, norm = function(model, data.K)
     slack = np.maximum(1 - LABELS * (f + model.intercept_), 0)
     value = norm / 2 + C * slack @ slack
@@ -83,7 +83,7 @@ def l2_svr(s, linear=False, **params):
     data = samples(s, linear)
     C = 1.0 / data.factor
     params = {"epsilon": 0.2, **params}
-    model = sk.L2SVR(C, data.kernel, **params).fit(data.given, SCORE)
+    model = sk.svm.L2SVR(C, data.kernel, **params).fit(data.given, SCORE)
     f, norm = function(model, data.K)
     excess = np.maximum(abs(SCORE - f - model.intercept_) - params["epsilon"], 0)
     value = norm / 2 + C * excess @ excess
@@ -94,7 +94,7 @@ def svdd(s, linear=False, **params):
     data = samples(s, linear)
     if not linear:  # of unequal diagonal
         data = data._replace(given=data.given + s * X @ X.T, K=data.K + s * X @ X.T)
-    model = sk.SVDD(data.kernel, nu=0.2, **params).fit(data.given)
+    model = sk.svm.SVDD(data.kernel, nu=0.2, **params).fit(data.given)
     f, norm = function(model, data.K)
     beyond = np.diag(data.K) - 2 * f + norm - model.radius_**2
     value = model.radius_**2 + np.maximum(beyond, 0).sum() / (0.2 * len(X))
@@ -103,7 +103,7 @@ def svdd(s, linear=False, **params):
 
 def nu_svor(s, linear=False, **params):
     data = samples(s, linear)
-    model = sk.NuSVOR(0.4, data.kernel, **params).fit(data.given, RANKS)
+    model = sk.ranking.NuSVOR(0.4, data.kernel, **params).fit(data.given, RANKS)
     f, norm = function(model, data.K)
     assert_allclose(norm, 1.0, rtol=1e-9)
     b = model.thresholds_
@@ -122,7 +122,7 @@ def adatron_classifier(s, linear=False, **params):
     data = samples(s, linear)
     C = 1.0 / data.factor
     params = {"random_state": 0, **params}
-    model = sk.KernelAdatronClassifier(C, data.kernel, **params).fit(data.given, LABELS)
+    model = sk.svm.KernelAdatronClassifier(C, data.kernel, **params).fit(data.given, LABELS)
     f, norm = function(model, data.K)
     slack = np.maximum(1 - LABELS * f, 0)
     squared = model.loss == "squared_hinge"
@@ -134,7 +134,7 @@ def adatron_regressor(s, linear=False, **params):
     data = samples(s, linear)
     C = 1.0 / data.factor
     params = {"fit_intercept": False, "epsilon": 0.2, "random_state": 0, **params}
-    model = sk.KernelAdatronRegressor(C, data.kernel, **params).fit(data.given, SCORE)
+    model = sk.svm.KernelAdatronRegressor(C, data.kernel, **params).fit(data.given, SCORE)
     f, norm = function(model, data.K)
     value = norm / 2 + C * np.maximum(abs(SCORE - f) - 0.2, 0).sum()
     return Reached(model, value, value)
@@ -157,7 +157,7 @@ def core_vector_regressor(s, **params):
     C = 1.0 / s
     G = s * (K + 1) - 1
     params = {"tube_distance": 0.1, "random_state": 0, **params}
-    model = sk.CoreVectorRegressor(C, kernel="precomputed", **params).fit(G, SCORE)
+    model = sk.svm.CoreVectorRegressor(C, kernel="precomputed", **params).fit(G, SCORE)
     f, _ = function(model, G)
     spread = SCORE.std()
     coef = model.dual_coef_ / spread
@@ -174,7 +174,7 @@ def core_vector_outlier_detector(s, linear=False, **params):
         rows = s * (X + np.array([9.0, 0.0, 0.0, 0.0]))
         data = data._replace(given=rows, K=rows @ rows.T)
     params = {"slack": 0.2, "random_state": 0, **params}
-    model = sk.CoreVectorOutlierDetector(kernel=data.kernel, **params).fit(data.given)
+    model = sk.svm.CoreVectorOutlierDetector(kernel=data.kernel, **params).fit(data.given)
     f, norm = function(model, data.K)
     slack = np.maximum(model.rho_ - f, 0)
     value = norm / 2 - model.rho_ + model.cost_ / 2 * slack @ slack
@@ -186,7 +186,7 @@ def core_vector_ranker(s, linear=False, **params):
     data = samples(s, linear)
     C = 0.1 / data.factor
     params = {"random_state": 0, **params}
-    model = sk.CoreVectorRanker(C, kernel=data.kernel, **params).fit(data.given, RANKS)
+    model = sk.svm.CoreVectorRanker(C, kernel=data.kernel, **params).fit(data.given, RANKS)
     f, norm = function(model, data.K)
     slack = np.maximum(1 - f[:, None] + f, 0)[RANKS[:, None] > RANKS]
     value = norm / 2 + C * slack @ slack
@@ -209,7 +209,7 @@ def minimum_enclosing_ball(s, linear=False, **params):
 def bridge_regression(s, **params):
     alpha = 0.05 * np.sqrt(s)  # the penalty has the exponent 1.5, the loss 2
     params = {"fit_intercept": False, "exponent": 1.5, **params}
-    model = sk.BridgeRegression(alpha, **params).fit(WIDE, s * TARGET)
+    model = sk.linear_model.BridgeRegression(alpha, **params).fit(WIDE, s * TARGET)
     value = np.mean((s * TARGET - WIDE @ model.coef_) ** 2) / 2
     value += alpha * (abs(model.coef_) ** 1.5).sum()
     return Reached(model, value, np.mean((s * TARGET) ** 2) / 2)
@@ -295,7 +295,9 @@ def nuclear_norm_imputer(s, **params):
 
 def multiset_cca(s, **params):
     views = [s * X[:, :2], X[:, 1:3] + WIDE.ravel()[:140].reshape(70, 2), X[:, 2:] ** 2]
-    model = sk.MultisetCCA(criterion="sumcor", n_components=1, **params).fit(views)
+    model = sk.cross_decomposition.MultisetCCA(
+        criterion="sumcor", n_components=1, **params
+    ).fit(views)
     value = float(model.regularized_correlations_[0])
     return Reached(model, -value, value)
 
@@ -309,7 +311,7 @@ def kernel_cca(s, **params):
 
 def maximum_variance_unfolding(s, **params):
     params = {"constraints": "soft", "n_neighbors": 4, "solver": "low_rank", **params}
-    model = sk.MaximumVarianceUnfolding(random_state=0, **params).fit(s * X[:40, :3])
+    model = sk.manifold.MaximumVarianceUnfolding(random_state=0, **params).fit(s * X[:40, :3])
     ends = s * X[model.edges_, :3]
     G = model.kernel_
     squares = ((ends[:, 0] - ends[:, 1]) ** 2).sum(axis=1)
@@ -457,7 +459,7 @@ ROWS_OF_FEW_DIGITS = np.round(X * 2.0**20) / 2.0**20
 
 def scores_of(model, rows):
     """Values of a fitted machine at its samples, and those of its public attributes."""
-    if isinstance(model, sk.SVDD):
+    if isinstance(model, sk.svm.SVDD):
         squares = ((rows - model.center_) ** 2).sum(axis=1)
         return model.score_samples(rows), -squares
     score = getattr(model, "decision_function", model.predict)
@@ -476,12 +478,12 @@ def weights_of(model):
 @pytest.mark.parametrize(
     ("model", "y"),
     [
-        (sk.L2SVC(0.1, "linear", tol=1e-10), LABELS),
-        (sk.L2SVR(0.1, "linear", tol=1e-10), SCORE),
-        (sk.L2SVR(0.1, "linear", epsilon=0.0), SCORE),
-        (sk.SVDD("linear", nu=0.2, tol=1e-10), None),
-        (sk.NuSVOR(0.4, "linear", tol=1e-8), RANKS),
-        (sk.CoreVectorRanker(kernel="linear", tol=1e-12, random_state=0), RANKS),
+        (sk.svm.L2SVC(0.1, "linear", tol=1e-10), LABELS),
+        (sk.svm.L2SVR(0.1, "linear", tol=1e-10), SCORE),
+        (sk.svm.L2SVR(0.1, "linear", epsilon=0.0), SCORE),
+        (sk.svm.SVDD("linear", nu=0.2, tol=1e-10), None),
+        (sk.ranking.NuSVOR(0.4, "linear", tol=1e-8), RANKS),
+        (sk.svm.CoreVectorRanker(kernel="linear", tol=1e-12, random_state=0), RANKS),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -494,7 +496,7 @@ def test_free_offset_sees_linear_kernels_from_the_mean(model, y):
     # values are rounded where they pass the origin, by 2e-16 of 1e9 times the weights
     assert_allclose(found, expected, atol=1e-5)
     assert_allclose(by_attributes, found, atol=1e-5)
-    if isinstance(model, (sk.L2SVC, sk.NuSVOR)):
+    if isinstance(model, (sk.svm.L2SVC, sk.ranking.NuSVOR)):
         assert (model.predict(far) == labels).all()
 
 
@@ -503,11 +505,11 @@ def test_column_of_time_stamps():
     hours = 1.7e9 + 3600.0 * np.arange(70)
     far = np.c_[X[:, 0], hours]
     near = np.c_[X[:, 0], hours - hours.mean()]
-    exact = sk.L2SVR(kernel="linear", epsilon=0.0)
+    exact = sk.svm.L2SVR(kernel="linear", epsilon=0.0)
     expected = exact.fit(near, SCORE).predict(near)
     assert_allclose(exact.fit(far, SCORE).predict(far), expected, atol=1e-5)
     # two columns of such unlike scales take pairs of weights more steps than anybody waits for
-    stopped = sk.L2SVR(kernel="linear", max_iter=10_000)
+    stopped = sk.svm.L2SVR(kernel="linear", max_iter=10_000)
     with pytest.warns(ConvergenceWarning, match="StandardScaler"):
         stopped.fit(far, SCORE)
     assert stopped.dual_gap_ > stopped.tol
@@ -515,7 +517,7 @@ def test_column_of_time_stamps():
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("cls", [sk.L2SVC, sk.L2SVR, sk.SVDD, sk.NuSVOR])
+@pytest.mark.parametrize("cls", [sk.svm.L2SVC, sk.svm.L2SVR, sk.svm.SVDD, sk.ranking.NuSVOR])
 def test_distances_that_drown_in_a_polynomial_kernel_are_refused(cls):
     with pytest.raises(ValueError, match="cannot resolve these samples"):
         cls(kernel="poly").fit(X + 1e15, LABELS)

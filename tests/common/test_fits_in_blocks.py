@@ -49,7 +49,7 @@ CASES = {
     type(case.model).__name__: case
     for case in [
         Case(
-            sk.BooleanKMeans(3, n_init=2, threshold=2.0, random_state=0),
+            sk.cluster.BooleanKMeans(3, n_init=2, threshold=2.0, random_state=0),
             ("cluster_centers_", "inertia_"),
             weights=False,
         ),
@@ -68,31 +68,60 @@ CASES = {
         ),
         Case(sk.SparseNMF(2, max_iter=10, tol=0, random_state=0), ("components_",)),
         Case(sk.SemiNMF(2, max_iter=10, tol=0, random_state=0), ("components_",)),
-        Case(sk.ProbabilisticLSA(2, max_iter=10, tol=0, random_state=0), ("components_",)),
+        Case(
+            sk.decomposition.ProbabilisticLSA(2, max_iter=10, tol=0, random_state=0),
+            ("components_",),
+        ),
         Case(
             sk.FeatureSignDictionaryLearning(3, max_iter=10, random_state=0),
             ("components_", "objective_"),
         ),
-        Case(sk.KernelKMeans(2, n_init=2, **LANDMARKS), ("inertia_", "relaxation_bound_")),
         Case(
-            sk.KernelDiscriminantAnalysis(**LANDMARKS), ("eigenvalues_", "priors_"), tol=1e-8
+            sk.cluster.KernelKMeans(2, n_init=2, **LANDMARKS),
+            ("inertia_", "relaxation_bound_"),
         ),
         Case(
-            sk.PrincipalComponentsRegression(3, kernel="rbf", **LANDMARKS),
+            sk.discriminant_analysis.KernelDiscriminantAnalysis(**LANDMARKS),
+            ("eigenvalues_", "priors_"),
+            tol=1e-8,
+        ),
+        Case(
+            sk.cross_decomposition.PrincipalComponentsRegression(3, kernel="rbf", **LANDMARKS),
             ("explained_variance_ratio_", "intercept_"),
         ),
-        Case(sk.KernelPCAOutlierDetector(2, **LANDMARKS), ("offset_", "eigenvalues_")),
-        Case(sk.KernelCCA(1, **LANDMARKS), ("correlations_",), tol=1e-6),
-        Case(sk.KernelPLSSVD(1, **LANDMARKS), ("singular_values_",), tol=1e-8),
-        Case(sk.JamesStein(), ("location_",), weights=False, sparse=False),
-        Case(sk.ELMClassifier(**NETWORK), ("answers",), map=False),
-        Case(sk.ELMRegressor(**NETWORK), ("answers",), map=False),
-        Case(sk.ELMClassifier(direct_links=True, **NETWORK), ("answers",), map=False),
-        Case(sk.ELMRegressor(direct_links=True, **NETWORK), ("answers",), map=False),
         Case(
-            sk.RBFNetworkClassifier(centers=np.eye(4, P), alpha=0.5), ("answers",), map=False
+            sk.decomposition.KernelPCAOutlierDetector(2, **LANDMARKS),
+            ("offset_", "eigenvalues_"),
         ),
-        Case(sk.RBFNetworkRegressor(centers=np.eye(4, P), alpha=0.5), ("answers",), map=False),
+        Case(sk.KernelCCA(1, **LANDMARKS), ("correlations_",), tol=1e-6),
+        Case(
+            sk.cross_decomposition.KernelPLSSVD(1, **LANDMARKS),
+            ("singular_values_",),
+            tol=1e-8,
+        ),
+        Case(sk.covariance.JamesStein(), ("location_",), weights=False, sparse=False),
+        Case(sk.neural_network.ELMClassifier(**NETWORK), ("answers",), map=False),
+        Case(sk.neural_network.ELMRegressor(**NETWORK), ("answers",), map=False),
+        Case(
+            sk.neural_network.ELMClassifier(direct_links=True, **NETWORK),
+            ("answers",),
+            map=False,
+        ),
+        Case(
+            sk.neural_network.ELMRegressor(direct_links=True, **NETWORK),
+            ("answers",),
+            map=False,
+        ),
+        Case(
+            sk.neural_network.RBFNetworkClassifier(centers=np.eye(4, P), alpha=0.5),
+            ("answers",),
+            map=False,
+        ),
+        Case(
+            sk.neural_network.RBFNetworkRegressor(centers=np.eye(4, P), alpha=0.5),
+            ("answers",),
+            map=False,
+        ),
         Case(sk.RobustPCA(algorithm="pcp", max_iter=40), ("components_",), 1e-6, map=False),
         Case(sk.NuclearNormImputer(alpha=0.5, tol=1e-9), ("components_",), 1e-6, map=False),
     ]

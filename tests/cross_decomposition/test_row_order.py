@@ -22,7 +22,7 @@ def views(seed):
 @pytest.mark.invariance
 @pytest.mark.parametrize("solver", ["low_rank", "nystroem"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("cls", [sk.KernelCCA, sk.KernelPLSSVD])
+@pytest.mark.parametrize("cls", [sk.KernelCCA, sk.cross_decomposition.KernelPLSSVD])
 def test_two_views_do_not_depend_on_order_and_storage(cls, kernel, solver, seed):
     X, Y = views(seed)
     params = {"kernel": kernel, "solver": solver, "max_rank": 30, "random_state": seed}
@@ -67,10 +67,9 @@ def test_random_state_draws_the_pivots(seed):
 @pytest.mark.parametrize(
     "model",
     [
-        sk.KernelPLSRegression(3, solver="low_rank", max_rank=30),
-        sk.KernelDiscriminantAnalysis(solver="low_rank"),
-        sk.KernelFisherDiscriminant(solver="low_rank"),
-        sk.KernelGraphEmbedding(solver="low_rank"),
+        sk.cross_decomposition.KernelPLSRegression(3, solver="low_rank", max_rank=30),
+        sk.discriminant_analysis.KernelDiscriminantAnalysis(solver="low_rank"),
+        sk.manifold.KernelGraphEmbedding(solver="low_rank"),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -78,7 +77,11 @@ def test_other_low_rank_methods_do_not_depend_on_the_order(model, seed):
     X, Y = views(seed)
     y = (Y[:, 0] > 0).astype(float)
     order = np.random.default_rng(seed).permutation(len(X))
-    method = "predict" if isinstance(model, sk.KernelPLSRegression) else "decision_function"
+    method = (
+        "predict"
+        if isinstance(model, sk.cross_decomposition.KernelPLSRegression)
+        else "decision_function"
+    )
     method = method if hasattr(model, method) else "transform"
     expected = getattr(model.fit(X, y), method)(X)
     found = getattr(model.fit(X[order], y[order]), method)(X)

@@ -24,25 +24,29 @@ CUTS = [(400,), (1, 399), (150, 0, 1, 249), (20,) * 20]
 # a model, and what it has learned that does not belong to rows
 CASES = [
     (
-        sk.KernelKMeans(4, n_init=3, solver="nystroem", max_rank=40, random_state=0),
+        sk.cluster.KernelKMeans(4, n_init=3, solver="nystroem", max_rank=40, random_state=0),
         ("inertia_", "relaxation_bound_", "_centres", "n_iter_", "landmarks_"),
     ),
     (
-        sk.KernelDiscriminantAnalysis(solver="nystroem", max_rank=40, random_state=0),
+        sk.discriminant_analysis.KernelDiscriminantAnalysis(
+            solver="nystroem", max_rank=40, random_state=0
+        ),
         ("classes_", "class_scores_", "eigenvalues_", "priors_", "ridge_", "landmarks_"),
     ),
     (
-        sk.PrincipalComponentsRegression(
+        sk.cross_decomposition.PrincipalComponentsRegression(
             kernel="rbf", solver="nystroem", max_rank=30, random_state=0
         ),
         ("loo_errors_", "n_components_", "explained_variance_ratio_", "intercept_", "X_fit_"),
     ),
     (
-        sk.KernelPCAOutlierDetector(solver="nystroem", max_rank=40, random_state=0),
+        sk.decomposition.KernelPCAOutlierDetector(
+            solver="nystroem", max_rank=40, random_state=0
+        ),
         ("offset_", "eigenvalues_", "n_components_", "mean_residual_", "landmarks_"),
     ),
     (
-        sk.KernelPCAOutlierDetector(
+        sk.decomposition.KernelPCAOutlierDetector(
             3, contamination="max", solver="nystroem", max_rank=40, random_state=0
         ),
         ("offset_", "eigenvalues_", "n_components_", "mean_residual_", "landmarks_"),
@@ -164,7 +168,10 @@ def test_solvers_of_all_rows_are_refused(model, names, solver, no_whole_table):
 def test_other_samples_are_refused(model, names):
     X, kind = table(60)
     y = target_of(model, X, kind)
-    for kernel, rows in (("precomputed", X @ X.T), (sk.PSpectrum(), ["ab", "ba"] * 30)):
+    for kernel, rows in (
+        ("precomputed", X @ X.T),
+        (sk.kernels.PSpectrum(), ["ab", "ba"] * 30),
+    ):
         refused = clone(model).set_params(kernel=kernel)
         with pytest.raises(ValueError, match=r"draws rows of a table.*low_rank"):
             refused.fit(rows, y)
@@ -270,7 +277,7 @@ def test_fitted_models_travel(model, names, no_whole_table):
 def test_clusters_that_lose_their_rows_take_the_farthest():
     X = np.r_[np.zeros((50, 1)), np.ones((50, 1)), [[9.0]]]
     init = np.array([[0.0], [1.0], [-500.0]])
-    model = sk.KernelKMeans(
+    model = sk.cluster.KernelKMeans(
         3, kernel="linear", init=init, solver="nystroem", max_rank=5, random_state=0
     )
     here = model.fit(X)
@@ -282,8 +289,8 @@ def test_clusters_that_lose_their_rows_take_the_farthest():
 def test_all_rows_as_landmarks_give_the_exact_objective():
     X, _ = table(120)
     init = X[:4]
-    exact = sk.KernelKMeans(4, init=init, local_search=False, solver="exact").fit(X)
-    model = sk.KernelKMeans(4, init=init, solver="nystroem", max_rank=120).fit(X)
+    exact = sk.cluster.KernelKMeans(4, init=init, local_search=False, solver="exact").fit(X)
+    model = sk.cluster.KernelKMeans(4, init=init, solver="nystroem", max_rank=120).fit(X)
     assert_array_equal(model.labels_, exact.labels_)
     assert_allclose(model.inertia_, exact.inertia_, rtol=1e-8)
     assert_allclose(model.relaxation_bound_, exact.relaxation_bound_, rtol=1e-3)
@@ -301,7 +308,7 @@ LINEAR = ("coef_", "intercept_", "loo_errors_", "n_components_", "explained_vari
 def test_linear_components_in_blocks_are_those_of_the_table(lengths, weighted, no_whole_table):
     X, _ = table()
     X = np.hstack([X, X**2])
-    model = sk.PrincipalComponentsRegression()
+    model = sk.cross_decomposition.PrincipalComponentsRegression()
     y = target_of(model, X, None)
     w = weights_of() if weighted else None
     here = clone(model).fit(X, y, sample_weight=w)
@@ -318,19 +325,23 @@ def test_linear_components_need_no_landmarks():
     rows = in_dask(X, (200, 200))
     for solver in ("nystroem", "low_rank"):
         with pytest.raises(ValueError, match="which needs no approximation"):
-            sk.PrincipalComponentsRegression(solver=solver).fit(rows, X[:, 0])
+            sk.cross_decomposition.PrincipalComponentsRegression(solver=solver).fit(
+                rows, X[:, 0]
+            )
     with pytest.raises(ValueError, match="take solver='primal'"):
-        sk.PrincipalComponentsRegression(solver="dual").fit(rows, X[:, 0])
+        sk.cross_decomposition.PrincipalComponentsRegression(solver="dual").fit(rows, X[:, 0])
     y = X[:, 0].copy()
     y[301] = np.nan
     with pytest.raises(ValueError, match=r"Input y .* in row 301"):
-        sk.PrincipalComponentsRegression().fit(rows, in_dask(y, (200, 200)))
+        sk.cross_decomposition.PrincipalComponentsRegression().fit(
+            rows, in_dask(y, (200, 200))
+        )
 
 
 def test_landmarks_at_all_rows_give_the_components_of_the_kernel_matrix():
     X, _ = table(80)
     y = np.sin(X[:, 0])
-    dual = sk.PrincipalComponentsRegression(4, kernel="rbf").fit(X, y)
+    dual = sk.cross_decomposition.PrincipalComponentsRegression(4, kernel="rbf").fit(X, y)
     model = dual.set_params(solver="dual").fit(X, y)
     low = clone(model).set_params(solver="nystroem", max_rank=80).fit(X, y)
     assert_allclose(low.predict(X), model.predict(X), atol=1e-6)
@@ -338,7 +349,7 @@ def test_landmarks_at_all_rows_give_the_components_of_the_kernel_matrix():
 
 def test_landmarks_at_all_rows_give_the_residuals_of_the_kernel_matrix():
     X, _ = table(700)
-    exact = sk.KernelPCAOutlierDetector(8, gamma=0.02, solver="exact").fit(X)
+    exact = sk.decomposition.KernelPCAOutlierDetector(8, gamma=0.02, solver="exact").fit(X)
     low = clone(exact).set_params(solver="nystroem", max_rank=700, random_state=0).fit(X)
     assert_allclose(low.score_samples(X), exact.score_samples(X), atol=1e-7)
     assert_allclose(low.eigenvalues_, exact.eigenvalues_, rtol=1e-7)
@@ -370,7 +381,7 @@ VIEWS = [
         ("correlations_", "prediction_coef_", "prediction_intercept_"),
     ),
     (
-        sk.KernelPLSSVD(2, solver="nystroem", max_rank=30, random_state=0),
+        sk.cross_decomposition.KernelPLSSVD(2, solver="nystroem", max_rank=30, random_state=0),
         ("singular_values_",),
     ),
 ]
@@ -433,7 +444,7 @@ def test_views_that_blocks_do_not_allow():
     with pytest.raises(ValueError, match="take 'maxvar' or 'sumcor'"):
         sk.KernelCCA(criterion="gcca").fit(rows, rows)
     with pytest.raises(ValueError, match="takes other samples"):
-        sk.KernelPLSSVD(kernel=["rbf", "precomputed"]).fit(rows, rows)
+        sk.cross_decomposition.KernelPLSSVD(kernel=["rbf", "precomputed"]).fit(rows, rows)
     with pytest.raises(ValueError, match="requires y"):
         sk.KernelCCA().fit(rows)
     X[201, 1] = np.nan

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
+from skmoderndata.discriminant_analysis import KernelDiscriminantAnalysis
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
     Fisher,
@@ -606,7 +606,7 @@ def test_bad_parameters_of_probabilities(kernel, message):
 
 
 ESTIMATORS = [
-    lambda kernel: KernelFisherDiscriminant(kernel=kernel),
+    lambda kernel: KernelDiscriminantAnalysis(kernel=kernel),
     lambda kernel: KernelNearestCentroid(kernel=kernel),
     lambda kernel: CoreVectorMachine(kernel=kernel),
     lambda kernel: make_pipeline(

@@ -32,7 +32,6 @@ from skmoderndata.datasets import load_peptides
 from skmoderndata.decomposition import ConvexNMF, KernelPCAOutlierDetector
 from skmoderndata.discriminant_analysis import (
     KernelDiscriminantAnalysis,
-    KernelFisherDiscriminant,
 )
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
@@ -561,7 +560,6 @@ def columns(X):
         IncompleteCholesky(),
         KernelCentroidOutlierDetector(),
         KernelDiscriminantAnalysis(),
-        KernelFisherDiscriminant(),
         KernelKMeans(2),
         KernelNearestCentroid(),
         KernelPCAOutlierDetector(),
