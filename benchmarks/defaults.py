@@ -93,7 +93,6 @@ REASONS = {
     "KernelCCA": "regularised by the variance of a whole view: columns of small units are "
     "lost",
     "KernelGraphEmbedding": "two components by default, 100 those of `Nystroem()`",
-    "KernelPLSSVD": "maximises the covariance, and is judged here by the correlation",
     "LaplacianEmbedding": "two components, as those of `Isomap()`, which keeps distances",
     "MultiAssignmentClustering": COPIES,
     "ProbabilisticLSA": "models counts, and these tables hold none",

@@ -21,7 +21,7 @@ LARGEST = 3.0  # ratio of times of neighbouring sizes
 LONGEST = 4.0  # seconds
 SHORTEST = 0.01  # seconds below which a ratio is noise
 SIZES = np.unique((300 * GROWTH ** np.arange(63)).astype(int))
-TWO_VIEWS = {"KernelCCA", "KernelPLSSVD"}
+TWO_VIEWS = {"KernelCCA"}
 
 
 def main(arguments=None):

@@ -5,7 +5,6 @@ from skmoderndata.cross_decomposition._canonical_loadings_display import (
 )
 from skmoderndata.cross_decomposition._kernel_cca import KernelCCA
 from skmoderndata.cross_decomposition._kernel_pls_regression import KernelPLSRegression
-from skmoderndata.cross_decomposition._kernel_plssvd import KernelPLSSVD
 from skmoderndata.cross_decomposition._multiset_cca import MultisetCCA
 from skmoderndata.cross_decomposition._principal_components_regression import (
     PrincipalComponentsRegression,
@@ -17,7 +16,6 @@ __all__ = [
     "CanonicalLoadingsDisplay",
     "KernelCCA",
     "KernelPLSRegression",
-    "KernelPLSSVD",
     "MultisetCCA",
     "PrincipalComponentsRegression",
     "RegularizedCCA",

@@ -76,7 +76,7 @@ class IncompleteCholesky(KernelFeatures):
     See Also
     --------
     sklearn.kernel_approximation.Nystroem : Landmarks drawn at random, without a bound.
-    NonlinearProjectionTrick : Principal coordinates.
+    sklearn.decomposition.KernelPCA : Principal coordinates, from the whole kernel matrix.
 
     Notes
     -----

@@ -38,7 +38,7 @@ def fit(cls, X, **settings):
     y = (X[:, 0] > np.median(X[:, 0])).astype(int)
     if "n_neighbors" in cls._parameter_constraints:
         settings["n_neighbors"] = 5
-    second = X[:, ::-1] ** 2 if cls.__name__ in ("KernelCCA", "KernelPLSSVD") else y
+    second = X[:, ::-1] ** 2 if cls.__name__ == "KernelCCA" else y
     # the matrix of N_SAMPLES rows is too large for the routes that go by memory
     with sklearn.config_context(working_memory=16):
         return cls(**settings).fit(X, second)

@@ -95,7 +95,7 @@ CASES = {
         ),
         Case(sk.KernelCCA(1, **LANDMARKS), ("correlations_",), tol=1e-6),
         Case(
-            sk.cross_decomposition.KernelPLSSVD(1, **LANDMARKS),
+            sk.KernelCCA(1, kernel=("rbf", "linear"), alpha=1.0, **LANDMARKS),
             ("singular_values_",),
             tol=1e-8,
         ),
@@ -147,7 +147,7 @@ SAMPLES = (
 )
 # bytes of each row at the driver, as the page of blocks says: weights of both views; the rows of
 # the core set, here a third of all
-OF_EACH_ROW = {"KernelCCA": 16, "KernelPLSSVD": 16, "CoreVectorOutlierDetector": 30}
+OF_EACH_ROW = {"KernelCCA": 16, "CoreVectorOutlierDetector": 30}
 # in blocks alone: the fit in memory refits, or chooses otherwise
 AMONG_BLOCKS = ("RobustPCA", "NuclearNormImputer")
 
@@ -181,7 +181,7 @@ def table(n=N, p=P, seed=0):
 
 def target(case, X):
     """What a class wants beside its rows."""
-    if type(case.model).__name__ in ("KernelCCA", "KernelPLSSVD"):
+    if type(case.model).__name__ == "KernelCCA":
         return X[:, :3] ** 2
     if not get_tags(case.model).target_tags.required:
         return None

@@ -12,7 +12,6 @@ from sklearn.model_selection import GridSearchCV
 
 from skmoderndata.cross_decomposition import (
     KernelCCA,
-    KernelPLSSVD,
     MultisetCCA,
     RegularizedCCA,
 )
@@ -175,7 +174,7 @@ def test_missing_view_names_the_criterion_that_takes_it(criterion, gap):
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("cls", [RegularizedCCA, KernelCCA, KernelPLSSVD])
+@pytest.mark.parametrize("cls", [RegularizedCCA, KernelCCA])
 def test_missing_view_of_two_names_the_class_that_takes_it(cls):
     X, Y, _ = views_of(0)
     Y[:4] = np.nan

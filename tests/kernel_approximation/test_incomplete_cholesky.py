@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.decomposition import PCA, KernelPCA
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skmoderndata.cross_decomposition import KernelCCA, KernelPLSRegression
 from skmoderndata.decomposition import KernelPCAOutlierDetector
-from skmoderndata.kernel_approximation import IncompleteCholesky, NonlinearProjectionTrick
+from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import Intersection
 from tests.oracles import incomplete_cholesky as oracle
 
@@ -177,12 +178,22 @@ def test_work_grows_linearly():
     assert evaluations[8000] < 5 * evaluations[2000]
 
 
+@pytest.mark.oracle
+def test_principal_components_of_the_features_are_those_of_the_kernel(seed):
+    """The nonlinear projection trick: coordinates whose inner products are the centred kernel."""
+    X = table(seed)
+    new = table(seed + 1)
+    ours = make_pipeline(IncompleteCholesky(len(X), gamma=0.3), PCA(5)).fit(X)
+    theirs = KernelPCA(5, kernel="rbf", gamma=0.3).fit(X)
+    assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-7)
+    assert_allclose(np.abs(ours.transform(new)), np.abs(theirs.transform(new)), atol=1e-6)
+
+
 @pytest.mark.edge
 @pytest.mark.parametrize(
     "model",
     [
         IncompleteCholesky(5, kernel="additive_chi2"),
-        NonlinearProjectionTrick(2, kernel="additive_chi2", algorithm="nystroem"),
         KernelPCAOutlierDetector(2, kernel="additive_chi2", solver="low_rank"),
         KernelPLSRegression(2, kernel="additive_chi2", solver="low_rank"),
         KernelCCA(2, kernel="additive_chi2", solver="low_rank"),

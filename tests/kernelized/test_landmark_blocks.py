@@ -381,7 +381,7 @@ VIEWS = [
         ("correlations_", "prediction_coef_", "prediction_intercept_"),
     ),
     (
-        sk.cross_decomposition.KernelPLSSVD(2, solver="nystroem", max_rank=30, random_state=0),
+        sk.KernelCCA(2, alpha=1.0, solver="nystroem", max_rank=30, random_state=0),
         ("singular_values_",),
     ),
 ]
@@ -444,7 +444,7 @@ def test_views_that_blocks_do_not_allow():
     with pytest.raises(ValueError, match="take 'maxvar' or 'sumcor'"):
         sk.KernelCCA(criterion="gcca").fit(rows, rows)
     with pytest.raises(ValueError, match="takes other samples"):
-        sk.cross_decomposition.KernelPLSSVD(kernel=["rbf", "precomputed"]).fit(rows, rows)
+        sk.KernelCCA(alpha=1.0, kernel=["rbf", "precomputed"]).fit(rows, rows)
     with pytest.raises(ValueError, match="requires y"):
         sk.KernelCCA().fit(rows)
     X[201, 1] = np.nan

@@ -29,7 +29,6 @@ SETTINGS = {  # where the defaults do not suit 83 strings of two kinds
     "KernelCCA": {"n_components": 1, "kernel": [KERNEL, KERNEL]},
     "KernelGraphEmbedding": {"n_components": 2},
     "KernelKMeans": {"n_clusters": 2},
-    "KernelPLSSVD": {"n_components": 1, "kernel": [KERNEL, KERNEL]},
     "PrincipalComponentsRegression": {"n_components": 10},
 }
 OTHERS = {
