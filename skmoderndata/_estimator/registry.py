@@ -201,7 +201,7 @@ def all_estimators() -> list[type]:
     """List every public estimator class of the package, sorted by name.
 
     >>> [cls.__name__ for cls in all_estimators() if "CCA" in cls.__name__]
-    ['KernelCCA', 'MultisetCCA', 'RegularizedCCA', 'SparseCCA']
+    ['KernelCCA', 'RegularizedCCA', 'SparseCCA']
     """
     return [cls for cls in _carded_classes() if hasattr(cls, "fit")]
 

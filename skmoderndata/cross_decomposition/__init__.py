@@ -5,7 +5,6 @@ from skmoderndata.cross_decomposition._canonical_loadings_display import (
 )
 from skmoderndata.cross_decomposition._kernel_cca import KernelCCA
 from skmoderndata.cross_decomposition._kernel_pls_regression import KernelPLSRegression
-from skmoderndata.cross_decomposition._multiset_cca import MultisetCCA
 from skmoderndata.cross_decomposition._principal_components_regression import (
     PrincipalComponentsRegression,
 )
@@ -16,7 +15,6 @@ __all__ = [
     "CanonicalLoadingsDisplay",
     "KernelCCA",
     "KernelPLSRegression",
-    "MultisetCCA",
     "PrincipalComponentsRegression",
     "RegularizedCCA",
     "SparseCCA",

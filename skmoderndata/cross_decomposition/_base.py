@@ -89,7 +89,7 @@ class MultiviewTransformer(
     """
 
     _sparse_views = False
-    _missing_remedy = "MultisetCCA(criterion='gcca') takes such views"
+    _missing_remedy = "RegularizedCCA(criterion='gcca') takes such views"
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):

@@ -104,7 +104,7 @@ class CanonicalLoadingsDisplay:
         Parameters
         ----------
         estimator : estimator with ``fit(X, Y)`` and ``transform(X, Y)``
-            `RegularizedCCA`, `KernelCCA`, `MultisetCCA` or another analysis of two views; a clone
+            `RegularizedCCA`, `KernelCCA` or another analysis of two views; a clone
             is fitted. What ``alpha="auto"`` or ``l1_bound="permutation"`` chooses for all rows
             is used in every sample.
         X : array-like of shape (n_samples, n_features)

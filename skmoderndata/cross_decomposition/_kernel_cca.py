@@ -152,7 +152,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
     --------
     sklearn.cross_decomposition.CCA : Linear functions of two views, without regularisation.
     skmoderndata.cross_decomposition.RegularizedCCA : Linear functions, for many samples.
-    skmoderndata.cross_decomposition.MultisetCCA : More than two views with linear functions.
+    skmoderndata.cross_decomposition.RegularizedCCA : Linear functions.
 
     Notes
     -----

@@ -1,5 +1,7 @@
 """Base of the linear methods for several views, dense and sparse."""
 
+import functools
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,17 +182,22 @@ def whitened_view(X, samples, v, *, alpha, scale):
     return LinearView(view, G, mean, deviation)
 
 
-def alpha_of_folds(views, samples, *, scale, k):
+def alpha_of_folds(views, samples, *, scale, k, criterion, name):
     """Regularisation for which the scores of held-out rows correlate most.
 
     Returns
     -------
     alpha : float
         The best of `ALPHAS` by the correlation of the scores over all held-out rows, the mean over
-        the pairs.
+        components and pairs of views.
     """
-    # rows that both views have, of positive weight
-    used = np.intersect1d(*samples.rows)
+    # rows that all views have, of positive weight
+    used = functools.reduce(np.intersect1d, samples.rows)
+    if len(used) < 2:
+        raise ValueError(
+            f"{name}: alpha='auto' compares samples that have all views, and {len(used)} have: "
+            "give alpha a value, for example 0.1."
+        )
     w = np.ones(len(used))
     if samples.weights is not None:
         w = samples.weights[used]
@@ -198,14 +205,15 @@ def alpha_of_folds(views, samples, *, scale, k):
 
     fold = _folds(views, w, scale)
     start = penalty(0.5, "shrinkage")
-    products = np.zeros((len(ALPHAS), k, 3))
+    pairs_of_views = list(itertools.combinations(range(len(views)), 2))
+    products = np.zeros((len(ALPHAS), len(pairs_of_views), k, 3))
     for f in range(fold.max() + 1):
         train = np.flatnonzero(fold != f)
         test = np.flatnonzero(fold == f)
         if len(train) < 2:
             continue
         rows = np.arange(len(train))
-        fitted = Samples(len(train), [rows] * 2, w[train])
+        fitted = Samples(len(train), [rows] * len(views), w[train])
         held_out = [X[test] for X in views]
 
         # eigenvectors once, for all penalties
@@ -221,18 +229,21 @@ def alpha_of_folds(views, samples, *, scale, k):
         for a, alpha in enumerate(ALPHAS):
             pen = penalty(alpha, "shrinkage")
             whitened = [with_penalty(side.view, start, pen, total) for side in sides]
-            pairs = canonical_pairs(whitened, k, fitted)
+            pairs = canonical_pairs(whitened, k, fitted, criterion=criterion)
 
-            # products of the held-out scores of the two views
-            A, B = _scores_of(held_out, sides, whitened, pairs.directions)
-            sums = [w[test] @ (P * Q) for P, Q in ((A, B), (A, A), (B, B))]
-            products[a, : A.shape[1]] += np.transpose(sums)
+            # products of the held-out scores of each two views
+            scores = _scores_of(held_out, sides, whitened, pairs.directions)
+            for p, (u, v) in enumerate(pairs_of_views):
+                A = scores[u]
+                B = scores[v]
+                sums = [w[test] @ (P * Q) for P, Q in ((A, B), (A, A), (B, B))]
+                products[a, p, : A.shape[1]] += np.transpose(sums)
 
     # ties go to the stronger regularisation
-    both, a, b = np.moveaxis(products, 2, 0)
+    both, a, b = np.moveaxis(products, 3, 0)
     sizes = np.sqrt(a * b)
     correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0)
-    correlations = correlations.mean(axis=1)
+    correlations = correlations.mean(axis=(1, 2))
     best = np.flatnonzero(correlations >= correlations.max() - 1e-12)
     return float(ALPHAS[best[-1]])
 

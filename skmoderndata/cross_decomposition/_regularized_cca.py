@@ -1,10 +1,16 @@
-"""Canonical correlation analysis of two views with regularised covariances."""
+"""Canonical correlation analysis of two and more views with regularised covariances."""
 
 import numpy as np
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._estimator.registry import MethodCard
-from skmoderndata.cross_decomposition._base import AGAINST_CCA, PAIRS, SecondViewPredictor
+from skmoderndata.cross_decomposition._base import (
+    AGAINST_CCA,
+    LABELS,
+    PAIRS,
+    SecondViewPredictor,
+    warn_of_moving,
+)
 from skmoderndata.cross_decomposition._linear_base import (
     LinearViews,
     alpha_of_folds,
@@ -13,54 +19,77 @@ from skmoderndata.cross_decomposition._linear_base import (
 
 
 class RegularizedCCA(SecondViewPredictor, LinearViews):
-    r"""Estimate linear functions of two views with maximum correlation and shrunk covariances.
+    r"""Estimate linear functions of two or more views with maximum correlation.
 
-    For centred views with covariances :math:`C_{aa}, C_{bb}, C_{ab}`, `fit` solves, successively
-    for each pair of directions [1]_,
+    For centred views with covariances :math:`C_{vv}` and cross-covariances :math:`C_{uv}`, and
+    with regularised variances :math:`s_v(w) = (1 - \tau)\, w^\top C_{vv} w + \tau \|w\|^2`, `fit`
+    solves for two views, successively for each pair of directions [1]_,
 
     .. math::
         \max_{w_a, w_b}\ w_a^\top C_{ab}\, w_b \quad\text{subject to}\quad
-        (1 - \tau)\, w_v^\top C_{vv}\, w_v + \tau\, \|w_v\|^2 = 1,\quad v = a, b.
+        s_a(w_a) = s_b(w_b) = 1.
 
     :math:`\tau = 0` is canonical correlation analysis, :math:`\tau = 1` finds the directions of
-    maximum covariance. Covariances have the divisor n.
+    maximum covariance. Covariances have the divisor n. For V views, ``criterion="maxvar"`` and
+    ``"sumcor"`` solve [3]_
+
+    .. math::
+        \max\ \frac{1}{V (V - 1)} \sum_{u \neq v} w_u^\top C_{uv}\, w_v
+        \quad\text{subject to}\quad \tfrac{1}{V} \textstyle\sum_v s_v(w_v) = 1
+        \quad\text{or}\quad s_v(w_v) = 1 \text{ for all } v,
+
+    and ``"gcca"`` the fit of a consensus [4]_
+
+    .. math::
+        \min_{Z, w_1, \dots, w_V}\ \sum_v \sum_{i\ \mathrm{has}\ v} (z_i - w_v^\top x_i^v)^2
+        + \text{regularisation}.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of pairs, reduced to the smaller rank with a warning if it is larger.
+        Number of components, reduced to the rank with a warning if it is larger.
     alpha : float, list of float or "auto", default="auto"
         Weight :math:`\tau` of the norm, between 0 and 1; a single value or one for each view. 0 is
         refused if the columns suffice to fit any data. "auto" takes, of twelve values between
         1e-6 and 0.99, the one for which the scores of held-out rows correlate most, by five-fold
-        cross-validation.
+        cross-validation of the rows that have all views.
+    criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
+        Objective for more than two views, see above. "maxvar" and "gcca" are eigenproblems, which
+        coincide without regularisation; "sumcor" is solved by block coordinate ascent over the
+        views. For two views "maxvar" and "sumcor" are the same. "gcca" allows views that are
+        missing for some samples (rows of NaN).
     scale : bool, default=True
         Whether to divide the columns by their standard deviations, so that their units do not
         matter. It has no effect for ``alpha=0``.
+    max_iter : int, default=1000
+        Largest number of passes over the views for one component, for "sumcor".
+    tol : float, default=1e-9
+        Largest change of a direction of unit norm in the last pass, for "sumcor".
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view in a single array, which Pipeline and GridSearchCV require. None means
         that the views are separate arrays.
 
     Attributes
     ----------
-    alpha_ : ndarray of shape (2,)
+    alpha_ : ndarray of shape (n_views_,)
         Regularisation of each view.
     correlations_ : ndarray of shape (n_components_,)
-        Weighted correlations of the training scores. Components are in the order of
-        `regularized_correlations_`.
+        Weighted correlations of the training scores, averaged over pairs of views. Components are
+        in the order of `regularized_correlations_`.
     regularized_correlations_ : ndarray of shape (n_components_,)
-        Maxima of the problem, in descending order, between 0 and ``1 / (1 - alpha)``; equal to
-        `correlations_` for ``alpha=0``.
-    weights_ : list of two ndarray of shape (n_features_of_view, n_components_)
+        Maxima of the problem, averaged over pairs of views, between 0 and ``1 / (1 - alpha)``;
+        equal to `correlations_` for two views and ``alpha=0``. For "gcca" the eigenvalue on the
+        same scale.
+    weights_ : list of ndarray of shape (n_features_of_view, n_components_)
         Directions of each view in the units of X: scores are ``(X - mean) @ weights``. The
         largest entry of each direction of the first view, times `scales_`, is positive.
     x_weights_, y_weights_ : ndarray of shape (n_features_of_view, n_components_)
-        The two entries of `weights_`.
-    means_ : list of two ndarray
+        The two entries of `weights_`, if there are two views.
+    means_ : list of ndarray
         Means of the columns.
-    scales_ : list of two ndarray
+    scales_ : list of ndarray
         Standard deviations of the columns (with divisor n), ones with ``scale=False``.
-    ranks_ : ndarray of shape (2,)
+    ranks_ : ndarray of shape (n_views_,)
         Ranks of the centred views.
     prediction_coef_ : ndarray of shape (n_components_, n_targets)
         Slopes of `predict`: least squares of the second view on the scores of the first.
@@ -69,14 +98,20 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
+    dual_gap_ : float
+        For "sumcor", an upper bound on the relative suboptimality of the sum of correlations, from
+        the eigenproblem of "maxvar". 0 for the eigenproblems.
+    consensus_ : ndarray of shape (n_samples, n_components_)
+        For "gcca": consensus of the views, with mean square 1, where each sample is weighted by
+        its number of present views.
     n_components_ : int
-        Number of pairs.
+        Number of components.
     n_iter_ : int
-        1, the problem being solved directly.
+        Number of passes; 1 for the eigenproblems, which are solved directly.
     n_views_ : int
-        2.
+        Number of views.
     n_features_in_ : int
-        Number of columns of the first view, or of both with `view_slices`.
+        Number of columns of the first view, or of all with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of these columns, if they are all strings.
 
@@ -85,7 +120,6 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     sklearn.cross_decomposition.CCA : No regularisation; computes pairs successively by power
         iteration.
     skmoderndata.cross_decomposition.KernelCCA : Nonlinear functions.
-    skmoderndata.cross_decomposition.MultisetCCA : More than two views.
 
     Notes
     -----
@@ -94,6 +128,11 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     whitened cross-covariance. Cost ``n p^2`` for p columns, or ``n^2 p`` if p is larger than n;
     six times that for ``alpha="auto"``, which decomposes each fold once for all values. Folds
     depend on the values of the rows alone: their order does not matter, and copies share a fold.
+    Folds of "sumcor" are judged by "maxvar", which needs no ascent.
+
+    For more than two views, an eigenproblem of the size of the sum of the ranks is solved for a
+    few eigenvalues (for "gcca" of n if that is smaller). Components of "maxvar" have uncorrelated
+    stacked scores, those of "sumcor" are uncorrelated in every view.
 
     float32 input is computed in float64 and returned as float32. Sparse views are never made
     dense: their covariance is formed, or the inner products of their rows, whichever is smaller.
@@ -104,6 +143,11 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
        Press, 2004, computation 6.34.
     .. [2] Vinod, Canonical ridge and econometrics of joint production, Journal of Econometrics
        4(2), 1976.
+    .. [3] Kettenring, Canonical analysis of several sets of variables, Biometrika 58(3), 1971.
+    .. [4] Carroll, Generalization of canonical correlation analysis to three or more sets of
+       variables, Proceedings of the American Psychological Association, 1968.
+    .. [5] van de Velden and Bijmolt, Generalized canonical correlation analysis of matrices with
+       missing rows, Psychometrika 71(2), 2006.
 
     Examples
     --------
@@ -121,18 +165,35 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     (0.9, 0.1)
     >>> cca.predict(X[60:]).shape                        # the second view that is expected
     (60, 25)
+
+    Three views, the last of which was not measured for some samples:
+
+    >>> common = rng.normal(size=(200, 1))
+    >>> views = [common + rng.normal(size=(200, p)) for p in (4, 5, 6)]
+    >>> views[2][:40] = np.nan
+    >>> cca = RegularizedCCA(1, alpha=0.1, criterion="gcca").fit(views)
+    >>> round(float(abs(np.corrcoef(cca.consensus_[:, 0], common[:, 0])[0, 1])), 1)
+    1.0
     """
 
     _card = MethodCard(
         family="two and more views",
-        cite=("shawetaylor2004kernel", "vinod1976canonical"),
+        cite=(
+            "shawetaylor2004kernel",
+            "vinod1976canonical",
+            "kettenring1971canonical",
+            "carroll1968generalization",
+            "vandevelden2006generalized",
+        ),
         cost="n p min(n, p)",
         checks=(
             {"n_components": 1},
             {"alpha": 0.5, "scale": False, "n_components": 1},
             {"scale": False, "n_components": 1},
+            {"criterion": "sumcor", "alpha": 0.5, "n_components": 1},
+            {"criterion": "gcca", "alpha": 0.1, "scale": False},
         ),
-        known_failures=PAIRS,
+        known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
         tier="standard",
         instead="PCA of both views, its number of components cross-validated, then CCA, finds "
         "pairs that correlate as much.",
@@ -141,31 +202,49 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         "alpha": [NON_NEGATIVE, StrOptions({"auto"}), list, tuple],
+        "criterion": [StrOptions({"maxvar", "sumcor", "gcca"})],
         "scale": ["boolean"],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
         "view_slices": [list, tuple, None],
     }
 
-    def __init__(self, n_components=2, *, alpha="auto", scale=True, view_slices=None):
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        alpha="auto",
+        criterion="maxvar",
+        scale=True,
+        max_iter=1000,
+        tol=1e-9,
+        view_slices=None,
+    ):
         self.n_components = n_components
         self.alpha = alpha
+        self.criterion = criterion
         self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
         self.view_slices = view_slices
 
     def _fit_views(self, views, samples, progress):
-        if len(views) != 2:
-            raise ValueError(
-                f"RegularizedCCA takes two views, and received {len(views)}: MultisetCCA takes "
-                "any number."
-            )
-
         # 1. penalties: given, or by the held-out correlation of rows left out
         if self.alpha == "auto":
-            alpha = alpha_of_folds(views, samples, scale=self.scale, k=self.n_components)
-            alphas = [alpha, alpha]
+            judged = "gcca" if self.criterion == "gcca" else "maxvar"
+            alpha = alpha_of_folds(
+                views,
+                samples,
+                scale=self.scale,
+                k=self.n_components,
+                criterion=judged,
+                name="RegularizedCCA",
+            )
+            alphas = [alpha] * len(views)
         else:
-            alphas = self._alphas(2)
+            alphas = self._alphas(len(views))
 
-        # 2. canonical pairs of the whitened views
+        # 2. canonical components of the whitened views
         solution = solve_linear(
             views,
             samples,
@@ -173,8 +252,29 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
             scale=self.scale,
             k=self.n_components,
             name="RegularizedCCA",
+            criterion=self.criterion,
+            max_iter=self.max_iter,
+            tol=self.tol,
             progress=progress,
         )
         self._store(solution, samples, progress)
         self._store_prediction(views, samples, solution.scores)
         self.alpha_ = np.array(alphas, dtype=np.float64)
+
+        # 3. certificate, and the consensus
+        pairs = solution.pairs
+        self.dual_gap_ = float(pairs.gap)
+        if pairs.consensus is not None:
+            self.consensus_ = pairs.consensus
+        iterative = self.criterion == "sumcor" and len(views) > 2
+        if iterative and self.residual_ > self.tol:
+            warn_of_moving(self)
+
+    @property
+    def _missing_remedy(self):
+        return (
+            f"criterion='gcca' takes such views, criterion={self.criterion!r} does not: set it"
+        )
+
+    def _allows_missing(self):
+        return self.criterion == "gcca"

@@ -234,7 +234,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     def _fit_views(self, views, samples, progress):
         if len(views) != 2:
             raise ValueError(
-                f"SparseCCA takes two views, and received {len(views)}: MultisetCCA takes any "
+                f"SparseCCA takes two views, and received {len(views)}: RegularizedCCA takes any "
                 "number, without sparsity."
             )
         fractions = self._fractions()

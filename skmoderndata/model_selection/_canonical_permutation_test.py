@@ -36,7 +36,7 @@ from skmoderndata._solvers.kernel.sparse_canonical import (
 )
 
 NAME = "canonical_permutation_test"
-LINEAR = ("RegularizedCCA", "MultisetCCA", "CCA")
+LINEAR = ("RegularizedCCA", "CCA")
 KERNEL = ("KernelCCA",)
 SPARSE = ("SparseCCA",)
 N_FOLDS = 10
@@ -86,7 +86,7 @@ def canonical_permutation_test(
 
     Parameters
     ----------
-    estimator : RegularizedCCA, SparseCCA, KernelCCA, MultisetCCA or scikit-learn's CCA
+    estimator : RegularizedCCA, SparseCCA, KernelCCA or scikit-learn's CCA
         Canonical correlation analysis of two views; it need not be fitted and is not changed. Its
         `n_components` is the largest number of pairs tested, its penalty and kernels are used.
     X : array-like of shape (n_samples, n_features)
@@ -354,7 +354,7 @@ def _kind_of(estimator):
     if isinstance(estimator, type) or not kinds:
         raise TypeError(
             f"{NAME} tests canonical correlation analyses, and received {estimator!r}: pass an "
-            "instance of RegularizedCCA, SparseCCA, KernelCCA, MultisetCCA or "
+            "instance of RegularizedCCA, SparseCCA, KernelCCA or "
             "sklearn.cross_decomposition.CCA. For other models scikit-learn's "
             "permutation_test_score tests their score."
         )

@@ -16,7 +16,7 @@ from skmoderndata._solvers.kernel.canonical_permutations import (
     leading_pairs,
     rotated_coordinates,
 )
-from skmoderndata.cross_decomposition import KernelCCA, MultisetCCA, RegularizedCCA
+from skmoderndata.cross_decomposition import KernelCCA, RegularizedCCA
 from skmoderndata.model_selection import canonical_permutation_test
 from tests.oracles.canonical_permutation_test import (
     canonical_correlations,
@@ -191,7 +191,7 @@ def test_analyses_that_are_the_same_have_the_same_test(seed):
     settings = {"n_permutations": 30, "random_state": 0}
     found = [
         canonical_permutation_test(cca, X, Y, **settings)
-        for cca in (RegularizedCCA(2, alpha=0), MultisetCCA(2, alpha=0), CCA(2))
+        for cca in (RegularizedCCA(2, alpha=0), CCA(2))
     ]
     for other in found[1:]:
         assert_array_equal(found[0].null_distribution, other.null_distribution)
@@ -299,7 +299,7 @@ def test_other_estimators_are_refused(estimator):
 @pytest.mark.parametrize(
     ("estimator", "settings", "message"),
     [
-        (MultisetCCA(criterion="gcca"), {}, "set criterion='maxvar'"),
+        (RegularizedCCA(criterion="gcca"), {}, "set criterion='maxvar'"),
         (RegularizedCCA(view_slices=[(0, 2), (2, 4)]), {}, "set view_slices=None"),
         (RegularizedCCA(alpha=[0.1]), {}, "1 entries for 2 views"),
         (RegularizedCCA(), {"n_permutations": 18}, "n_permutations to 19 at least"),

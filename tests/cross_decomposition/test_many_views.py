@@ -1,5 +1,6 @@
-"""Evidence that MultisetCCA solves the problem it states."""
+"""Evidence that RegularizedCCA of more than two views solves the problem it states."""
 
+import functools
 import tracemalloc
 import warnings
 
@@ -12,12 +13,12 @@ from sklearn.model_selection import GridSearchCV
 
 from skmoderndata.cross_decomposition import (
     KernelCCA,
-    MultisetCCA,
     RegularizedCCA,
 )
 from tests.oracles.kernel_cca import consensus_values, linear_correlations
 from tests.oracles.regularized_cca import best_sum_of_correlations
 
+MultisetCCA = functools.partial(RegularizedCCA, alpha=0.1)
 CRITERIA = ("maxvar", "sumcor", "gcca")
 
 
@@ -178,9 +179,7 @@ def test_missing_view_names_the_criterion_that_takes_it(criterion, gap):
 def test_missing_view_of_two_names_the_class_that_takes_it(cls):
     X, Y, _ = views_of(0)
     Y[:4] = np.nan
-    with pytest.raises(
-        ValueError, match=r"view 2 contains NaN.*MultisetCCA\(criterion='gcca'\)"
-    ):
+    with pytest.raises(ValueError, match=r"view 2 contains NaN.*criterion='gcca'"):
         cls(1).fit(X, Y)
 
 
@@ -306,3 +305,27 @@ def test_extreme_columns_and_weights_give_finite_answers(seed, criterion, scale)
             assert np.isfinite(Z).all()
             assert np.isfinite(W).all()
         assert np.isfinite(model.regularized_correlations_).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("criterion", ["maxvar", "gcca"])
+def test_automatic_penalty_is_that_of_held_out_correlations(criterion, seed):
+    """The penalty of `alpha="auto"` is nearly the best of others on new rows."""
+    views = views_of(seed, n=400, sizes=(30, 30, 30), noise=6.0)
+    train = [X[:60] for X in views]
+    new = [X[60:] for X in views]
+    scores = {
+        alpha: RegularizedCCA(1, alpha=alpha, criterion=criterion).fit(train).score(new)
+        for alpha in ("auto", 1e-4, 0.01, 0.1, 0.5, 0.9)
+    }
+    assert scores["auto"] > max(scores.values()) - 0.05
+    assert scores["auto"] > scores[1e-4]
+
+
+@pytest.mark.edge
+def test_automatic_penalty_needs_samples_with_all_views():
+    views = views_of(0)
+    views[0][:45] = np.nan
+    views[1][45:] = np.nan
+    with pytest.raises(ValueError, match="and 0 have: give alpha a value"):
+        RegularizedCCA(1, criterion="gcca").fit(views)

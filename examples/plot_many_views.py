@@ -13,7 +13,7 @@ and compared with leaving out every sample that is not complete.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skmoderndata.cross_decomposition import MultisetCCA
+from skmoderndata.cross_decomposition import RegularizedCCA
 
 rng = np.random.default_rng(0)
 time = np.linspace(0, 4 * np.pi, 300)
@@ -34,12 +34,12 @@ all_samples, complete_only = [], []
 for share in shares:
     holed = [np.where(rng.random((300, 1)) < share, np.nan, X) for X in views]
     seen = np.array([~np.isnan(X[:, 0]) for X in holed])
-    cca = MultisetCCA(1, criterion="gcca").fit(holed)
+    cca = RegularizedCCA(1, alpha=0.1, criterion="gcca").fit(holed)
     some = seen.any(axis=0)
     all_samples.append(agreement(cca.consensus_[some, 0], process[some]))
     whole = seen.all(axis=0)
     if whole.sum() > 12:
-        part = MultisetCCA(1, criterion="gcca").fit([X[whole] for X in holed])
+        part = RegularizedCCA(1, alpha=0.1, criterion="gcca").fit([X[whole] for X in holed])
         scores = np.nanmean(np.hstack(part.transform(holed))[some], axis=1)
         complete_only.append(agreement(scores, process[some]))
     else:
