@@ -31,9 +31,10 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 FIT = """
 import pickle, warnings
 warnings.simplefilter("ignore")
-import skmoderndata
+from skmoderndata import all_estimators
 from skmoderndata.compile import small_data
-model = skmoderndata.{name}(**pickle.loads({parameters}))
+cls = next(cls for cls in all_estimators() if cls.__name__ == "{name}")
+model = cls(**pickle.loads({parameters}))
 X, y = small_data(model)
 if {missing}:
     X[::7, ::3] = float("nan")

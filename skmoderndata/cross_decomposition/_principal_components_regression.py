@@ -90,6 +90,11 @@ class Components(NamedTuple):
     directions: np.ndarray | None = None  # (r, k), of features that are seen in passes
 
 
+# Size of the rounding error of a kernel value, relative to the largest: 16 units of rounding.
+# Without fused multiplications, errors of eight units that all samples share were seen.
+ERROR_OF_KERNEL = 16 * np.finfo(np.float64).eps
+
+
 class PrincipalComponentsRegression(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, Base
 ):
@@ -534,7 +539,7 @@ class PrincipalComponentsRegression(
         K = kernel_matrix(gram, X)
         K_means = centre_kernel(K, w)
         largest = np.abs(K_means).max(initial=0.0)
-        floor = len(K) * 1e-15 * largest
+        floor = len(K) * ERROR_OF_KERNEL * largest
         values, V = self._leading(K, floor, surely_psd(gram), enough)
 
         self.X_fit_ = X

@@ -84,9 +84,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
-    solver : {"descent", "multiplicative"}, default="descent"
-        "descent": coordinate descent over the weights of each row in turn. "multiplicative": the
-        update rules of [1]_, for comparison; they are slower and form the Gram matrix.
     init : {"kmeans", "random"}, default="kmeans"
         Initial weights: clusters of k-means (clusters around random rows for kernels), or random
         weights.
@@ -163,7 +160,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         checks=(
             {"random_state": 0},
             {"kernel": "rbf", "n_components": 3, "init": "random", "random_state": 0},
-            {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000, "random_state": 0},
         ),
         comparison=replace(
             AGAINST_NMF,
@@ -174,7 +170,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         **KERNEL_CONSTRAINTS,
-        "solver": [StrOptions({"descent", "multiplicative"})],
         "init": [StrOptions({"kmeans", "random"})],
         "n_init": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
@@ -191,7 +186,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         degree=3,
         coef0=1,
         kernel_params=None,
-        solver="descent",
         init="kmeans",
         n_init=1,
         max_iter=1000,
@@ -204,7 +198,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
-        self.solver = solver
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -281,7 +274,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 rows,
                 W,
                 B,
-                method=self.solver,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,

@@ -11,8 +11,7 @@ from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOption
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import weigh_entries
 from skmoderndata._solvers.factors.coded_rows import first_codes
-from skmoderndata._solvers.factors.convex_factorization import lift_codes, semi_multiplicative
-from skmoderndata._solvers.factors.factor_updates import Side, is_sparse, lengths_of
+from skmoderndata._solvers.factors.factor_updates import Side, lengths_of
 from skmoderndata._solvers.factors.factorization import factorize, nndsvd_components
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
@@ -20,11 +19,6 @@ from skmoderndata.decomposition._nmf_base import (
     ridge_for_gaps,
     validate_rows,
     warn_of_rank,
-)
-
-NO_ENTRY_WEIGHT = (
-    "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule is for a "
-    "loss without weights; use solver='als'."
 )
 
 
@@ -48,15 +42,11 @@ class SemiNMF(AlternatingFactorization):
     n_components : int, default=2
         Number of components. The data do not determine more components than rows or columns; a
         UserWarning is issued.
-    solver : {"als", "multiplicative"}, default="als"
-        "als": alternating least squares for the components and non-negative least squares for the
-        codes, with extrapolation. "multiplicative": the update rule of [1]_, which is slower,
-        stops far from the stationary point, and does not accept missing entries.
     ridge : "auto" or float, default="auto"
         Weight of the squared norms of both factors. Rows and columns with few observed entries do
         not determine theirs, which without it grow without bound. "auto" is 0 for complete data,
         and otherwise a hundredth of the root mean square of the norms of the columns, missing
-        entries being 0: little beside noise of a tenth of the data. "multiplicative" has none.
+        entries being 0: little beside noise of a tenth of the data.
     init : {"svd", "kmeans", "random"} or array-like, default="svd"
         Initial components: from the positive and negative parts of singular vectors; centres of
         k-means (with a random start); random; or an array of shape (n_components, n_features).
@@ -139,13 +129,11 @@ class SemiNMF(AlternatingFactorization):
         checks=(
             {},
             {"init": "random", "n_init": 2, "random_state": 0, "max_iter": 9000},
-            {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000},
         ),
         comparison=replace(AGAINST_NMF, grid={"n_components": (8, 16, 32)}),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
-        "solver": [StrOptions({"als", "multiplicative"})],
         "ridge": [StrOptions({"auto"}), NON_NEGATIVE],
         "init": [StrOptions({"svd", "kmeans", "random"}), "array-like"],
         "n_init": [AT_LEAST_ONE],
@@ -159,7 +147,6 @@ class SemiNMF(AlternatingFactorization):
         self,
         n_components=2,
         *,
-        solver="als",
         ridge="auto",
         init="svd",
         n_init=1,
@@ -169,7 +156,6 @@ class SemiNMF(AlternatingFactorization):
         random_state=None,
     ):
         self.n_components = n_components
-        self.solver = solver
         self.ridge = ridge
         self.init = init
         self.n_init = n_init
@@ -182,22 +168,8 @@ class SemiNMF(AlternatingFactorization):
         return self.ridge_ == 0
 
     def _validate(self, X, entry_weight, *, reset):
-        missing = None
-        if self.solver != "als":
-            missing = "solver='multiplicative' does not support them; use solver='als'."
-        X = validate_rows(self, X, reset=reset, missing=missing)
-
-        X, cells = weigh_entries(X, entry_weight, owner=type(self).__name__)
-        gaps = entry_weight is not None and not is_sparse(X) and np.isnan(X).any()
-        if self.solver != "als" and (gaps or cells is not None):
-            raise ValueError(NO_ENTRY_WEIGHT)
-        return X, cells
-
-    def _rows_in_blocks(self, X, sample_weight, entry_weight):
-        rows, dtype = super()._rows_in_blocks(X, sample_weight, entry_weight)
-        if self.solver != "als" and not rows.complete:
-            raise ValueError(NO_ENTRY_WEIGHT)
-        return rows, dtype
+        X = validate_rows(self, X, reset=reset)
+        return weigh_entries(X, entry_weight, owner=type(self).__name__)
 
     def _warn_of_rank(self, shape):
         warn_of_rank(self, shape)
@@ -208,12 +180,6 @@ class SemiNMF(AlternatingFactorization):
             self.ridge_ = float(self.ridge)
         else:
             self.ridge_ = ridge_for_gaps(rows)
-
-        if self.ridge_ and self.solver == "multiplicative":
-            raise ValueError(
-                f"{type(self).__name__}(ridge={self.ridge}, solver='multiplicative'): that rule "
-                "has no ridge; set solver='als' or ridge=0."
-            )
 
     def _sides(self, ridge):
         return Side(l2=ridge), Side("free", l2=ridge)
@@ -254,12 +220,9 @@ class SemiNMF(AlternatingFactorization):
     def _solve(self, rows, V, sides, progress, *, given):
         rows, _ = rows.step(first_codes, V, sides[0], False)
         settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
-        if self.solver == "multiplicative":
-            # zeros would stay
-            return semi_multiplicative(lift_codes(rows, 0.2, 1e-3), **settings)
         return factorize(rows, V, codes_side=sides[0], components_side=sides[1], **settings)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.solver == "als"
+        tags.input_tags.allow_nan = True
         return tags

@@ -29,7 +29,6 @@ from skmoderndata._solvers.embeddings.unfolding import (
     Unfolding,
     gap_below,
     geodesic_start,
-    smooth_start,
     softness,
     unfold_at_most,
     unfold_softly,
@@ -70,16 +69,13 @@ class MaximumVarianceUnfolding(
         Target of the relative deviation of the squared distances for "soft".
     angles : bool, default=False
         Whether to also connect any two neighbours of the same sample, which preserves angles.
-    solver : {"auto", "cvxpy", "low_rank", "laplacian"}, default="auto"
+    solver : {"auto", "cvxpy", "low_rank"}, default="auto"
         "cvxpy" states the program; "low_rank" ascends over ``K = Y Y'`` with `max_rank` columns,
-        from distances along the graph; "laplacian" does so from the optimum over `n_basis` smooth
-        functions of the graph [2]_. "auto" is "cvxpy" for "equal" and at most 30 samples, else
+        from distances along the graph. "auto" is "cvxpy" for "equal" and at most 30 samples, else
         "low_rank".
     max_rank : int, default=None
         Number of columns of Y; None means ``n_components + 8``, and more for fewer than 400
         samples.
-    n_basis : int, default=20
-        Number of smooth functions of "laplacian".
     max_iter : int, default=10000
         Largest number of steps of the ascent.
     tol : float, default=0.01
@@ -107,7 +103,7 @@ class MaximumVarianceUnfolding(
     alpha_ : float
         Weight of the penalty of "soft"; 0 for the other constraints.
     dual_bound_ : float
-        Upper bound of the optimum [3]_ of `variance_`; for "soft", of `variance_` minus the
+        Upper bound of the optimum [2]_ of `variance_`; for "soft", of `variance_` minus the
         penalty.
     dual_gap_ : float
         Difference between the bound and the final value, relative to the bound.
@@ -151,9 +147,7 @@ class MaximumVarianceUnfolding(
     ----------
     .. [1] Weinberger and Saul, Unsupervised learning of image manifolds by semidefinite
        programming, CVPR 2004.
-    .. [2] Weinberger, Sha, Zhu and Saul, Graph Laplacian regularization for large-scale
-       semidefinite programming, NIPS 19, 2007.
-    .. [3] Sun, Boyd, Xiao and Diaconis, The fastest mixing Markov process on a graph and a
+    .. [2] Sun, Boyd, Xiao and Diaconis, The fastest mixing Markov process on a graph and a
        connection to a maximum variance unfolding problem, SIAM Review 48(4), 2006.
 
     Examples
@@ -169,15 +163,14 @@ class MaximumVarianceUnfolding(
 
     _card = MethodCard(
         family="kernel methods",
-        cite=("weinberger2004unsupervised", "weinberger2007graph", "sun2006fastest"),
+        cite=("weinberger2004unsupervised", "sun2006fastest"),
         cost="T n n_neighbors k",
         checks=(
             {"n_neighbors": 60, "solver": "low_rank", "random_state": 0},
             {
                 "n_neighbors": 60,
                 "constraints": "at_most",
-                "solver": "laplacian",
-                "n_basis": 5,
+                "solver": "low_rank",
                 "tol": 0.1,
                 "random_state": 0,
             },
@@ -200,9 +193,8 @@ class MaximumVarianceUnfolding(
         "constraints": [StrOptions({"equal", "at_most", "soft"})],
         "slack": [Interval(Real, 0, 1, closed="neither")],
         "angles": ["boolean"],
-        "solver": [StrOptions({"auto", "cvxpy", "low_rank", "laplacian"})],
+        "solver": [StrOptions({"auto", "cvxpy", "low_rank"})],
         "max_rank": [AT_LEAST_ONE, None],
-        "n_basis": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "random_state": ["random_state"],
@@ -219,7 +211,6 @@ class MaximumVarianceUnfolding(
         angles=False,
         solver="auto",
         max_rank=None,
-        n_basis=20,
         max_iter=10_000,
         tol=1e-2,
         random_state=None,
@@ -232,7 +223,6 @@ class MaximumVarianceUnfolding(
         self.angles = angles
         self.solver = solver
         self.max_rank = max_rank
-        self.n_basis = n_basis
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -464,11 +454,9 @@ class MaximumVarianceUnfolding(
         if form == "equal" and solver != "cvxpy":
             form = "soft"
 
-        # start from classical scaling of geodesic distances, smoothed if there is a basis
+        # start from classical scaling of geodesic distances
         start = geodesic_start(graph, rank, rng)
         nu = softness(graph, start, self.slack)
-        if solver == "laplacian":
-            start = smooth_start(graph, nu, self.n_basis, rank, rng)
 
         if solver == "cvxpy":
             progress.begin()

@@ -24,10 +24,7 @@ from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.sammon import (
     place,
     sammon_descent,
-    sammon_majorization,
 )
-
-SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 
 
 class SammonMapping(
@@ -59,9 +56,6 @@ class SammonMapping(
     tol : float, default=1e-07
         A start ends when the relative decrease of the stress over 5 steps is below this and the
         gradient is small.
-    solver : {"lbfgs", "smacof"}, default="lbfgs"
-        L-BFGS, or majorisation [2]_: no step increases the stress, but many more steps are needed,
-        and ``n^3`` operations once.
     random_state : int, RandomState instance or None, default=None
         Controls the random starts, and coordinates that are zero in classical scaling. Pass an int
         for reproducible results.
@@ -114,8 +108,6 @@ class SammonMapping(
     ----------
     .. [1] Sammon, A nonlinear mapping for data structure analysis, IEEE Transactions on Computers
        C-18(5), 1969, equation 1.
-    .. [2] de Leeuw, Applications of convex analysis to multidimensional scaling, Recent
-       Developments in Statistics, 1977.
 
     Examples
     --------
@@ -131,11 +123,11 @@ class SammonMapping(
 
     _card = MethodCard(
         family="kernel methods",
-        cite=("sammon1969nonlinear", "deleeuw1977applications"),
+        cite=("sammon1969nonlinear",),
         cost="T n^2 k",
         checks=(
             {"random_state": 0},
-            {"solver": "smacof", "init": "random", "n_components": 1, "random_state": 0},
+            {"init": "random", "n_components": 1, "random_state": 0},
         ),
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",
@@ -154,7 +146,6 @@ class SammonMapping(
         "n_init": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
-        "solver": [StrOptions(set(SOLVERS))],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
@@ -169,7 +160,6 @@ class SammonMapping(
         n_init=1,
         max_iter=500,
         tol=1e-7,
-        solver="lbfgs",
         random_state=None,
         n_jobs=None,
     ):
@@ -180,7 +170,6 @@ class SammonMapping(
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.solver = solver
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -363,14 +352,13 @@ class SammonMapping(
 
     def _best_map(self, d, starts, X, y):
         """Map of least stress over the starts, and whether a callback requested a stop."""
-        solve = SOLVERS[self.solver]
         limits = {"max_iter": self.max_iter, "tol": self.tol, "run": self._run}
         maps = []
 
         passes = self.n_init * self.max_iter
         with FitProgress(self, X, y, max_passes=passes) as progress:
             for Y in starts:
-                maps.append(solve(d, Y, progress=progress, **limits))
+                maps.append(sammon_descent(d, Y, progress=progress, **limits))
                 if progress.stopped:
                     break
         return min(maps, key=lambda one: one.stress), progress.stopped

@@ -37,7 +37,6 @@ MODELS = {
     "exact": SparseNMF(K, init=START, penalty=None, solver="bpp", tol=1e-2),
     "hoyer": SparseNMF(K, init=START, penalty="hoyer", sparseness_components=0.4),
     "semi": SemiNMF(K, init=START),
-    "multiplicative": SemiNMF(K, init=START, solver="multiplicative", tol=1e-2),
 }
 
 
@@ -142,7 +141,7 @@ def test_weights_and_gaps_are_cut_like_the_rows(name, weighted, entries, lengths
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["l1", "plain", "hoyer", "semi", "multiplicative"])
+@pytest.mark.parametrize("name", ["l1", "plain", "hoyer", "semi"])
 def test_sparse_blocks(name, weighted):
     X = np.where(table() > 0.5, table(), 0)
     rows = in_dask(X, (100, 1, 139)).map_blocks(sparse.csr_array)
@@ -284,16 +283,6 @@ def test_bad_row_is_named(kind, as_sparse):
         return  # a missing entry
     with pytest.raises(ValueError, match=message):
         fresh("l1").fit(rows)
-
-
-@pytest.mark.edge
-def test_multiplicative_rule_takes_no_gaps_in_blocks_either():
-    rows = in_dask(with_gaps(table()), (100, 140))
-    with pytest.raises(ValueError, match="NaN or infinity in row 18"):
-        fresh("multiplicative").fit(rows)
-    rows = in_dask(table(), (100, 140))
-    with pytest.raises(ValueError, match="no entry_weight other than 1"):
-        fresh("multiplicative").fit(rows, entry_weight=weights_of_entries())
 
 
 @pytest.mark.edge

@@ -87,11 +87,10 @@ def test_late_multipliers_are_no_saddle():
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("solver", ["low_rank", "laplacian"])
-def test_at_most_reaches_the_optimum_of_the_program(solver, seed):
+def test_at_most_reaches_the_optimum_of_the_program(seed):
     X = arc(24, seed)
     model = MaximumVarianceUnfolding(
-        n_neighbors=4, constraints="at_most", solver=solver, tol=1e-4, random_state=seed
+        n_neighbors=4, constraints="at_most", solver="low_rank", tol=1e-4, random_state=seed
     ).fit(X)
     d2 = squares(X, model.edges_)
     unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers want numbers of size one
@@ -114,7 +113,7 @@ def test_sixty_points_of_a_roll_at_most():
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("solver", ["low_rank", "laplacian", "cvxpy"])
+@pytest.mark.parametrize("solver", ["low_rank", "cvxpy"])
 def test_soft_reaches_the_optimum_of_the_program(solver, seed):
     X = arc(24, seed)
     model = MaximumVarianceUnfolding(
@@ -319,7 +318,7 @@ def test_equal_samples_get_equal_positions():
 @pytest.mark.filterwarnings("ignore:n_components=")  # tested for all estimators
 @pytest.mark.edge
 @pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("solver", ["auto", "low_rank", "laplacian"])
+@pytest.mark.parametrize("solver", ["auto", "low_rank"])
 def test_few_samples(n, solver):
     X = np.arange(n)[:, None] * np.array([[3.0, 4.0]])
     model = MaximumVarianceUnfolding(3, solver=solver).fit(np.repeat(X, 2, axis=0))
@@ -363,7 +362,7 @@ def test_kernel_holds_the_inner_products(solver, seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("solver", ["low_rank", "laplacian", "cvxpy"])
+@pytest.mark.parametrize("solver", ["low_rank", "cvxpy"])
 @pytest.mark.parametrize("constraints", ["at_most", "soft"])
 def test_points_are_centred(solver, constraints, seed):
     X = np.random.default_rng(seed).normal(size=(25, 3))

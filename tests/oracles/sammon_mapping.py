@@ -40,3 +40,18 @@ def sammon_newton(D, Y, n_steps=200):
             step = step / 2
 
     return Y
+
+
+def guttman_transforms(D, Y, steps):
+    """Majorisation of the stress (de Leeuw 1977): no transform raises it.
+
+    ``Y <- V^+ B(Y) Y`` with V the Laplacian of the weights 1 / d and B that of 1 / |y_i - y_j|.
+    """
+    weights = np.divide(1.0, D, out=np.zeros_like(D), where=D > 0)
+    V = np.diag(weights.sum(axis=1)) - weights
+    inverse = np.linalg.pinv(V)
+    for _ in range(steps):
+        lengths = np.linalg.norm(Y[:, None] - Y[None], axis=2)
+        pull = np.divide(1.0, lengths, out=np.zeros_like(D), where=lengths > 0)
+        Y = inverse @ (pull.sum(axis=1)[:, None] * Y - pull @ Y)
+    return Y

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, optimize
-from scipy.spatial.distance import squareform
+from scipy import optimize
 
-from skmoderndata._solvers.common.iterate import Iterations, Progress, Steps
+from skmoderndata._solvers.common.iterate import Progress, Steps
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
@@ -154,52 +153,6 @@ def sammon_descent(
     # where rounding stops the line search there is nothing more to gain
     done = small(f) or (result.nit < max_iter and norm <= 100 * GRADIENT)
     return Embedding(Y, f, norm, np.array(trace), int(result.nit), done)
-
-
-def sammon_majorization(
-    d: Array,
-    start: Array,
-    *,
-    max_iter: int,
-    tol: float,
-    run: Callable[..., Any] = map,
-    progress: Progress | None = None,
-) -> Embedding:
-    """Minimise Sammon's stress by the Guttman transform; no step raises it (de Leeuw 1977).
-
-    ``Y <- V^+ B(Y) Y`` with V the Laplacian of the weights 1/d, and B that of ``1 / |y_i - y_j|``
-    for pairs with d > 0.
-    """
-    # weights 1 / d, and their Laplacian, made regular
-    n = len(start)
-    inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
-    w = squareform(inverse)
-    V = np.diag(w.sum(axis=1)) - w
-    lift = np.full((n, n), w.max() / n)
-    factor = linalg.cho_factor(V + lift)
-
-    Y = start - start.mean(axis=0)
-    trace = [stress(d, start, run)[0]]
-    it = Iterations(max_iter, tol, progress)
-
-    for _ in it:
-        # the Guttman transform
-        difference = Y[:, None] - Y[None]
-        lengths = np.sqrt((difference**2).sum(axis=2))
-        counted = (lengths > 0) & (w > 0)
-        ratio = np.divide(1.0, lengths, out=np.zeros((n, n)), where=counted)
-        B_Y = ratio.sum(axis=1)[:, None] * Y - ratio @ Y
-        Y = linalg.cho_solve(factor, B_Y)
-        Y -= Y.mean(axis=0)
-
-        trace.append(stress(d, Y, run)[0])
-        old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
-        new = trace[-1]
-        it.residual = (old - new) / max(new, 1e-28)
-
-    f, g = stress(d, Y, run)
-    norm = float(np.linalg.norm(g))
-    return Embedding(Y, f, norm, np.array(trace), it.n_iter, it.converged)
 
 
 def place(d: Array, Y: Array) -> Array:

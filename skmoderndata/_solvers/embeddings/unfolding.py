@@ -32,7 +32,7 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import ArpackError, eigsh, lsqr
 
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._solvers.common.convex_problems import Statement, solve, variance_unfolding
+from skmoderndata._solvers.common.convex_problems import solve, variance_unfolding
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = NDArray[np.float64]
@@ -511,50 +511,4 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     axes = V[:, :k] / np.sqrt(values[:k])
     relative = D2 - mean[:, None]
     Y[:, :k] = -0.5 * relative.T @ axes
-    return Y - Y.mean(axis=0)
-
-
-def smooth_start(
-    graph: Graph, nu: float, n_basis: int, rank: int, rng: np.random.RandomState
-) -> Array:
-    """Leading coordinates of the soft form over ``K = F Z F'``, F smooth functions of the graph.
-
-    F holds the bottom eigenvectors of the graph's Laplacian (Weinberger, Sha, Zhu and Saul 2007).
-    The edges are compressed by a QR decomposition to one row for each entry of Z.
-    """
-    import cvxpy
-
-    cp: Any = cvxpy
-    L = graph.laplacian(np.ones(len(graph.d2)))
-
-    # smooth functions: the leading eigenvectors of the Laplacian
-    m = min(n_basis, graph.n - 1)
-    if graph.n <= DENSE_UP_TO:
-        _, F = eigh(L.toarray(), subset_by_index=[1, m])
-    else:
-        v0 = rng.normal(size=graph.n)
-        values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=v0)
-        F = V[:, np.argsort(values)[1:]]
-
-    # lengths of the edges as linear functions of the entries of Z
-    step = F[graph.i] - F[graph.j]
-    rows, columns = np.tril_indices(m)
-    times = np.where(rows == columns, 1.0, 2.0)
-    A = step[:, rows] * step[:, columns] * times
-    Q, R = np.linalg.qr(A)
-
-    Z = cp.Variable((m, m), PSD=True)
-    pairs = zip(rows, columns, strict=True)
-    entries = cp.hstack([Z[a, b] for a, b in pairs])
-    loss = cp.sum_squares(R @ entries - Q.T @ graph.d2)
-    problem = cp.Problem(cp.Maximize(cp.trace(Z) - nu * loss))
-
-    # coordinates from the leading part of Z, with a little noise against saddles
-    Y = 1e-3 * rng.normal(size=(graph.n, rank))
-    if solve(Statement(problem, Z, None), solver="SCS", eps=1e-5):
-        values, V = np.linalg.eigh(Z.value)
-        top = np.argsort(-values)[: min(rank, m)]
-        lengths = np.sqrt(np.maximum(values[top], 0.0))
-        coordinates = V[:, top] * lengths
-        Y[:, : len(top)] += F @ coordinates
     return Y - Y.mean(axis=0)

@@ -4,138 +4,26 @@ Notation: X (n, p), codes W (n, k) non-negative; convex factorisation has compon
 weights B (n, k), non-negative, columns of sum 1.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.blocks import row_blocks
-from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.factors.coded_rows import (
-    CodedRows,
-    Codes,
-    Decision,
-    distance_of_codes,
-    error_of_best,
-    sums_of_best,
-)
 from skmoderndata._solvers.factors.extrapolation import Extrapolation
 from skmoderndata._solvers.factors.factor_updates import (
     Data,
-    Side,
-    Update,
     is_sparse,
-    least_squares,
-    lengths_of,
-    ratio,
     squared_error,
 )
-from skmoderndata._solvers.factors.factorization import FactorizationResult, worst
+from skmoderndata._solvers.factors.factorization import worst
 
 TINY = 1e-300
 MAX_SWEEPS = 10  # of coordinate descent on the codes in a pass
-
-
-def semi_multiplicative(
-    rows: CodedRows,
-    *,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    progress: Progress | None = None,
-) -> FactorizationResult:
-    """Minimise ``1/2 |X - W V'|^2`` over ``W >= 0`` and V by Ding's rule [2010, equation (10)].
-
-    `rows` have codes to start from. The objective never rises, but the rule slows down before the
-    stationary point, and cannot leave a zero.
-    """
-    history: list[float] = []
-    it = Iterations(max_iter, tol, progress)
-    rows = rows.at_best()
-    (sums,) = rows.sum(sums_of_best)
-
-    for _ in it:
-        # 1. V by least squares; its lengths go to W
-        V = least_squares(sums.S, sums.T)
-        length = lengths_of(V)
-        V = V / length
-
-        # 2. how far the fixed point is, and the multiplicative step, which is taken if it is far
-        rows, looked = rows.step(_multiplied_codes, V, length)
-        distance_sq, size_sq, value, sums_ahead = looked
-        size = np.sqrt(size_sq)
-        distance = np.sqrt(distance_sq)
-        it.residual = float(distance / size) if size > 0 else float(distance)
-
-        far = it.residual > tol
-        objective = _semi_objective(rows.decided(Decision(better=False)), V, value / 2)
-        history.append(min(objective, history[-1]) if history else objective)
-        rows = rows.decided(Decision(better=far, onward=False))
-        sums = sums_ahead if far else rows.sum(sums_of_best)[0]
-
-    # V for the last W, and how far that is from optimal
-    S, T, *_ = sums
-    V = least_squares(S, T)
-    looked = rows.sum(distance_of_codes, V, Side(), np.ones(V.shape[1]))
-    terms = V * (V @ S / 2 - T)
-    objective = min(history[-1], _semi_objective(rows, V, float(terms.sum())))
-    history[-1] = objective
-    course = (it.n_iter, it.converged, history)
-    return FactorizationResult(rows, V, objective, ratio(Update(*looked)), *course)
-
-
-def _multiplied_codes(
-    data: Data, codes: Codes, V: Array, length: Array
-) -> tuple[Codes, tuple[float, float, float, Any]]:
-    """Codes before and after the multiplicative step, which keeps them positive."""
-    W = codes.best * length
-    _, G, F = next(data.terms(V))
-    Y = W @ G - F
-
-    # positive and negative parts of the two terms of the gradient
-    W_up = np.maximum(F, 0) + W @ np.maximum(-G, 0)
-    W_down = np.maximum(-F, 0) + W @ np.maximum(G, 0)
-    weights = 1.0 if data.weights is None else data.weights[:, None]
-
-    projected = np.where(W > 0, Y, np.minimum(Y, 0))
-    distance_sq = (weights * projected**2).sum()
-    size_sq = (weights * F * F).sum()
-    terms = weights * W * (Y - F)
-
-    ahead = W * np.sqrt((W_up + TINY) / (W_down + TINY))
-    sums = data.sums(ahead)
-    return Codes(W, ahead, ahead), (distance_sq, size_sq, float(terms.sum()), sums)
-
-
-def _semi_objective(rows: CodedRows, V: Array, value: float) -> float:
-    """Objective of the best codes, from the residuals where the short form cancels."""
-    objective = rows.sum_sq / 2 + value
-    if objective < rows.cancelled / 2:
-        objective = rows.sum(error_of_best, V)[0] / 2
-    return objective
-
-
-def lift_codes(rows: CodedRows, fraction: float, least: float) -> CodedRows:
-    """Add a fraction of their mean to all codes, or of the largest: none stays zero."""
-    columns, weight, top = rows.sum(_mean_of_codes)
-    rise = fraction * max((columns / weight).mean(), least * top.value)
-    return rows.step(_raised_codes, rise)[0]
-
-
-def _mean_of_codes(data: Data, codes: Codes) -> tuple[Array, float, Largest]:
-    W = codes.best
-    largest = Largest(float(W.max(initial=0.0)))
-    if data.weights is None:
-        return W.sum(axis=0), len(W), largest
-    weighted = np.multiply(W, data.weights[:, None])
-    return weighted.sum(axis=0), data.weights.sum(), largest
-
-
-def _raised_codes(data: Data, codes: Codes, rise: float) -> tuple[Codes, tuple[int]]:
-    return Codes.of(codes.best + rise), (0,)
 
 
 class ConvexResult(NamedTuple):
@@ -200,17 +88,15 @@ def convex_factorize(
     W: Array,
     B: Array,
     *,
-    method: Literal["descent", "multiplicative"] = "descent",
     max_iter: int = 1000,
     tol: float = 1e-4,
     progress: Progress | None = None,
 ) -> ConvexResult:
     """Minimise ``1/2 |X - W B' X|^2`` over non-negative W and B; rows of zeros get no weight.
 
-    "descent": coordinate descent over the codes of each row, then over the weights of each row,
-    with the residual kept up to date, from extrapolated points; a step that raises the objective
-    is taken back; "multiplicative": Ding's rules [2010, equations
-    (19), (20)]. The columns of B are rescaled to sum 1. Stops when the projected gradients of both
+    Coordinate descent over the codes of each row, then over the weights of each row, with the
+    residual kept up to date, from extrapolated points; a step that raises the objective is taken
+    back. The columns of B are rescaled to sum 1. Stops when the projected gradients of both
     factors, relative to their linear terms, are below `tol`. X is an array or a CSR matrix.
     """
     it = Iterations(max_iter, tol, progress)
@@ -223,9 +109,6 @@ def convex_factorize(
     if nothing.any() and not nothing.all():  # rows of zeros, whose weights mean nothing
         B = np.where(nothing[:, None], 0.0, B)
         B = B / B.sum(axis=0)
-
-    if method == "multiplicative":
-        return _by_products(data, W, B, it)
 
     # coordinate descent with extrapolation, which falls back to the best step
     best = np.inf
@@ -289,28 +172,6 @@ def convex_factorize(
     return ConvexResult(best_W, best_B, best, residual, it.n_iter, converged, history)
 
 
-def _by_products(data: Data, W: Array, B: Array, it: Iterations) -> ConvexResult:
-    """Multiply both factors by the rules of Ding until their gradients are small."""
-    history: list[float] = []
-    K = against(data.X, np.eye(len(W)))
-    new_W = W
-    new_B = B
-    for _ in it:
-        # columns of B of sum one
-        total = new_B.sum(axis=0)
-        W = new_W * total
-        B = new_B / total
-
-        F = against(data.X, B)
-        G = B.T @ F
-        objective = _objective(data, W, B, F, G)
-        history.append(min(objective, history[-1]) if history else objective)
-        it.residual = _residual(data.X, W, B, F, G)
-
-        new_W, new_B = _multiply(K, W, B)
-    return ConvexResult(W, B, history[-1], it.residual, it.n_iter, it.converged, history)
-
-
 def _objective(data: Data, W: Array, B: Array, F: Array, G: Array) -> float:
     terms = W * (W @ G / 2 - F)
     objective = data.sum_sq / 2 + float(terms.sum())
@@ -331,22 +192,6 @@ def _residual(X: Any, W: Array, B: Array, F: Array, G: Array) -> float:
         unit = float(np.linalg.norm(size))
         residuals.append(norm / (unit if unit > 0 else 1.0))
     return worst(*residuals)
-
-
-def _multiply(K: Array, W: Array, B: Array) -> tuple[Array, Array]:
-    """One round of Ding's rules; they need the positive and negative parts of the Gram matrix."""
-    up = np.maximum(K, 0)
-    down = np.maximum(-K, 0)
-    up_B = up @ B
-    down_B = down @ B
-    grows = up_B + W @ (B.T @ down_B)
-    shrinks = down_B + W @ (B.T @ up_B)
-    W = W * np.sqrt((grows + TINY) / (shrinks + TINY))
-    S = W.T @ W
-    grows = up @ W + down_B @ S
-    shrinks = down @ W + up_B @ S
-    B = B * np.sqrt((grows + TINY) / (shrinks + TINY))
-    return W, B
 
 
 @jit
