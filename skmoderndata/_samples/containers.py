@@ -48,7 +48,8 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
             f"{name} received None for X: give a collection of samples, for example a list."
         )
 
-    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+    # an array without dimensions holds one sample
+    if isinstance(X, str | bytes) or not hasattr(X, "__len__") or getattr(X, "ndim", 1) == 0:
         raise TypeError(
             f"{name} needs a collection of samples, for example a list, but received one "
             f"{type(X).__name__}."
@@ -76,6 +77,13 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
     if is_sparse(X):
         return [X[[i]] for i in range(X.shape[0])]
     return [x.value if isinstance(x, Sample) else x for x in X]
+
+
+def is_missing(x: Any) -> bool:
+    """Return whether a sample or a symbol is None, NaN, or a missing value of pandas."""
+    if x is None or type(x).__name__ in ("NAType", "NaTType"):
+        return True
+    return np.isscalar(x) and bool(x != x)
 
 
 def as_vectors(X: Any, name: str = "The kernel") -> Array:

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skmoderndata._estimator.validation import check_array
-from skmoderndata._samples.containers import Sample, as_samples, is_sparse
+from skmoderndata._samples.containers import Sample, as_samples, is_missing, is_sparse
 from skmoderndata._samples.keys import Key, key_of_kernel
 from skmoderndata._solvers.common.typing import Array
 
@@ -75,17 +75,29 @@ def read_corpus(documents: Any, vectorizer: Any, name: str) -> Corpus:
         counts = rows_of_counts(documents, name)
     else:
         vectorizer = clone(vectorizer)
-        counts = sparse.csr_array(vectorizer.fit_transform(texts(documents, name)))
+        counts = sparse.csr_array(_fitted_counts(vectorizer, texts(documents, name), name))
     if not counts.shape[0]:
         raise ValueError(f"{name}: the corpus has no documents.")
     return Corpus(_sorted(counts.astype(np.float64)), vectorizer)
+
+
+def _fitted_counts(vectorizer: Any, documents: list[str], name: str) -> Any:
+    """Fit a vectorizer and return its counts; name the kernel in what it raises."""
+    if not documents:
+        return sparse.csr_array((0, 0))
+    try:
+        return vectorizer.fit_transform(documents)
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: {type(vectorizer).__name__} finds no terms in the corpus: {error}."
+        ) from None
 
 
 def texts(X: Any, name: str) -> list[str]:
     """Return documents as a list of `str`."""
     documents = as_samples(X, name)
     for i, x in enumerate(documents):
-        if x is None or (isinstance(x, float) and x != x) or type(x).__name__ == "NAType":
+        if is_missing(x):
             raise ValueError(
                 f"{name}: sample {i} is missing ({x!r}); drop it, or replace it by ''."
             )
@@ -99,7 +111,7 @@ def texts(X: Any, name: str) -> list[str]:
 
 def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
     """Return documents as finite rows of counts or weights."""
-    if isinstance(X, str | bytes):
+    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         as_samples(X, name)  # raises an error
 
     # a collection of rows becomes one table
@@ -116,7 +128,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
         if rows and all(is_sparse(x) for x in rows):
             X = sparse.vstack(rows, format="csr")
         else:
-            X = np.array(rows, dtype=np.float64) if rows else np.empty((0, 0))
+            X = _as_table(rows, name) if rows else np.empty((0, 0))
 
     # an array of texts
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
@@ -125,11 +137,28 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
             "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
         )
 
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name}: vectorizer=None needs a table of counts, one row for each sample, but "
+            f"received an array of shape {X.shape}."
+        )
+
     # `check_array` needs at least one document
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[0]:
         return sparse.csr_array(X.shape)
     table = check_array(X, accept_sparse="csr", dtype=np.float64)
     return _sorted(sparse.csr_array(table))
+
+
+def _as_table(rows: list[Any], name: str) -> Array:
+    """Return rows of numbers as one array."""
+    try:
+        return np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: vectorizer=None needs rows of counts that have the same length; samples "
+            f"are of type {type(rows[0]).__name__}. For texts set vectorizer=CountVectorizer()."
+        ) from None
 
 
 def _sorted(table: sparse.csr_array) -> sparse.csr_array:

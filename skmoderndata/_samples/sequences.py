@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._samples.containers import as_samples
+from skmoderndata._samples.containers import as_samples, is_missing
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -132,6 +132,14 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
                 f"{name}: the symbols of a sequence must be hashable; sample {i} has symbols "
                 f"that are not: {error}."
             ) from None
+
+    # NaN differs from itself; None is a symbol like any other
+    if any(is_missing(symbol) for symbol in numbers if symbol is not None):
+        i = next(i for i, x in enumerate(samples) if any(map(is_missing, x)))
+        raise ValueError(
+            f"{name}: sample {i} has missing symbols, such as NaN; drop them, or replace them by "
+            "a symbol of their own."
+        )
     return Packed(np.array(flat, dtype=np.int32), offsets, tuple(numbers), kind)
 
 
@@ -144,7 +152,7 @@ def _kind(x: Any, position: int, name: str) -> str:
         return "tokens"
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "iu":
         return "tokens"
-    if x is None or (isinstance(x, float) and x != x) or type(x).__name__ == "NAType":
+    if is_missing(x):
         raise ValueError(
             f"{name}: sample {position} is missing ({x!r}); drop it, or replace it by an empty "
             "sequence."
@@ -170,11 +178,16 @@ def _ranks(values: Array) -> tuple[Array, Array]:
     return table[values], np.flatnonzero(present)
 
 
+def _of_text(X: Packed) -> bool:
+    return X.kind == "text" or any(isinstance(symbol, str) for symbol in X.symbols)
+
+
 def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed, Packed]:
     """Return two collections over the union of their symbols; `A` keeps its symbol numbers."""
     if A.symbols == B.symbols:
         return A, B
-    if {A.kind, B.kind} == {"text", "bytes"} and len(A.codes) and len(B.codes):
+    text_and_bytes = (A.kind == "bytes" and _of_text(B)) or (B.kind == "bytes" and _of_text(A))
+    if text_and_bytes and len(A.codes) and len(B.codes):
         raise TypeError(
             f"{name}: one collection is of str and the other of bytes; decode the bytes."
         )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._estimator.registry import KernelCard
-from skmoderndata._samples.containers import as_vectors, row_blocks
+from skmoderndata._samples.containers import as_samples, as_vectors, row_blocks
 from skmoderndata._samples.sequences import Packed
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.common_paths import common_path_logarithms
@@ -82,7 +82,8 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
             A copy, equal to this kernel if the alphabet is given or the symbols are numbers.
         """
         kernel: Any = super().from_data(X)
-        kernel.symbols = symbols_from_data(list(X), self.symbols, type(self).__name__)
+        name = type(self).__name__
+        kernel.symbols = symbols_from_data(as_samples(X, name), self.symbols, name)
         return kernel
 
 
