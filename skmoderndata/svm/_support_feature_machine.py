@@ -15,6 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
 from skmoderndata._estimator.compat import (
+from skmoderndata._estimator.absent_classes import AbsentClasses
+from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
+from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
@@ -49,7 +52,9 @@ LARGE_TABLE = 1_000_000
 MOST_COLUMNS_PER_ROW = 20
 
 
-class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin, Base):
+class SupportFeatureMachine(
+    CallbackSupportMixin, SelectorMixin, AbsentClasses, ClassifierMixin, Base
+):
     r"""Linear classifier with few features: minimises their number, and the slack of the samples.
 
     For labels :math:`y_i = \pm 1` the problem is
@@ -127,7 +132,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         results depend on the origin of the data.
     class_weight : dict, "balanced" or None, default=None
         Costs of slack for each class; "balanced" gives both classes of a two-class problem the
-        same total cost.
+        same total cost. A class of cost 0 is treated like samples of weight 0.
     standardize : bool, default=True
         Whether to scale columns to unit variance first. Otherwise columns of large magnitude are
         preferred.
@@ -167,10 +172,10 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Labels. A class whose samples all have weight 0 is included, and never predicted.
     coef_ : ndarray of shape (n_problems, n_features)
-        Weights of the features, in the units of the data. One row for two classes, otherwise one
-        for each class against the rest.
+        Weights of the features, in the units of the data. One row for two classes of positive
+        weight, otherwise one for each of them against the rest.
     intercept_ : ndarray of shape (n_problems,)
         Intercepts.
     sfm_coef_ : ndarray of shape (n_problems, n_features)
@@ -377,7 +382,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Costs of slack, up to a common factor; a weight of 0 removes the sample.
+            Costs of slack, up to a common factor; a weight of 0 removes the sample, but not its
+            class from `classes_`.
 
         Returns
         -------
@@ -393,8 +399,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
 
-        # a sample of weight zero is none
+        # a sample of weight zero is none; its class keeps its place
         given = (X, y)
+        classes, labels = np.unique(y, return_inverse=True)
+        weight = np.where(self._class_factors(classes) > 0, 1.0, 0.0)[labels] * weight
+        present = np.isin(np.arange(classes.size), labels[weight > 0])
+        self._keep_classes(classes, present, weighted=not weight.all())
         if not weight.all():
             X = X[weight > 0]
             y = y[weight > 0]
@@ -405,18 +415,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             weight = weight / weight.max()  # the sum of tiny weights may be no number
             weight /= weight.mean()
 
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, "
-                f"got {self.classes_.size} class: {self.classes_.tolist()}."
-            )
-        self._check_class_weight()
-
+        labels = np.searchsorted(self._present_classes, y)
         # one problem for two classes, otherwise one for each class
         scaled = self._scale(X, weight)
         algorithm = self._resolved_algorithm(X)
-        positives = [1] if self.classes_.size == 2 else range(self.classes_.size)
+        n_present = self._present_classes.size
+        positives = [1] if n_present == 2 else range(n_present)
         sides = [np.where(labels == k, 1.0, -1.0) for k in positives]
         tasks = [
             Task(side, weight, weight * self._class_costs(labels, side, weight))
@@ -457,8 +461,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``X @ coef_.T + intercept_``.
+            ``X @ coef_.T + intercept_``; classes of weight 0 have the lowest score.
         """
+        return self._with_absent(self._scores(X))
+
+    def _scores(self, X):
+        """Scores of the classes of positive weight."""
         check_is_fitted(self)
         X = validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], reset=False
@@ -480,9 +488,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         y : ndarray of shape (n_samples,)
             The label with the largest score.
         """
-        scores = self.decision_function(X)
+        scores = self._scores(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        return self._present_classes[best]
 
     def transform(self, X):
         """Select the features that the machine uses.
@@ -535,27 +543,28 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         large = n * p >= LARGE_TABLE and p <= MOST_COLUMNS_PER_ROW * n
         return "splicing" if large and self._may_splice() else "exchange"
 
-    def _check_class_weight(self):
+    def _class_factors(self, classes):
+        """Costs of slack of the classes from the dictionary, else ones."""
         if not isinstance(self.class_weight, dict):
-            return
-        unknown = sorted(set(self.class_weight) - set(self.classes_.tolist()), key=repr)
+            return np.ones(len(classes))
+        unknown = sorted(set(self.class_weight) - set(classes.tolist()), key=repr)
         if unknown:
             raise ValueError(
                 f"class_weight has the labels {unknown}, which are not in y; "
-                f"its classes are {self.classes_.tolist()}."
+                f"its classes are {classes.tolist()}."
             )
-        wrong = {key: value for key, value in self.class_weight.items() if not value > 0}
+        wrong = {key: value for key, value in self.class_weight.items() if not value >= 0}
         if wrong:
-            raise ValueError(f"class_weight must be positive, got {wrong}.")
+            raise ValueError(f"class_weight must not be negative, got {wrong}.")
+        factors = [self.class_weight.get(label, 1.0) for label in classes.tolist()]
+        return np.asarray(factors, dtype=np.float64)
 
     def _class_costs(self, labels, side, weight):
-        if self.class_weight is None:
-            return np.ones(labels.size)
         if self.class_weight == "balanced":
             total = {s: weight[side == s].sum() for s in (-1.0, 1.0)}
             return np.where(side > 0, 1 / total[1.0], 1 / total[-1.0]) * weight.sum() / 2
-        of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
-        return np.asarray(of_class, dtype=np.float64)[labels]
+        factors = self._class_factors(self.classes_)
+        return factors[np.isin(self.classes_, self._present_classes)][labels]
 
     def _max_passes(self, n_tasks, algorithm, n_samples):
         rounds = MAX_ROUNDS if self.n_rounds == "auto" else self.n_rounds
@@ -645,7 +654,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 f"the linear program could not be solved ({error}): centre and rescale X, set "
                 "standardize=True, or lower C."
             )
-        label = self.classes_.tolist()[positives[error.args[0]]]
+        label = self._present_classes.tolist()[positives[error.args[0]]]
         if isinstance(error, NoDirection):
             return (
                 f"The centre of class {label!r} and that of the others coincide: "

@@ -18,11 +18,7 @@ from tests.common.test_weights import WEIGHTED, answers
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 FIRST = {type(one): one for one in reversed(WEIGHTED)}.values()
-# it drops classes of weight 0 from `classes_`
-DROPS_CLASSES = (SupportFeatureMachine,)
-CLASSIFIERS = [
-    one for one in WEIGHTED if is_classifier(one) and not isinstance(one, DROPS_CLASSES)
-]
+CLASSIFIERS = [one for one in WEIGHTED if is_classifier(one)]
 WITH_CLASS_WEIGHT = [one for one in CLASSIFIERS if "class_weight" in one.get_params()]
 
 
@@ -178,6 +174,21 @@ def test_grades_without_samples_keep_their_place_and_never_win(machine, absent, 
 def test_binary_classifiers_ignore_a_third_class_of_weight_0():
     X, y = three_classes(None)
     check_absent_class(GroupLassoClassifier(), X, y, (y != "low").astype(float))
+
+
+@pytest.mark.edge
+def test_support_feature_machine_drops_to_two_classes():
+    """Without the third class one problem is left: the shapes are those of two classes."""
+    X, y = three_classes(None)
+    used = y != "low"
+    model = SupportFeatureMachine(class_weight={"low": 0.0}).fit(X, y)
+    without = SupportFeatureMachine().fit(X[used], y[used])
+    assert_array_equal(model.coef_, without.coef_)
+    assert_array_equal(model.ranking_, without.ranking_)
+    assert_array_equal(model.classes_, ["high", "low", "mid"])
+    for wrong in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="class_weight must not be negative"):
+            SupportFeatureMachine(class_weight={"low": wrong}).fit(X, y)
 
 
 def test_every_weighted_classifier_is_tried():
