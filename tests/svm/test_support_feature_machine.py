@@ -899,7 +899,7 @@ def test_one_class_or_none_left():
         ({"algorithm": "splicing", "C": 1.0}, "C='scale'"),
         ({"algorithm": "splicing", "C": None}, "C='scale'"),
         ({"class_weight": {7: 1.0}}, r"labels \[7\]"),
-        ({"class_weight": {0: -1.0}}, "must be positive"),
+        ({"class_weight": {0: -1.0}}, "must not be negative"),
         ({"C": 0.0}, "C"),
         ({"epsilon": 1.0}, "epsilon"),
         ({"tol": -1.0}, "tol"),
