@@ -182,8 +182,10 @@ class KSVD(
     With missing entries ``n v`` is added to the sum of squared coefficients that determines an
     entry of an atom, and ``v / t_j`` to the squared norm of what an incomplete signal shows of
     atom j, with the mean squared residual v and the mean squared coefficient ``t_j`` of the atom:
-    the most probable values if entries of atoms have variance ``1 / n``. The objective, which
-    is without these terms, may then increase. With ``monotone=True`` only `transform` has them.
+    the most probable values if entries of atoms have variance ``1 / n``. Squared predictions of
+    hidden entries are added with the weights ``v / v_c``, where ``v_c`` is the mean square of
+    feature c. The objective, which is without these terms, may then increase. With
+    ``monotone=True`` only `transform` has them.
 
     `partial_fit` learns from the first signals, eight for each atom, together, however they are
     cut into calls. It then codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, and
@@ -553,7 +555,7 @@ class KSVD(
         self.n_replaced_ = np.array([n_replaced + added.n_replaced])
         self.n_iter_ = 1 + getattr(self, "n_iter_", 0)
         codes = to_csr(added.codes, len(atoms))
-        self._ridges = ridges_from(None, atoms, codes, self.objective_).codes
+        self._ridges = ridges_from(None, atoms, codes, self.objective_)
         self._stream = added.stream._replace(S=S, T=T)
         self._early = None
 

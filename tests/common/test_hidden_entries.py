@@ -59,6 +59,12 @@ PREDICTORS = {
     "KSVD": (lambda k: KSVD(k + 3, random_state=0), decoded),
     "KSVD-mod": (lambda k: KSVD(k + 3, update="mod", random_state=0), decoded),
     "KSVD-positive": (lambda k: KSVD(k + 3, positive=True, random_state=0), decoded),
+    "KSVD-constant": (lambda k: KSVD(k + 3, dc_atom=True, random_state=0), decoded),
+    "KSVD-constant-mod": (
+        lambda k: KSVD(k + 3, dc_atom=True, update="mod", random_state=0),
+        decoded,
+    ),
+    "KSVD-monotone": (lambda k: KSVD(k + 3, monotone=True, random_state=0), decoded),
     "KSVD-dense": (lambda k: KSVD(k + 3, n_nonzero_coefs=4, random_state=0), decoded),
     "FeatureSignDictionaryLearning": (
         lambda k: FeatureSignDictionaryLearning(k + 3, random_state=0),
@@ -74,7 +80,7 @@ BOOLEAN = {
 @pytest.mark.recovery
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_components", [3, 6])
-@pytest.mark.parametrize(("table_seed", "count"), [(50, 40), (51, 400)])
+@pytest.mark.parametrize(("table_seed", "count"), [(50, 40), (51, 400), (61, 400)])
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_hidden_entries_are_predicted_within_the_variance(
     name, table_seed, count, n_components

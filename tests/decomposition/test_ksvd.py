@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata import KSVD
@@ -188,7 +189,7 @@ def test_codes_of_incomplete_signals_solve_the_ridge_problem(seed):
     X, D, _ = planted(seed, 60, n=12, k=6, snr=10)
     known = rng.uniform(size=X.shape) < 0.7
     known[::3] = True
-    ridges = rng.uniform(0.01, 1, 6)
+    ridges = Ridges(0.0, rng.uniform(0.01, 1, 6), rng.uniform(0.01, 1, 12))
     shown = np.where(known, X, 0.0)
 
     def code(signals, mask, atoms):
@@ -201,7 +202,8 @@ def test_codes_of_incomplete_signals_solve_the_ridge_problem(seed):
     found = to_dense(codes, 6)
     for x, mask, a, residual_sq in zip(X, known, found, codes.residual_sq, strict=True):
         K = D[:, mask]
-        ridge = np.diag(ridges) * (not mask.all())
+        hidden = D * np.sqrt(ridges.hidden) * ~mask
+        ridge = (np.diag(ridges.codes) + hidden @ hidden.T) * (not mask.all())
         expected = np.linalg.solve(K @ K.T + ridge, K @ x[mask])
         assert_allclose(a, expected, atol=1e-9)
         assert_allclose(np.sum((x[mask] - a @ K) ** 2), residual_sq, rtol=1e-9)
@@ -219,6 +221,13 @@ def test_ridges_match_plain_sums(seed):
     variances = (shown * dense**2).sum(axis=0) / shown.sum(axis=0)
     assert_allclose(ridges.atoms, D.shape[1] * noise, rtol=1e-12)
     assert_allclose(ridges.codes, noise / variances, rtol=1e-12)
+    squares = (known * (dense @ D) ** 2).sum(axis=0) / known.sum(axis=0)
+    assert_allclose(ridges.hidden, noise / (squares + noise), rtol=1e-12)
+
+    # without gaps the sums need no approximation of each signal
+    complete = ridges_from(None, D, A, 7.0)
+    same = ridges_from(np.ones_like(known), D, A, 7.0)
+    assert_allclose(complete.hidden, same.hidden, rtol=1e-10)
 
 
 @pytest.mark.certificate
@@ -233,7 +242,7 @@ def test_larger_ridges_shrink_what_is_predicted(seed):
         atoms = D.copy()
         own = A.copy()
         users = users_of_atoms(codes, len(D))
-        ridges = Ridges(ridge, np.full(len(D), ridge / 12))
+        ridges = Ridges(ridge, np.full(len(D), ridge / 12), np.zeros(D.shape[1]))
         sweep(X, known, atoms, own, users, np.arange(len(D)), ridges=ridges)
         hidden = np.where(known, 0.0, own @ atoms)
         return squared_residuals(X, known, atoms, own).sum(), np.sum(hidden**2)
@@ -246,6 +255,28 @@ def test_larger_ridges_shrink_what_is_predicted(seed):
     before = squared_residuals(X, known, D, A).sum() + 0.1 * len(D)
     least_squares_atoms(X, known, D, A, ridge=0.1)
     assert squared_residuals(X, known, D, A).sum() < before
+
+
+@pytest.mark.recovery
+def test_entries_that_no_user_shows_do_not_balance_an_atom():
+    """Atoms beside the constant one have zero sum; an entry without data must not provide it."""
+    rng = np.random.default_rng(0)
+    D = np.vstack([np.full(8, 8**-0.5), rng.normal(size=8)])
+    D[1] = np.abs(D[1])
+    D[1, 0] = -D[1, 1:].sum()
+    D[1] /= np.linalg.norm(D[1])
+    A = np.column_stack([np.zeros(60), rng.normal(size=60)])
+    X = A @ D + 0.05 * rng.normal(size=(60, 8))
+    known = np.ones(X.shape, np.bool_)
+    known[:, 0] = False
+    codes = sparse.csr_array(A)  # without the zeros of the constant atom
+    ridges = ridges_from(known, D, codes, 0.05**2 * known.sum())
+    atoms = D.copy()
+    users = np.array([0, 0, 60]), np.arange(60), np.arange(60)
+    sweep(X, known, atoms, codes, users, np.array([1]), ridges=ridges, center=True)
+    assert abs(atoms[1].sum()) < 1e-12
+    assert abs(D[1, 0]) > 0.8
+    assert abs(atoms[1, 0]) < 0.5
 
 
 @pytest.mark.invariance

@@ -27,11 +27,13 @@ class Ridges(NamedTuple):
     """Ridges for incomplete signals, see `ridges_from`.
 
     `atoms` is added to the sum of squared coefficients of the signals that show an entry of an
-    atom, and `codes` (k,) to the squared norm of what a signal shows of each atom.
+    atom, and `codes` (k,) to the squared norm of what a signal shows of each atom. The squared
+    predictions of hidden entries count with the weights `hidden` (n,).
     """
 
     atoms: float
     codes: Array
+    hidden: Array
 
 
 def ridges_from(
@@ -46,6 +48,10 @@ def ridges_from(
     that with noise of variance ``s`` the ridges are ``n s`` and ``s / t_j``. Here s is the mean
     squared residual, and ``t_j`` the mean squared coefficient, in which a signal counts by the
     part of the atom that it shows. Atoms without users have the mean of all atoms.
+
+    Two atoms that look alike where a signal shows them may have large coefficients of opposite
+    signs, which cancel there and nowhere else. A priori a hidden entry of feature c has the mean
+    square ``v_c`` of the shown ones, so predictions of it have the ridge ``s / v_c``.
     """
     # noise: squared residuals, less a degree of freedom for each coefficient
     k, n = D.shape
@@ -68,7 +74,25 @@ def ridges_from(
     mean = np.divide(sums.sum(), weights.sum(), out=np.zeros(()), where=weights.sum() > 0)
     variances = np.divide(sums, weights, out=np.full(k, mean), where=weights > 0)
     codes = np.divide(noise, variances, out=np.zeros(k), where=variances > 0)
-    return Ridges(float(n * noise), codes)
+
+    # mean squares of the features: approximation and noise
+    hidden = noise / (_mean_squares(observed, D, A) + noise) if noise > 0 else np.zeros(n)
+    return Ridges(float(n * noise), codes, hidden)
+
+
+def _mean_squares(observed: Array | None, D: Array, A: sparse.csr_array) -> Array:
+    """Mean squares of the approximation ``A D`` for each feature, over shown entries."""
+    if observed is None:
+        second = np.asarray((A.T @ A).todense())
+        return (
+            np.maximum(np.einsum("jc,jl,lc->c", D, second, D, optimize=True), 0.0) / A.shape[0]
+        )
+    sums = np.zeros(D.shape[1])
+    step = max(1, BLOCK_ENTRIES // D.shape[1])
+    for first in range(0, A.shape[0], step):
+        rows = slice(first, first + step)
+        sums += np.square(np.where(observed[rows], A[rows] @ D, 0.0)).sum(axis=0)
+    return sums / np.maximum(observed.sum(axis=0), 1)
 
 
 def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
@@ -158,6 +182,10 @@ def least_squares_atoms(
 
     new = D.copy()
     own = np.zeros(k)
+    if observed is not None and ridge > 0:
+        # filling never moves entries of atoms that no user shows: start from their ridge estimate
+        weights = np.asarray(A.multiply(A).T @ observed.astype(np.float64))[free]
+        new[free] *= weights / (weights + ridge)
     for _ in range(1 if observed is None else FILL_ROUNDS):
         # gaps are filled by the last approximation [expectation maximisation]
         full = X if observed is None else np.where(observed, X, A @ new)
@@ -215,7 +243,7 @@ def sweep(
     R = X - A @ D
     if observed is not None:
         R[~observed] = 0.0
-        ridges = ridges or Ridges(0.0, np.zeros(len(D)))
+        ridges = ridges or Ridges(0.0, np.zeros(len(D)), np.zeros(D.shape[1]))
     elif positive or not exact:
         power_steps(R, D, A.data, users, order, positive, center)
         return
@@ -321,8 +349,11 @@ def _masked_step(
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
         new = _allowed(new, positive, False)
 
-        if center and seen.any():  # the best of zero sum: the weaker gives way more
+        # zero sum: in the optimum entries that fewer signals show give way more, but an entry that
+        # hardly any shows would take all that is left over, and be wrong where signals hide it
+        if center and seen.any():
             give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
+            give = np.ones(len(d)) if on_atom > 0 else give
             new -= new.sum() / give.sum() * give
 
         # best coefficients for the atom

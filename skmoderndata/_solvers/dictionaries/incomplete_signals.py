@@ -13,6 +13,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     take_back,
 )
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.dictionaries.atom_updates import Ridges
 
 
 def code_incomplete(
@@ -20,26 +21,30 @@ def code_incomplete(
     X: Array,
     observed: Array,
     atoms: Atoms,
-    ridges: Array,
+    ridges: Ridges,
 ) -> SparseCodes:
-    """Code signals by ``code(X, observed, atoms)``, incomplete ones with ridges (k,).
+    """Code signals by ``code(X, observed, atoms)``, incomplete ones with ridges.
 
-    ``|x - a D|^2 + sum_j ridge_j a_j^2`` is the squared residual of a longer signal: each atom has
-    one more entry of its own, ``sqrt(ridge_j)``, and the signal is 0 there. Complete signals are
-    coded without ridges, so that their codes do not depend on the gaps of other signals.
-    `residual_sq` is without the ridges.
+    ``|x - a D|^2 + sum_j ridge_j a_j^2 + sum_c hidden_c (a D)_c^2``, the last sum over the hidden
+    entries, is the squared residual of a longer signal: each atom has one more entry of its own,
+    ``sqrt(ridge_j)``, and scaled copies of the hidden entries, and the signal is 0 there. Complete
+    signals are coded without ridges, so that their codes do not depend on the gaps of other
+    signals. `residual_sq` is without the ridges.
     """
     complete = observed.all(axis=1)
     if complete.all():
         return code(X, None, atoms)
 
-    # incomplete signals, with an entry for each atom that all of them show
+    # incomplete signals, with an entry for each atom that all of them show, and one for each
+    # feature that is there where the feature is hidden
     gaps = np.flatnonzero(~complete)
-    k = len(ridges)
-    D = np.column_stack([atoms.rows * atoms.norms[:, None], np.diag(np.sqrt(ridges))])
-    zeros = np.zeros((len(gaps), k), X.dtype)
+    given = atoms.rows * atoms.norms[:, None]
+    on_codes = np.diag(np.sqrt(ridges.codes))
+    D = np.column_stack([given, on_codes, given * np.sqrt(ridges.hidden)])
+    zeros = np.zeros((len(gaps), D.shape[1] - X.shape[1]), X.dtype)
     longer = np.column_stack([X[gaps], zeros])
-    shown = np.column_stack([observed[gaps], np.ones(zeros.shape, np.bool_)])
+    each = np.ones((len(gaps), len(D)), np.bool_)
+    shown = np.column_stack([observed[gaps], each, ~observed[gaps]])
     codes = code(longer, shown, prepare_atoms(D, gram=False))
     residual_sq = squared_residuals(codes, X[gaps], atoms, observed[gaps])
     codes = codes._replace(residual_sq=residual_sq)

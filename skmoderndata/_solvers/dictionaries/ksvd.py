@@ -69,7 +69,7 @@ class LearningResult(NamedTuple):
     """A dictionary, the last codes, and how it was reached.
 
     `objective` holds ``|X - A D|^2`` after each pass, `replaced` how many atoms were replaced at
-    its end; between replacements the objective never rises. `ridges` (k,) are for codes of
+    its end; between replacements the objective never rises. `ridges` are for codes of
     incomplete signals, see `ridges_from`.
     """
 
@@ -79,7 +79,7 @@ class LearningResult(NamedTuple):
     replaced: Array
     n_iter: int
     converged: bool
-    ridges: Array
+    ridges: Ridges
 
 
 def learn_dictionary(
@@ -130,7 +130,7 @@ def learn_dictionary(
     for _ in it:
         # 1. sparse coding, never worse than the codes that are there
         if ridges is not None:
-            codes = code(prepare_atoms(D), slice(None), ridges.codes)
+            codes = code(prepare_atoms(D), slice(None), ridges)
         elif batch_size is None or observed is not None:
             codes = code(prepare_atoms(D), slice(None))
         else:
@@ -175,9 +175,9 @@ def learn_dictionary(
 
     assert former is not None
     history = np.array(objective)
-    on_codes = ridges_from(observed, D, to_csr(former, len(D)), history[-1]).codes
+    ridges = ridges_from(observed, D, to_csr(former, len(D)), history[-1])
     return LearningResult(
-        D, former, history, np.array(replaced), it.n_iter, it.converged, on_codes
+        D, former, history, np.array(replaced), it.n_iter, it.converged, ridges
     )
 
 
