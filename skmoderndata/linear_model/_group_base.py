@@ -4,13 +4,17 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from skmoderndata._estimator.compat import check_sample_weight
 from skmoderndata._estimator.validation import check_groups
 from skmoderndata._solvers.codes.group_lasso import Columns
 
 PAGE = "group_lasso"
+# Pivot of a QR factorisation of unit columns that counts as zero.
+RANK_TOL = 1e-10
+# Fraction of a column that a projection leaves if the column lies in the span: rounding.
+ROUNDING_RELATIVE = 1e-13
 
 
 class FeatureGroups(NamedTuple):
@@ -54,8 +58,8 @@ class FeatureGroups(NamedTuple):
         return size * np.sqrt(np.add.reduceat((latent / size) ** 2, self.edges[:-1], axis=-1))
 
 
-def feature_groups(groups, group_weights, n_features):
-    """Check the parameters `groups` and `group_weights`."""
+def feature_groups(groups, group_weights, n_features, *, allow_zero=False):
+    """Check the parameters `groups` and `group_weights`; `allow_zero` accepts weights of 0."""
     # labels, or lists where groups share features
     if groups is None:
         labels = np.arange(n_features)
@@ -72,22 +76,140 @@ def feature_groups(groups, group_weights, n_features):
         order = np.argsort(labels, kind="stable")
         sizes = np.bincount(labels)
     edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return FeatureGroups(labels, order, edges, _checked_weights(group_weights, sizes))
+    return FeatureGroups(
+        labels, order, edges, _checked_weights(group_weights, sizes, allow_zero)
+    )
 
 
-def _checked_weights(group_weights, sizes):
+def checked_groups(model, n_features):
+    """Return the groups of a model of squared errors, in which weights of 0 are possible."""
+    groups = feature_groups(model.groups, model.group_weights, n_features, allow_zero=True)
+    if model.positive and model.l1_ratio == 0 and not groups.weights.all():
+        raise ValueError(
+            f"{type(model).__name__}(positive=True) penalises every group: use a weight of 1e-6 "
+            "in group_weights in place of 0."
+        )
+    return groups
+
+
+def _checked_weights(group_weights, sizes, allow_zero):
     if group_weights is None:
         return np.sqrt(sizes)
     weights = np.asarray(group_weights, dtype=np.float64)
     positive = (weights > 0).all() and not np.isinf(weights).any()
+    if allow_zero and weights.shape == sizes.shape:
+        positive = (weights >= 0).all() and np.isfinite(weights).all() and weights.any()
     if weights.shape != sizes.shape or not positive:
         raise ValueError(
             f"group_weights must be positive numbers, one for each of the {len(sizes)} groups "
             f"in ascending order of their labels; got shape {weights.shape}, "
-            f"smallest {weights.min(initial=np.inf):g}. To leave a group practically unpenalised "
-            "use a weight of 1e-6."
+            f"smallest {weights.min(initial=np.inf):g}. {_remedy(allow_zero)}"
         )
     return weights
+
+
+def _remedy(allow_zero):
+    if allow_zero:
+        return "A weight of 0 leaves a group unpenalised, but at least one must be positive."
+    return "To leave a group practically unpenalised use a weight of 1e-6."
+
+
+class Penalised(NamedTuple):
+    """A problem without its free columns: those of groups of weight 0.
+
+    Free coefficients are at their optimum for any others. What is left of the targets and of the
+    other columns is orthogonal to the free columns, and the duality gap is that of the whole
+    problem.
+
+    Attributes
+    ----------
+    columns : Columns
+        The penalised columns, orthogonal to the free ones.
+    Y : ndarray of shape (n_samples, n_targets)
+        Targets, orthogonal to the free columns.
+    edges, weights : ndarray
+        Of the penalised groups, as in `FeatureGroups`.
+    kept : ndarray of int
+        Positions of the penalised coefficients.
+    free : ndarray of int
+        Positions of the free coefficients; those of dependent columns stay zero.
+    of_targets : ndarray of shape (n_free, n_targets)
+        Free coefficients if all others are zero.
+    of_columns : ndarray of shape (n_free, n_kept)
+        How much the free coefficients fall with each of the others.
+    n_latent : int
+        Number of all coefficients.
+    """
+
+    columns: Columns
+    Y: np.ndarray
+    edges: np.ndarray
+    weights: np.ndarray
+    kept: np.ndarray
+    free: np.ndarray
+    of_targets: np.ndarray
+    of_columns: np.ndarray
+    n_latent: int
+
+    def latent(self, coef, target):
+        """Return all coefficients from the penalised ones for one target."""
+        if not self.free.size:
+            return coef
+        out = np.zeros(self.n_latent)
+        out[self.kept] = coef
+        out[self.free] = self.of_targets[:, target] - self.of_columns @ coef
+        return out
+
+
+def penalised(columns, Y, groups, l1_ratio):
+    """Project free columns out of a problem with `columns` and targets Y; see `Penalised`."""
+    n_latent = len(groups.order)
+    of_group = np.repeat(groups.weights, np.diff(groups.edges))
+    # the l1 norm penalises groups of weight 0, too
+    is_free = (of_group == 0) & (l1_ratio == 0)
+    kept = np.flatnonzero(~is_free)
+    free = np.flatnonzero(is_free)
+    if not free.size:
+        none = np.zeros((0, Y.shape[1])), np.zeros((0, n_latent))
+        return Penalised(columns, Y, groups.edges, groups.weights, kept, free, *none, n_latent)
+
+    # an orthonormal basis of the free columns, without dependent ones
+    U = columns.rows(free)
+    norms = np.linalg.norm(U, axis=1)
+    scale = np.where(norms > 0, norms, 1.0)
+    Q, R, pivots = linalg.qr((U / scale[:, None]).T, mode="economic", pivoting=True)
+    size = np.abs(R.diagonal())
+    rank = np.count_nonzero(size > RANK_TOL * size.max(initial=0.0))
+    Q = np.ascontiguousarray(Q[:, :rank])
+    free = free[pivots[:rank]]
+    scale = scale[pivots[:rank], None]
+
+    # free coefficients for targets and for columns
+    loads = np.array([columns.cross(q) for q in Q.T]).reshape(rank, n_latent)[:, kept]
+    of_targets = linalg.solve_triangular(R[:rank, :rank], Q.T @ Y) / scale
+    of_columns = linalg.solve_triangular(R[:rank, :rank], loads) / scale
+
+    # what is left; the weights of the other groups
+    Y = _without_span(Q, Y)
+    if columns.is_sparse:
+        reduced = Columns(columns.X[:, kept], columns.mean[kept], columns.root, Q)
+    else:
+        reduced = Columns(_without_span(Q, columns.X[:, kept]))
+    groups_kept = groups.weights > 0
+    sizes = np.diff(groups.edges)[groups_kept]
+    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    weights = groups.weights[groups_kept]
+    return Penalised(reduced, Y, edges, weights, kept, free, of_targets, of_columns, n_latent)
+
+
+def _without_span(Q, A):
+    """Project columns onto the orthogonal complement of Q; columns in its span become zero."""
+    # twice: what rounding leaves of the first projection
+    out = A - Q @ (Q.T @ A)
+    out -= Q @ (Q.T @ out)
+    left = np.linalg.norm(out, axis=0)
+    out[:, left <= ROUNDING_RELATIVE * len(A) * np.linalg.norm(A, axis=0)] = 0.0
+    return np.asfortranarray(out)
 
 
 def mean_one(sample_weight, X):

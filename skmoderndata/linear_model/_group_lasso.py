@@ -30,8 +30,9 @@ from skmoderndata._solvers.codes.group_lasso import (
 )
 from skmoderndata._solvers.common import convex_problems
 from skmoderndata.linear_model._group_base import (
-    feature_groups,
+    checked_groups,
     mean_one,
+    penalised,
     weighted_columns,
     weighted_targets,
 )
@@ -66,9 +67,10 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         between give the sparse group lasso [2]_, which also sets coefficients within groups to
         zero.
     group_weights : array-like of shape (n_groups,), default=None
-        Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
-        list). None uses the square roots of the sizes; a weight of 1e-6 leaves a group practically
-        unpenalised.
+        Weights :math:`\omega_g` in ascending order of the labels (in the order of a list). None
+        uses the square roots of the sizes. A weight of 0 leaves the norm of a group unpenalised:
+        without `l1_ratio` its coefficients are free, as the intercept is, which excludes
+        `positive`. At least one weight must be positive.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
@@ -98,10 +100,11 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     group_norms_ : ndarray of shape (n_groups,) or (n_targets, n_groups)
         Euclidean norms of the coefficients of each group.
     alpha_max_ : float
-        The smallest `alpha` for which all coefficients are zero.
+        The smallest `alpha` for which all penalised coefficients are zero.
     dual_gap_ : float
-        Duality gap relative to the objective of zero coefficients (half the variance of y),
-        the maximum over targets: an upper bound on the suboptimality of the objective.
+        Duality gap relative to the objective of zero penalised coefficients (half the variance
+        of y if all are penalised), the maximum over targets: an upper bound on the suboptimality
+        of the objective.
     n_iter_ : int
         Number of sweeps of coordinate descent; the maximum over targets.
     n_features_in_ : int
@@ -251,7 +254,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             raise ValueError(
                 "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
             )
-        groups = feature_groups(self.groups, self.group_weights, X.shape[1])
+        groups = checked_groups(self, X.shape[1])
         weight = mean_one(sample_weight, X)
         total = float(X.shape[0])
 
@@ -265,24 +268,25 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 X, weight, groups.order, centred=self.fit_intercept
             )
             Y, y_mean, y_unit = weighted_targets(y, weight, centred=self.fit_intercept)
+            problem = penalised(columns, Y, groups, self.l1_ratio)
             start = self._start(groups, Y.shape[1])
             warm = None
             unit = y_unit / x_unit  # of coefficients
 
-            work = WorkingSet(columns, groups.edges)
+            work = WorkingSet(problem.columns, problem.edges)
             for t in range(Y.shape[1]):
                 lam = total * self.alpha * (1 / x_unit) * (1 / y_unit[t])
                 penalty = Penalty(
-                    groups.edges, groups.weights, lam, self.l1_ratio, self.positive
+                    problem.edges, problem.weights, lam, self.l1_ratio, self.positive
                 )
                 if self.solver == "cvxpy":
-                    result = _by_cvxpy(columns, Y[:, t], penalty)
+                    result = _by_cvxpy(problem.columns, problem.Y[:, t], penalty)
                     results.append(result)
                     continue
                 if start is not None:
-                    warm = start[t] / unit[t]
+                    warm = start[t, problem.kept] / unit[t]
                 result = group_lasso(
-                    Y[:, t],
+                    problem.Y[:, t],
                     work,
                     penalty,
                     tol=self.tol,
@@ -295,7 +299,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         # back to the units of the columns
         largest = np.array([result.lam_max for result in results])
         self.alpha_max_ = float(np.max(largest * y_unit) * x_unit / total)
-        latent = np.array([result.coef for result in results]) * unit[:, None]
+        latent = [problem.latent(result.coef, t) for t, result in enumerate(results)]
+        latent = np.array(latent) * unit[:, None]
         intercept = y_mean - latent @ x_mean
         self._store(latent, groups, intercept, X.shape[1], X.dtype, y.ndim == 1)
         self._certify(results)

@@ -53,7 +53,8 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     group_weights : array-like of shape (n_groups,), default=None
         Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
         list). None uses the square roots of the sizes; a weight of 1e-6 leaves a group practically
-        unpenalised.
+        unpenalised. A weight of 0 raises: if the group separates the classes, no finite
+        coefficients are optimal.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     positive : bool, default=False

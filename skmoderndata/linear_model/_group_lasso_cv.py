@@ -29,8 +29,9 @@ from skmoderndata._solvers.codes.group_lasso import (
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata.linear_model._group_base import (
     PAGE,
-    feature_groups,
+    checked_groups,
     mean_one,
+    penalised,
     weighted_columns,
     weighted_targets,
 )
@@ -56,7 +57,8 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
     l1_ratio : float, default=0.0
         Fraction of the l1 norm, as in `GroupLasso`.
     group_weights : array-like of shape (n_groups,), default=None
-        Weights of the groups; None uses the square roots of the sizes.
+        Weights of the groups; None uses the square roots of the sizes, and 0 leaves a group
+        unpenalised, as in `GroupLasso`.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     positive : bool, default=False
@@ -198,7 +200,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csc", y_numeric=True)
         # penalties of all folds: from the data as a whole
         weight = mean_one(sample_weight, X)
-        groups = feature_groups(self.groups, self.group_weights, X.shape[1])
+        groups = checked_groups(self, X.shape[1])
         whole = _Path(self, X, y, weight, groups)
         alphas = self._grid(whole)
 
@@ -288,20 +290,22 @@ class _Path:
         self.groups = groups
         self.total = float(weight.sum())
         centred = model.fit_intercept
-        self.columns, self.x_mean, self.x_unit = weighted_columns(
+        columns, self.x_mean, self.x_unit = weighted_columns(
             X, weight, groups.order, centred=centred
         )
         Y, y_mean, y_unit = weighted_targets(y, weight, centred=centred)
-        self.y = Y[:, 0]
+        self.problem = penalised(columns, Y, groups, model.l1_ratio)
+        self.columns = self.problem.columns
+        self.y = self.problem.Y[:, 0]
         self.y_mean = y_mean[0]
         self.y_unit = y_unit[0]
-        self.work = WorkingSet(self.columns, groups.edges)
+        self.work = WorkingSet(self.columns, self.problem.edges)
 
     def penalty(self, alpha):
         lam = self.total * alpha / self.x_unit / self.y_unit
         model = self.model
-        groups = self.groups
-        return Penalty(groups.edges, groups.weights, lam, model.l1_ratio, model.positive)
+        problem = self.problem
+        return Penalty(problem.edges, problem.weights, lam, model.l1_ratio, model.positive)
 
     def largest_alpha(self):
         """Return the smallest penalty for which all coefficients are zero."""
@@ -321,7 +325,7 @@ class _Path:
 
     def in_units(self, result):
         """Return coefficients group by group, and the intercept."""
-        latent = result.coef * (self.y_unit / self.x_unit)
+        latent = self.problem.latent(result.coef, 0) * (self.y_unit / self.x_unit)
         return latent, self.y_mean - latent @ self.x_mean
 
 

@@ -44,6 +44,8 @@ class GroupLassoResult(NamedTuple):
 class Columns:
     """Columns of X, weighted and centred: ``root * (X - mean)``, never formed for a sparse X.
 
+    Of a sparse X also the projections onto the orthogonal complement of ``basis`` are implicit.
+
     Parameters
     ----------
     X : array (n, p), weighted and centred already, or CSC array, weighted
@@ -51,13 +53,25 @@ class Columns:
         Weighted means of the columns of a sparse X, zero without an intercept; None if dense.
     root : array (n,)
         Square roots of the weights of a sparse X.
+    basis : array (n, q)
+        Orthonormal columns that are projected out of a sparse X; None if there are none.
     """
 
-    def __init__(self, X: Any, mean: Array | None = None, root: Array | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        mean: Array | None = None,
+        root: Array | None = None,
+        basis: Array | None = None,
+    ) -> None:
         self.is_sparse = sparse.issparse(X)
         self.X: Any = X if self.is_sparse else np.asfortranarray(X)
         self.mean: Any = mean
         self.root: Any = root
+        self.basis: Any = None
+        if basis is not None:
+            self.loads = np.array([self.cross(column) for column in basis.T])
+            self.basis = basis
         # group -> largest eigenvalue and inner products of its columns, for all working sets
         self.blocks: dict[int, tuple[float, Array]] = {}
 
@@ -67,19 +81,31 @@ class Columns:
         if not self.is_sparse:
             return np.asarray(w[used] @ self.X.T[used])
         out = self.X[:, used] @ w[used]
-        return np.asarray(out if self.mean is None else out - self.root * (self.mean @ w))
+        if self.mean is not None:
+            out = out - self.root * (self.mean @ w)
+        if self.basis is not None:
+            out = out - self.basis @ (self.loads @ w)
+        return np.asarray(out)
 
     def cross(self, r: Array) -> Array:
         """Inner products of a vector with all columns."""
         out = self.X.T @ r
-        return np.asarray(out if self.mean is None else out - self.mean * (self.root @ r))
+        if self.mean is not None:
+            out = out - self.mean * (self.root @ r)
+        if self.basis is not None:
+            out = out - (self.basis.T @ r) @ self.loads
+        return np.asarray(out)
 
     def rows(self, which: Array) -> Array:
         """Dense columns, in rows."""
         if not self.is_sparse:
             return np.asarray(self.X.T[which])
         out = np.ascontiguousarray(self.X[:, which].toarray().T)
-        return out if self.mean is None else out - np.outer(self.mean[which], self.root)
+        if self.mean is not None:
+            out = out - np.outer(self.mean[which], self.root)
+        if self.basis is not None:
+            out = out - self.loads[:, which].T @ self.basis.T
+        return out
 
     def gram(self, which: Array) -> Array:
         """Inner products of some columns."""
@@ -91,6 +117,8 @@ class Columns:
         if self.mean is not None:
             mean = self.mean[which]
             out -= (self.root @ self.root) * np.outer(mean, mean)
+        if self.basis is not None:
+            out -= self.loads[:, which].T @ self.loads[:, which]
         return np.asarray(out)
 
 
