@@ -279,10 +279,13 @@ class OnlineRobustPCA(
                 state, objective, excess = self._pass(state, X, order, fade)
                 history.append(objective)
 
-                # one huge cell must not decide that the rest has converged
+                # one huge cell must not decide that the rest has converged; rows without noise
+                # leave an objective of nearly zero, which never settles relative to itself
                 bounded = objective - excess
                 change = abs(previous - bounded)
-                it.residual = change / max(abs(bounded), np.finfo(float).tiny)
+                negligible = 0.5 * EXACT_NOISE * X.shape[1] * state.typical**2
+                unit = max(abs(bounded), negligible, np.finfo(float).tiny)
+                it.residual = change / unit
                 previous = bounded
 
         self._publish(state, X.dtype)

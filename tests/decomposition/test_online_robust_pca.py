@@ -427,3 +427,15 @@ def test_display_and_search(seed):
     search = GridSearchCV(steps, {"onlinerobustpca__n_components": [1, 2]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.7
     assert 0 > model.score(X) > OnlineRobustPCA(1).fit(X).score(X)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(("n", "p", "n_distinct"), [(12, 7, 3), (30, 8, 2), (60, 10, 4)])
+def test_few_distinct_rows_end_early(n, p, n_distinct, seed):
+    """Without noise the objective is nearly zero, and never settles relative to itself."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_distinct, p))[rng.integers(0, n_distinct, n)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = OnlineRobustPCA().fit(X)
+    assert model.n_iter_ < 150
