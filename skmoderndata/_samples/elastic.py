@@ -1,5 +1,6 @@
 """Elastic distances of collections of series, for metrics and estimators."""
 
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from skmoderndata._samples.series import (
 from skmoderndata._solvers.alignment.elastic import Elastic, elastic_costs
 from skmoderndata._solvers.alignment.warping import alignment_costs
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Names of the distances, and the parameters of each except the band.
 PARAMETERS = {
@@ -69,7 +71,30 @@ def elastic_matrix(
         same_channels(A, B, name)
     D = packed_distances(A, B, metric, parameters, band, n_jobs)
     warn_no_alignment(name, D)
+    if B is None:
+        warn_matches(name, metric, parameters, A)
     return D
+
+
+def warn_matches(name: str, metric: str, parameters: dict[str, Any], series: Series) -> None:
+    """Warn if "lcss" calls all points of a collection of series equal.
+
+    A small `epsilon` is no mistake: values may be rounded, or numbers of symbols.
+    """
+    values = series.values
+    if metric != "lcss" or len(series.lengths) < 2 or not values.size:
+        return
+    epsilon = float(parameters.get("epsilon", Elastic(metric).epsilon))
+    largest = float(np.ptp(values, axis=0).max())
+    if 0 < largest <= epsilon:
+        remedy = 0.2 * float(values.std(axis=0).max())
+        warnings.warn(
+            f'{name}: with metric="lcss" all points match and all distances are 0, because no '
+            f"values differ by more than {largest:.2g} and epsilon={epsilon:g}. Set epsilon in "
+            f"the unit of the series; a fifth of their standard deviation is {remedy:.2g}.",
+            DoubtfulResultWarning,
+            stacklevel=4,
+        )
 
 
 def packed_distances(

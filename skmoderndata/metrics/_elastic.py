@@ -256,7 +256,9 @@ def lcss_distance(x, z, *, epsilon=1.0, radius=None, slanted=True):
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     epsilon : float, default=1.0
-        Largest difference of two values that match, at least 0, in the unit of the series.
+        Largest difference of two values that match, at least 0, in the unit of the series. The
+        default is for series of unit variance; for others a fraction of their standard deviation
+        is usual.
     radius : int or float, default=None
         Largest difference of matching positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.

@@ -19,7 +19,12 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_magnitude, check_target
-from skmoderndata._samples.elastic import PARAMETERS, check_parameters, packed_distances
+from skmoderndata._samples.elastic import (
+    PARAMETERS,
+    check_parameters,
+    packed_distances,
+    warn_matches,
+)
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.neighbors import make_index, search
 
@@ -35,6 +40,7 @@ class _DTWNeighbors:
         name = type(self).__name__
         check_parameters(self.metric, self.metric_params or {}, name)
         series = pack_series(X, name)
+        warn_matches(name, self.metric, self.metric_params or {}, series)
         check_consistent_length(series, y)
         if self.n_neighbors > len(series):
             raise ValueError(

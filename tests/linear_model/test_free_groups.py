@@ -78,7 +78,7 @@ def test_gap_bounds_what_is_missing(seed):
 @pytest.mark.invariance
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_above_alpha_max_only_free_groups_are_used(form, seed):
-    X, y, weight = drawn(seed)
+    X, y, _ = drawn(seed)
     settings = {"groups": LABELS, "group_weights": WEIGHTS}
     largest = GroupLasso(1.0, **settings).fit(form(X), y).alpha_max_
     above = GroupLasso(1.001 * largest, **settings).fit(form(X), y)

@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import KNeighborsClassifier
 
 from skmoderndata._solvers.common import pieces
+from skmoderndata.cluster import KMedoids
+from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.metrics import (
     erp_distance,
     lcss_distance,
@@ -249,3 +251,24 @@ def test_bad_input_is_named(call, message):
 def test_gap_value_may_be_negative_and_weights_steep():
     assert erp_distance([-2.0], [-2.0, -2.0], gap_value=-2) == 0
     assert np.isfinite(weighted_dtw([1, 2, 3], [3, 2, 1], steepness=1e6))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X: pairwise_elastic(X, metric="lcss"),
+        lambda X: KMedoids(2, metric="lcss", random_state=0).fit(X),
+        lambda X: DTWNeighborsClassifier(metric="lcss").fit(X, np.arange(6) % 2),
+    ],
+    ids=["pairwise", "clusters", "neighbors"],
+)
+def test_lcss_warns_if_all_points_match(fit):
+    X = np.random.default_rng(0).normal(size=(6, 12)).cumsum(axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DoubtfulResultWarning)
+        fit(X)
+        pairwise_elastic(1e-3 * X, metric="lcss", epsilon=1e-3)
+        pairwise_elastic(np.ones((6, 12)), metric="lcss")
+    with pytest.warns(DoubtfulResultWarning, match=r"all distances are 0.*epsilon=1\. Set"):
+        fit(1e-3 * X)
