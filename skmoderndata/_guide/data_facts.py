@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from skmoderndata._samples.containers import is_missing
 from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
 
 N_ROWS = 2000  # that are looked at
@@ -231,7 +230,7 @@ def _kind_of_target(y: Any) -> str:
 
 def _of_objects(X: list[Any]) -> DataFacts:
     """Facts of a list of strings, series, trees, graphs, sets or tables."""
-    samples = [x for x in X if not is_missing(x)]
+    samples = [x for x in X if not _is_missing(x)]
     n = len(X)
     _check_samples(samples, n)
 
@@ -267,6 +266,11 @@ def _check_samples(samples: list[Any], n: int) -> None:
         raise TypeError(
             f"X mixes strings and other samples, such as {other!r}: use one type for all."
         )
+
+
+def _is_missing(x: Any) -> bool:
+    """Whether a sample is None, NaN or the NA of pandas."""
+    return x is None or (np.isscalar(x) and x != x) or str(type(x).__name__) == "NAType"
 
 
 def _of_lists(samples: list[Any], n: int) -> DataFacts:

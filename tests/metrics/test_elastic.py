@@ -254,6 +254,7 @@ def test_gap_value_may_be_negative_and_weights_steep():
 
 
 @pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:KMedoids. the number of distinct clusters")
 @pytest.mark.parametrize(
     "fit",
     [
