@@ -103,7 +103,8 @@ class OnlineRobustPCA(
         Largest number of passes over the rows in `fit`.
     tol : float, default=1e-3
         `fit` stops when a pass changes the objective, relative to itself, by at most this;
-        residuals count up to the typical magnitude of an entry.
+        residuals count up to the typical magnitude of an entry. An objective below a thousandth of
+        half the typical squared norm of a row, as rows without noise have, counts as that.
     random_state : int, RandomState instance or None, default=None
         Order of the rows, and the start of components beyond those found in the first rows. None
         means a fixed seed.

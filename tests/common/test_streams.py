@@ -25,7 +25,14 @@ from skmoderndata.decomposition import (
 )
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
 from skmoderndata.linear_model import KernelPerceptron
-from skmoderndata.neural_network import ELMClassifier, ELMRegressor, RBFNetworkRegressor
+from skmoderndata.neural_network import (
+    ELMClassifier,
+    ELMRegressor,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    RVFLClassifier,
+    RVFLRegressor,
+)
 from skmoderndata.ranking import KernelPRank
 
 # Number of samples in each stream
@@ -188,6 +195,18 @@ STREAMS = {
     "KSVD": Stream(
         lambda: KSVD(12, n_nonzero_coefs=2, random_state=0), signals, root_of_score, 12
     ),
+    "KSVD-constant": Stream(
+        lambda: KSVD(12, n_nonzero_coefs=3, dc_atom=True, random_state=0),
+        signals,
+        root_of_score,
+        12,
+    ),
+    "KSVD-positive": Stream(
+        lambda: KSVD(12, n_nonzero_coefs=2, positive=True, random_state=0),
+        parts,
+        root_of_score,
+        12,
+    ),
     "FeatureSignDictionaryLearning": Stream(
         lambda: FeatureSignDictionaryLearning(12, alpha=0.05, random_state=0),
         signals,
@@ -241,6 +260,25 @@ STREAMS = {
         None,
         {"classes": [0, 1]},
     ),
+    "RVFLClassifier": Stream(
+        lambda: RVFLClassifier(random_state=0),
+        two_classes,
+        wrong_labels,
+        2,
+        None,
+        {"classes": [0, 1]},
+    ),
+    "RVFLRegressor": Stream(lambda: RVFLRegressor(random_state=0), curve, residual, 3, None),
+    "RBFNetworkClassifier": Stream(
+        lambda: RBFNetworkClassifier(
+            centers=np.random.default_rng(0).normal(scale=2.0, size=(12, 3))
+        ),
+        two_classes,
+        wrong_labels,
+        2,
+        None,
+        {"classes": [0, 1]},
+    ),
     "ELMRegressor": Stream(lambda: ELMRegressor(random_state=0), curve, residual, 3, None),
     "RBFNetworkRegressor": Stream(
         lambda: RBFNetworkRegressor(centers=np.linspace(-3, 3, 12)[:, None]),
@@ -268,8 +306,6 @@ STREAMS = {
 }
 # features of sequences have no state
 STATELESS = {"SequenceFeatures"}
-# the same solver as in the class of the table
-SIBLINGS = {"RBFNetworkClassifier"}
 
 
 @cache
@@ -292,7 +328,7 @@ def test_every_class_with_partial_fit_is_in_the_table():
     names = {
         cls.__name__ for cls in skmoderndata.all_estimators() if hasattr(cls, "partial_fit")
     }
-    assert {name.partition("-")[0] for name in STREAMS} == names - STATELESS - SIBLINGS
+    assert {name.partition("-")[0] for name in STREAMS} == names - STATELESS
 
 
 CASES = [
