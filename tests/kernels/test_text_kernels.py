@@ -389,7 +389,7 @@ def test_more_components_than_the_rank():
         (VectorSpace(), [[np.nan, 1.0]], ValueError, "NaN"),
         (VectorSpace(), [[np.inf, 1.0]], ValueError, "infinity"),
         (VectorSpace(), [[1e200, 1.0]], ValueError, "magnitude"),
-        (VectorSpace(), [1.0, 2.0], ValueError, "Expected 2D array"),
+        (VectorSpace(), [1.0, 2.0], ValueError, "needs a table of counts"),
         (VectorSpace(CountVectorizer(), BOOK), BOOK[0], TypeError, "needs a collection"),
         (VectorSpace(CountVectorizer(), BOOK), ["a", None], ValueError, "sample 1 is missing"),
         (VectorSpace(CountVectorizer(), BOOK), [3], TypeError, "sample 0 is of type int"),
