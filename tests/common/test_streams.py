@@ -30,8 +30,6 @@ from skmoderndata.neural_network import (
     ELMRegressor,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
-    RVFLClassifier,
-    RVFLRegressor,
 )
 from skmoderndata.ranking import KernelPRank
 
@@ -260,15 +258,6 @@ STREAMS = {
         None,
         {"classes": [0, 1]},
     ),
-    "RVFLClassifier": Stream(
-        lambda: RVFLClassifier(random_state=0),
-        two_classes,
-        wrong_labels,
-        2,
-        None,
-        {"classes": [0, 1]},
-    ),
-    "RVFLRegressor": Stream(lambda: RVFLRegressor(random_state=0), curve, residual, 3, None),
     "RBFNetworkClassifier": Stream(
         lambda: RBFNetworkClassifier(
             centers=np.random.default_rng(0).normal(scale=2.0, size=(12, 3))
