@@ -41,7 +41,11 @@ LONGEST_NAME = 56
 FIRST = next(iter(find_rivals("robust_pca")))
 
 HOMES = [
-    pytest.param(home, id=f"{stem}{'-away' if away else ''}")
+    pytest.param(
+        home,
+        id=f"{stem}{'-away' if away else ''}",
+        marks=pytest.mark.full if home.full_only else (),
+    )
     for stem in known_homes()
     for away in (False, True)
     if (home := find_home(stem, away=away)) is not None

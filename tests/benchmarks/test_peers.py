@@ -1,5 +1,6 @@
 """Evidence that the peer runner measures what it says: order, absence, failure, ratios, report."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -28,6 +29,13 @@ from benchmarks.peers.runner import missing, order_of_round, run_case
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = "no-such-distribution-anywhere>=1.0"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_collections():
+    """The runner collects garbage before each measurement, and need not visit what is there."""
+    gc.collect()
+    gc.freeze()
 
 
 def toy(calls, **changes):

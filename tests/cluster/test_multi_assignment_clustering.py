@@ -461,11 +461,12 @@ def test_annealing_that_begins_where_the_sources_separate(monkeypatch, seed):
 def test_pruned_search_keeps_used_sets_and_their_neighbours(seed):
     rng = np.random.default_rng(seed)
     sets = assignment_sets(5, 3)
-    ones = np.zeros((2, len(sets)))
+    ones, zeros = np.zeros((2, 2, len(sets)))
     used = rng.choice(len(sets), size=3, replace=False)
-    ones[:, used] = 1.0
+    ones[:, used[:2]] = 1.0
+    zeros[:, used[1:]] = 1.0  # the last one has rows of zeros only
     settings = Settings(5, 3, True, "mixture", [1.0], 1, 0.0, True, True)
-    kept = {tuple(row) for row in active_sets(sets, Statistics(ones, 0 * ones, 0.0), settings)}
+    kept = {tuple(row) for row in active_sets(sets, Statistics(ones, zeros, 0.0), settings)}
     wanted = {tuple(row) for row in assignment_sets(5, 1)}
     for row in sets[used]:
         wanted |= {tuple(other) for other in sets if (other != row).sum() <= 1}

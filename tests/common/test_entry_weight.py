@@ -83,7 +83,7 @@ CASES = {
         oracle.sparse_nmf,
     ),
     "SparseNMF bpp": (
-        SparseNMF(2, solver="bpp", form="plain", ridge=0.2, tol=1e-6, max_iter=2000),
+        SparseNMF(2, solver="bpp", form="plain", ridge=0.2, tol=1e-6, max_iter=200),
         positive_table,
         oracle.sparse_nmf,
     ),

@@ -96,6 +96,15 @@ def test_passes_never_lower_the_sum(seed):
     assert (np.diff(values) >= -1e-12).all()
 
 
+@pytest.mark.edge
+def test_passes_over_the_views_are_counted(seed):
+    for passes in (1, 3):
+        model = MultisetCCA(2, criterion="sumcor", max_iter=passes, tol=0)
+        with pytest.warns(ConvergenceWarning):
+            model.fit(views_of(seed, noise=3.0))
+        assert model.n_iter_ == 2 * passes  # for each of two components
+
+
 @pytest.mark.recovery
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_common_signal_of_five_views(seed, criterion):

@@ -257,6 +257,7 @@ def clean_table(shape, rank):
     return X, low_rank, angle(RobustPCA().fit(X).components_, low_rank)
 
 
+@pytest.mark.few(6)
 @pytest.mark.recovery
 @pytest.mark.parametrize("value", MAGNITUDES)
 @pytest.mark.parametrize(

@@ -936,8 +936,17 @@ def proved(X):
 
 
 @pytest.mark.recovery
-@pytest.mark.parametrize("shape", [(700, 500), (400, 1200)])
-@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("shape", "missing"),
+    [
+        ((320, 340), 0.1),
+        *(
+            pytest.param(shape, missing, marks=pytest.mark.full)
+            for shape in ((700, 500), (400, 1200))
+            for missing in (0.0, 0.3)
+        ),
+    ],
+)
 def test_a_part_of_a_large_table_proves_noise_and_no_exact_rank(
     shape, missing, seed, monkeypatch
 ):
@@ -969,7 +978,13 @@ def test_a_large_table_with_noise_is_decomposed_without_pursuit(monkeypatch):
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("standardised", [False, True])
-@pytest.mark.parametrize("load", [load_breast_cancer, load_diabetes, load_iris, load_wine])
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param(load_breast_cancer, marks=pytest.mark.full),
+        *(load_diabetes, load_iris, load_wine),
+    ],
+)
 def test_real_tables_are_noisy(load, standardised):
     X = load().data
     X = X / X.std(axis=0) if standardised else X

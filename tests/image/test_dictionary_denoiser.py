@@ -181,6 +181,7 @@ def pictures():
     }
 
 
+@pytest.mark.few(8)
 @pytest.mark.recovery
 @pytest.mark.parametrize("group_size", [None, 2, 8])
 @pytest.mark.parametrize("name", list(pictures()))

@@ -134,9 +134,9 @@ def test_gradients_of_normalised_logarithms(kernel, X):
 
 @pytest.mark.edge
 def test_raises_if_gradients_overflow():
-    kernel = Normalized(GapWeighted(p=200, decay=1.0, decay_bounds=(0.1, 1)))
+    kernel = Normalized(GapWeighted(p=260, decay=1.0, decay_bounds=(0.1, 1)))
     with pytest.raises(ValueError, match=r"exceeds double precision.*'fixed'"):
-        kernel(["a" * 800, "a" * 799], eval_gradient=True)
+        kernel(["a" * 540, "a" * 539], eval_gradient=True)
 
 
 @pytest.mark.recovery

@@ -16,7 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 from skmoderndata._solvers.common import convex_problems
-from skmoderndata._solvers.recovery.basis_pursuit import basis_pursuit, nearest, pursuit_gap
+from skmoderndata._solvers.recovery.basis_pursuit import (
+    Pursuit,
+    _settle,
+    basis_pursuit,
+    nearest,
+    pursuit_gap,
+)
 from skmoderndata._solvers.recovery.noise_level import (
     credible_number,
     holds_by_itself,
@@ -84,6 +90,37 @@ def test_interior_point_method_ends_where_the_path_does(n_nonzero, positive, see
         assert slopes.max() <= 1
     model = equations(positive=positive).fit(X, y)
     assert_allclose(model.coef_, path.coef, atol=1e-9)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_other_routes_end_within_a_bound_where_the_path_does(positive, seed):
+    """The interior point of the equations is next to the right segment, or the cone solver is."""
+    X, w = planted(seed, positive=positive)
+    y = X @ w + 0.3 * np.random.default_rng(seed).normal(size=30)
+    bound = 0.2 * np.linalg.norm(y)
+    path = basis_pursuit(X, y, bound=bound, positive=positive)
+    other = basis_pursuit(X, y, bound=bound, positive=positive, solver="interior")
+    assert path.route == "path"
+    assert other.route == ("cvxpy" if positive else "interior")
+    assert_allclose(other.coef, path.coef, atol=1e-9)
+    assert other.gap < 1e-9
+
+
+@pytest.mark.oracle
+def test_settling_adds_a_column_that_the_start_lacks(seed):
+    X, w = planted(seed)
+    y = X @ w + 0.3 * np.random.default_rng(seed).normal(size=30)
+    bound = 0.2 * np.linalg.norm(y)
+    size = np.linalg.norm(y)
+    problem = Pursuit(X, y / size, bound / size, False)
+    best = basis_pursuit(X, y, bound=bound).coef / size
+    start = basis_pursuit(X, y, bound=1.1 * bound).coef / size
+    if seed == 0:
+        assert np.count_nonzero(start) < np.count_nonzero(best)
+    settled = _settle(problem, problem.judge(start, problem.dual_of_residual(start), ""))
+    assert_allclose(settled.coef, best, atol=1e-9)
+    assert problem.accepts(settled, 1e-9)
 
 
 @pytest.mark.oracle

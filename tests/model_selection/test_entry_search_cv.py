@@ -183,8 +183,8 @@ def test_imputers_fill_hidden_entries(estimator, grid):
 @pytest.mark.oracle
 def test_rule_takes_the_smallest_model_within_one_standard_error():
     X = mixtures(100, 20)
-    grid = {"n_components": [5, 4, 3, 2], "alpha": [None]}
-    search = EntrySearchCV(RobustPCA(), grid, random_state=0).fit(X)
+    grid = {"n_components": [5, 4, 3, 2], "ridge": [0.0]}
+    search = EntrySearchCV(SemiNMF(random_state=0), grid, random_state=0).fit(X)
     results = search.cv_results_
     sizes = np.array([params["n_components"] for params in results["params"]])
     best = results["mean_test_score"].argmax()

@@ -18,6 +18,7 @@ from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._solvers.margins.nu_ranking import (
     _start,
     _to_level,
+    by_faces,
     factor_for_cvxpy,
     factor_of_few,
 )
@@ -65,7 +66,7 @@ def test_steps_of_the_plain_loop(seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("n", [90, 600])
+@pytest.mark.parametrize("n", [90, pytest.param(600, marks=pytest.mark.full)])
 def test_cvxpy_gives_the_same_ranking(n, seed):
     X, y = ranked(n, seed=seed)
     ours, theirs = (NuSVOR(0.6, solver=solver).fit(X, y) for solver in ("smo", "cvxpy"))
@@ -268,6 +269,7 @@ def test_missing_rank_few_steps_and_indefinite_kernels():
         NuSVOR(0.4, "precomputed").fit(np.ones((90, 90)) - 5 * np.eye(90), y)
 
 
+@pytest.mark.full
 @pytest.mark.edge
 @pytest.mark.certificate
 def test_many_samples_that_are_nearly_linear():
@@ -311,6 +313,32 @@ def test_a_face_step_goes_to_the_minimum_over_free_weights(seed):
             w, low, high = (v[first:last] for v in (state.w, state.low, state.high))
             slopes = state.g[first:last][(w > low) & (w < high)]
             assert np.ptp(slopes) < 1e-5 * np.ptp(state.g)
+
+
+@pytest.mark.certificate
+def test_faces_keep_the_sums_and_never_raise_the_objective(seed):
+    X, y = ranked(60, 3, seed=seed)
+    order = np.argsort(y, kind="stable")
+    K = rbf_kernel(X[order], gamma=0.2)
+    segments = segments_of(y)
+    values = []
+    at_optimum = False
+    while not at_optimum:
+        store = RowStore(Gram("precomputed"), K)
+        store.bring_all()
+        upper, lower = _start(store, segments, bounds_of(y, 0.5)[order])
+        _to_level(store, upper, lower, segments, 0.1, 10_000)
+        n_faces, at_optimum = by_faces(store, upper, lower, segments, len(values))
+        assert at_optimum or n_faces == len(values)
+
+        a = upper.w + lower.w
+        values.append(a @ K @ a)
+        above = [upper.w[start:stop].sum() for start, stop in segments[1:]]
+        below = [lower.w[start:stop].sum() for start, stop in segments[:-1]]
+        assert_allclose(np.add(above, below), 0.0, atol=1e-12)
+        assert_allclose(sum(above), 0.5, atol=1e-12)
+    assert (np.diff(values) <= 1e-14).all()
+    assert len(values) < 100
 
 
 @pytest.mark.edge

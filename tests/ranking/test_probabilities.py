@@ -444,7 +444,14 @@ DISAGREE = {"check_classifiers_train": "predict compares values with thresholds,
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("machine", MACHINES[1:], ids=["NuSVOR", "KernelPRank"])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        pytest.param(MACHINES[0], id="NuSVOR"),
+        pytest.param(MACHINES[1], id="NuSVOR-auto", marks=pytest.mark.full),
+        pytest.param(MACHINES[2], id="KernelPRank"),
+    ],
+)
 def test_sklearn_contract_with_probabilities(machine):
     if isinstance(machine, KernelPRank):  # three clouds have no order along a line
         machine = clone(machine).set_params(kernel="poly")

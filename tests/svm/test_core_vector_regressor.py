@@ -131,9 +131,9 @@ def test_friedman():
 
 @pytest.mark.invariance
 def test_warm_start_ends_in_the_same_place(seed):
-    X, y = wave(3000, seed=seed)
+    X, y = wave(2100, seed=seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": 0}
-    weight = np.random.default_rng(seed).integers(0, 2, 3000)
+    weight = np.random.default_rng(seed).integers(0, 2, 2100)
     cold = CoreVectorRegressor(20, **settings).fit(X, y, weight)
     warm = CoreVectorRegressor(10, warm_start=True, **settings).fit(X, y)
     warm.set_params(C=20).fit(X, y, weight)  # half of the core set is not there any more

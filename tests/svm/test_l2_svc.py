@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from skmoderndata._solvers.margins.squared_hinge import _least_on_line
 from skmoderndata.kernels import PSpectrum
 from skmoderndata.svm import L2SVC, CoreVectorMachine
 from tests.oracles import box_qp as oracle
@@ -55,6 +56,22 @@ def test_steps_of_the_plain_loop(seed):
     coef = 2 * v / (v @ (K @ v + ridge * v))
     model = L2SVC(2.0, gamma=0.3).fit(X, y)
     assert_allclose(model.decision_function(X) - model.intercept_, K @ coef, atol=1e-8)
+
+
+@pytest.mark.oracle
+def test_least_objective_on_a_line_is_that_of_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    w, d = rng.normal(size=(2, 5))
+    margins, change = rng.normal(size=(2, 40))
+    costs = rng.uniform(0.1, 2, size=40)
+
+    def objective(s):
+        slack = np.maximum(0, 1 - margins - s * change)
+        return 0.5 * np.sum((w + s * d) ** 2) + 0.5 * costs @ slack**2
+
+    value, step = _least_on_line(w, d, margins, change, costs)
+    assert_allclose(value, objective(step), rtol=1e-12)
+    assert value <= min(map(objective, np.linspace(0, 1, 101))) * (1 + 1e-12)
 
 
 @pytest.mark.oracle

@@ -35,6 +35,7 @@ def both(settings, X, y, weight=None):
     return ours, theirs
 
 
+@pytest.mark.few(4)
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", [N, 3000])
 @pytest.mark.parametrize(

@@ -539,6 +539,7 @@ def plane(seed, n, p, k):
     return X, (X @ coef > 0).astype(int)
 
 
+@pytest.mark.few(5)
 @pytest.mark.recovery
 @pytest.mark.parametrize(
     ("C", "alpha"), [("scale", 1.0), ("scale", 0.0), (1.0, 0.0), (None, 0.0)]
@@ -583,6 +584,7 @@ def test_default_finds_the_planted_features(shape, least, seed):
     assert wrong <= 2
 
 
+@pytest.mark.full
 @pytest.mark.recovery
 def test_criterion_drops_features_that_slack_alone_selects():
     """A number as C keeps all features that save enough slack."""
@@ -818,6 +820,7 @@ def test_n_jobs_does_not_matter():
     assert_array_equal(one.ranking_, two.ranking_)
 
 
+@pytest.mark.full
 @pytest.mark.invariance
 def test_more_starts_are_never_worse(seed):
     rng = np.random.default_rng(seed)
@@ -1073,7 +1076,7 @@ def test_infeasible_is_seen_by_every_master():
 
 @pytest.mark.edge
 def test_tuned_in_a_pipeline():
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = (part[::2] for part in load_breast_cancer(return_X_y=True))
     search = GridSearchCV(SupportFeatureMachine(), {"C": [0.3, 3.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.94
     pipeline = make_pipeline(SupportFeatureMachine(C=1.0), SVC())
