@@ -56,7 +56,7 @@ SUBJECTS = {
         "svm/test_core_vector_machine.py",
         ["margins/core.py", "margins/core_set.py"],
     ),
-    "GroupLasso": ("linear_model/test_group_lasso.py", ["codes/groups.py"]),
+    "SparseCoder": ("sparse_coding/test_sparse_coder.py", ["codes/groups.py"]),
     "BasisPursuit": ("linear_model/test_basis_pursuit.py", ["recovery/basis_pursuit.py"]),
     "KernelKMeans": ("cluster/test_kernel_k_means.py", ["kernel/kernel_k_means.py"]),
     "NuSVOR": ("ranking/test_nu_svor.py", ["margins/nu_ranking.py"]),

@@ -515,8 +515,10 @@ def test_indefinite_kernels_are_seen_at_every_size(n):
 
 @pytest.mark.edge
 def test_too_few_passes_warn():
+    model = KernelCCA(1, criterion="sumcor", max_iter=1, tol=0)
     with pytest.warns(ConvergenceWarning, match="increase max_iter"):
-        KernelCCA(1, criterion="sumcor", max_iter=1, tol=0).fit(circle(40, 0))
+        model.fit(circle(40, 0))
+    assert model.n_iter_ == 1
 
 
 @pytest.mark.edge
