@@ -195,7 +195,7 @@ def twelve_tables():
         yield oracle.standard(X), y
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.oracle
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
@@ -558,6 +558,7 @@ def test_objective_is_at_most_that_of_the_planted_features(n, p, C, alpha, seed)
             assert_array_equal(support(machine), np.arange(4))
 
 
+@pytest.mark.few(2)
 @pytest.mark.recovery
 @pytest.mark.parametrize(
     ("shape", "least"),
