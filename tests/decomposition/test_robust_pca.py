@@ -935,8 +935,7 @@ def proved(X):
     return proves_noise(X, lam=weight, solver="auto", rng=rng)
 
 
-@pytest.mark.recovery
-@pytest.mark.parametrize(
+LARGE_TABLES = pytest.mark.parametrize(
     ("shape", "missing"),
     [
         ((320, 340), 0.1),
@@ -947,6 +946,10 @@ def proved(X):
         ),
     ],
 )
+
+
+@pytest.mark.recovery
+@LARGE_TABLES
 def test_a_part_of_a_large_table_proves_noise_and_no_exact_rank(
     shape, missing, seed, monkeypatch
 ):
@@ -954,15 +957,22 @@ def test_a_part_of_a_large_table_proves_noise_and_no_exact_rank(
     assert proved(large(shape, 3, 0.05, 0.01, missing, seed))
     assert not proved(large(shape, 3, 0.05, 0.0, missing, seed))
 
-    # ranks that pursuit of the whole recovers, and a block of it does not
-    n = min(shape)
-    assert not proved(large(shape, n // 10, 0.05, 0.0, missing, seed))
-    assert not proved(large(shape, n // 7, 0.0, 0.0, missing, seed))
-
     # Boolean cells say nothing on noise; small tables are pursued at once
     assert not proved((large(shape, 3, 0.0, 0.1, 0.0, seed) > 2).astype(float))
     monkeypatch.undo()
     assert not proved(large(shape, 3, 0.05, 0.01, missing, seed))
+
+
+@pytest.mark.recovery
+@LARGE_TABLES
+def test_no_noise_is_proved_where_pursuit_of_the_whole_recovers_the_rank(
+    shape, missing, seed, monkeypatch
+):
+    """A block of the table does not recover it."""
+    monkeypatch.setattr("skmoderndata._solvers.lowrank.noise_proof.LARGE", 0)
+    n = min(shape)
+    assert not proved(large(shape, n // 10, 0.05, 0.0, missing, seed))
+    assert not proved(large(shape, n // 7, 0.0, 0.0, missing, seed))
 
 
 @pytest.mark.recovery
