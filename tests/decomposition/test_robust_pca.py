@@ -965,14 +965,13 @@ def test_a_part_of_a_large_table_proves_noise_and_no_exact_rank(
 
 @pytest.mark.recovery
 @LARGE_TABLES
+@pytest.mark.parametrize(("part", "share"), [(10, 0.05), (7, 0.0)])
 def test_no_noise_is_proved_where_pursuit_of_the_whole_recovers_the_rank(
-    shape, missing, seed, monkeypatch
+    part, share, shape, missing, seed, monkeypatch
 ):
     """A block of the table does not recover it."""
     monkeypatch.setattr("skmoderndata._solvers.lowrank.noise_proof.LARGE", 0)
-    n = min(shape)
-    assert not proved(large(shape, n // 10, 0.05, 0.0, missing, seed))
-    assert not proved(large(shape, n // 7, 0.0, 0.0, missing, seed))
+    assert not proved(large(shape, min(shape) // part, share, 0.0, missing, seed))
 
 
 @pytest.mark.recovery
