@@ -13,8 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
-from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.absent_classes import AbsentClasses
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
 from skmoderndata._estimator.compat import (
