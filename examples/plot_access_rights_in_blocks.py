@@ -1,16 +1,16 @@
 """
-Which roles have a million users?
-=================================
+Which roles are hidden in the access rights of a million users?
+===============================================================
 
-The rights of a million users do not have to be in memory: a Dask array says how each block of
-them is made, or read, and multi-assignment clustering sees one block after the other. Five roles
-are planted, and one right in fifty is granted or forgotten by exception. Are the roles found, and
-what does the machine hold meanwhile?
+The rights of a million users do not have to fit into memory: a Dask array describes how each chunk
+is made or read, and multi-assignment clustering sees one chunk after the other. We plant five
+roles and grant or forget one right in fifty by exception. Does the clustering find the roles, and
+how much memory does it need?
 """
 
 # %%
-# A block of 100,000 users is drawn when it is asked for. With files it would be read instead:
-# `da.from_zarr`, or `dask.dataframe.read_parquet`.
+# Each chunk of 100,000 users is drawn when it is needed. If the rights are stored in files, read
+# them with `da.from_zarr` or `dask.dataframe.read_parquet` instead.
 
 import dask.array as da
 import matplotlib.pyplot as plt
@@ -22,11 +22,11 @@ from skmoderndata.metrics import source_mismatch
 N_USERS, N_RIGHTS, N_ROLES, BLOCK = 1_000_000, 40, 5, 100_000
 roles = np.zeros((N_ROLES, N_RIGHTS), dtype=bool)
 for k in range(N_ROLES):
-    roles[k, np.arange(8 * k, 8 * k + 11) % N_RIGHTS] = True  # three shared with the next
+    roles[k, np.arange(8 * k, 8 * k + 11) % N_RIGHTS] = True  # three shared with next role
 
 
 def rights_of_users(block_id):
-    """Rights of the users of a block: of one role or two, with exceptions."""
+    """Rights of the users of a chunk: each has one or two roles, plus exceptions."""
     rng = np.random.default_rng(block_id[0])
     has_role = np.zeros((BLOCK, N_ROLES), dtype=bool)
     for _ in range(2):
@@ -44,30 +44,30 @@ rights = da.map_blocks(
 print(rights)
 
 # %%
-# The fit reads each block once and keeps its bits packed, eight rights in a byte: 5 MB for all
-# users. Then every round sends the model to the blocks and gets counts back.
+# `fit` reads each chunk once and keeps it as packed bits, eight rights in a byte: 5 MB for all
+# users. After that, every iteration sends the model to the chunks and gets counts back.
 
 model = MultiAssignmentClustering(
     N_ROLES, max_assignments=2, n_init=1, cooling=0.4, random_state=0
 ).fit(rights)
 mismatch = source_mismatch(roles, model.components_)
-print(f"wrong bits of roles: {mismatch:.1%}")
-print(
-    f"bits that do not come from roles: {model.epsilon_:.3f}, of which chance makes half right"
-)
+print(f"wrong entries in the roles: {mismatch:.1%}")
+print(f"rights drawn by chance: {model.epsilon_:.3f} (about half of them are right anyway)")
 
 # %%
-# Who has which role is an answer for each row, and as such a Dask array: it can be stored block
-# by block, or counted. Each role has 36 % of the users, those who drew it at least once.
+# The predicted roles have one row for each user, so they are a Dask array too: you can store them
+# chunk by chunk, or count them. Each role belongs to 36 % of the users: those who drew it at least
+# once.
 
 memberships = model.predict(rights)
 print(memberships)
 print("users of each role:", memberships.sum(axis=0).compute())
 
 # %%
-# Three hundred of the users, one of each 3333, those with the same roles together. Blue rights
-# come from a role, red ones are there without a role, and yellow ones lack although a role grants
-# them. The display wants a table in memory, so its rows are taken out of the Dask array first.
+# The display shows 300 users, every 3333rd one, sorted so that users with the same roles are
+# together. Blue rights come from a role, red ones are granted without a role, and yellow ones are
+# missing although a role grants them. The display needs a table in memory, so we compute its rows
+# from the Dask array first.
 
 some = rights[:: N_USERS // 300][:300].compute()
 display = RolesDisplay.from_estimator(model, some)

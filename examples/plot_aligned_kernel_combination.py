@@ -1,10 +1,11 @@
 """
-Which measurements of a cell tell a tumour?
-===========================================
+Which measurements of a cell indicate a tumour?
+===============================================
 
 Thirty measurements of cell nuclei are ten quantities in three forms: their mean, their standard
-error, and their worst values. One kernel is made for each of the ten quantities. Which of them are
-aligned with the diagnosis, and does the weighted sum predict better than the plain one?
+error, and their worst values. We make one kernel for each of the ten quantities. Which of the
+kernels are aligned with the diagnosis, and does their weighted sum predict better than a plain
+kernel on all columns?
 """
 
 # %%
@@ -48,9 +49,10 @@ scores["all columns"] = cross_val_score(SVC(), X, y, cv=5).mean()
 print({name: f"{score:.3f}" for name, score in scores.items()})
 
 # %%
-# Area and concave points say most. Radius, perimeter and area say nearly the same: alone each is
-# well aligned, but the joint weights take the area and leave the others out. To predict, the
-# plain kernel on all columns is as good, or slightly better: what is gained is the picture.
+# Area and concave points carry the most information. Radius, perimeter and area are nearly
+# interchangeable: each is well aligned on its own, but the joint weights pick the area and leave
+# the other two out. For prediction, the plain kernel on all columns is just as good or slightly
+# better; the benefit of the weights is that you can read them.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(11, 4.2), layout="constrained", sharey=True
@@ -61,7 +63,7 @@ left.set(title="alignment of each quantity alone", yticks=rows, yticklabels=name
 left.axvline(found["joint"].alignment_, color="C0", label="weighted sum, joint")
 left.legend()
 for shift, (how, model) in zip((-0.2, 0.2), found.items(), strict=True):
-    label = f"{how}: {100 * scores[how]:.1f} % right"
+    label = f"{how}: {100 * scores[how]:.1f} % correct"
     right.barh(rows + shift, model.weights_, height=0.4, label=label)
 right.set(title="weights")
 right.legend()

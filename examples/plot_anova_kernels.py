@@ -2,12 +2,14 @@
 Which of eight inputs matter, and how?
 ======================================
 
-A function of eight inputs depends on six of them: four alone, and two in an interaction. From 80
-noisy values, how well is it predicted, and does the model say which inputs it uses?
+A function of eight inputs depends on six of them: on four separately, and on two through an
+interaction. How well can it be predicted from 80 noisy values, and does the model show which
+inputs it uses?
 """
 
 # %%
-# Four waves and one product of two inputs add up; the last two inputs have no effect.
+# The function is a sum of four waves and one product of two inputs; the last two inputs have no
+# effect.
 
 import warnings
 
@@ -20,7 +22,7 @@ from sklearn.metrics import r2_score
 
 from skmoderndata.kernels import ANOVA
 
-warnings.simplefilter("ignore", ConvergenceWarning)  # scales that run to their bounds
+warnings.simplefilter("ignore", ConvergenceWarning)  # some scales reach their bounds
 rng = np.random.default_rng(0)
 
 
@@ -32,9 +34,9 @@ X, new = rng.uniform(-1.5, 1.5, size=(80, 8)), rng.uniform(-1.5, 1.5, size=(1000
 y = truth(X) + 0.3 * rng.normal(size=80)
 
 # %%
-# Three Gaussian processes: one width for all inputs; a width for each input; and an ANOVA kernel
-# of effects and interactions of two, with a weight for each input. All are tuned by marginal
-# likelihood.
+# We compare three Gaussian processes: one width for all inputs; a separate width for each input;
+# and an ANOVA kernel of main effects and pairwise interactions, with a weight for each input. All
+# are tuned by marginal likelihood.
 
 noise = WhiteKernel(0.1, (1e-4, 10))
 kernels = {
@@ -59,8 +61,8 @@ for name, score in scores.items():
     print(f"{name:20s} R2 on new samples {score:.3f}")
 
 # %%
-# On the left the score on new samples. On the right the weights of the ANOVA kernel, which fall by
-# orders of magnitude where an input does not matter.
+# The left panel shows the score on new samples. The right panel shows the weights of the ANOVA
+# kernel, which drop by orders of magnitude for inputs that do not matter.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.barh(list(scores), list(scores.values()), color=["0.6", "0.6", "C3"])

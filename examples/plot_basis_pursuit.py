@@ -2,11 +2,11 @@
 How many measurements does a sparse signal need?
 ================================================
 
-A signal of 256 values is a sum of few cosines. Basis pursuit finds it from a quarter as many
-random samples, where the solution of smallest energy is useless. On the right: how often the
-coefficients are recovered exactly as more of them are not zero, for basis pursuit and for
-orthogonal matching pursuit of scikit-learn, which is told their number. The dotted line is the
-number at which theory lets basis pursuit fail.
+A signal of 256 values is a sum of a few cosines. Basis pursuit recovers it from a quarter as many
+random samples, which leave the minimum-energy solution useless. The right panel shows how often
+the coefficients are recovered exactly as the number of non-zero coefficients grows, for basis
+pursuit and for orthogonal matching pursuit from scikit-learn, which is given the correct number.
+The dotted line marks the number at which theory predicts that basis pursuit fails.
 """
 
 import matplotlib.pyplot as plt
@@ -28,12 +28,12 @@ least_energy = basis @ (np.linalg.pinv(basis[seen]) @ signal[seen])
 print(f"relative duality gap {model.dual_gap_:.1e}, {np.count_nonzero(model.coef_)} cosines")
 
 # %%
-# The share of exact recoveries, 100 unknowns and 50 measurements.
+# Fraction of exact recoveries with 100 unknowns and 50 measurements.
 numbers = np.arange(3, 31, 3)
-share = {"basis pursuit": [], "matching pursuit, told the number": []}
+share = {"basis pursuit": [], "matching pursuit, number given": []}
 for s in numbers:
     hits = dict.fromkeys(share, 0)
-    exact = BasisPursuit(residual_tol=0, fit_intercept=False)  # no noise, and zero gives zero
+    exact = BasisPursuit(residual_tol=0, fit_intercept=False)  # no noise
     for _ in range(25):
         X = rng.normal(size=(50, 100))
         w = np.zeros(100)
@@ -50,7 +50,7 @@ for s in numbers:
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), width_ratios=(3, 2))
 left.plot(signal, color="0.8", lw=4, label="signal")
 left.plot(basis @ model.coef_, lw=1, label="basis pursuit")
-left.plot(least_energy, lw=0.8, ls="--", label="smallest energy")
+left.plot(least_energy, lw=0.8, ls="--", label="minimum energy")
 left.plot(seen, signal[seen], "k.", ms=5, label=f"{m} samples")
 left.set(xlabel="time", title=f"{n} values from {m} samples")
 left.legend(fontsize=8, ncols=2)
@@ -58,7 +58,9 @@ for (name, values), mark in zip(share.items(), "os", strict=True):
     right.plot(numbers, values, marker=mark, label=name)
 right.axvline(0.386 * 50, color="0.5", ls=":", label="theory, basis pursuit")
 right.set(
-    xlabel="non-zero coefficients", ylabel="recovered exactly", title="50 measurements of 100"
+    xlabel="non-zero coefficients",
+    ylabel="recovered exactly",
+    title="50 measurements, 100 unknowns",
 )
 right.legend(fontsize=8)
 fig.tight_layout()

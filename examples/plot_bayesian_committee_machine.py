@@ -1,10 +1,10 @@
 """
-Who speaks in a committee of Gaussian processes?
-================================================
+How should the experts of a Gaussian process committee be combined?
+===================================================================
 
-A function with fine detail needs samples everywhere, more than one Gaussian process takes. Here it
-is given to experts of 100 samples each. What do five ways of combining them make of it, near the
-samples and in a gap?
+A function with fine detail needs dense samples, more than one Gaussian process can handle. Here
+the samples are divided among experts with 100 samples each. How do five ways of combining the
+experts behave, both near the samples and in a gap?
 """
 
 # %%
@@ -22,10 +22,11 @@ grid = np.linspace(30, 60, 400)[:, None]
 clean = np.sin(grid[:, 0]) + np.sin(0.61 * grid[:, 0] + 1) + 0.02 * grid[:, 0]
 
 # %%
-# Between 40 and 48 there are no samples. There, the product of experts ("poe") stays sure of
-# itself, although no expert knows anything; the committee machines return to the prior. The
-# generalised product ("gpoe") is timid where samples are. On the lower right, the weights of six
-# experts of the robust committee: each speaks where its samples are.
+# There are no samples between 40 and 48. In this gap, the product of experts ("poe") stays
+# confident although no expert has any information, whereas the committee machines return to the
+# prior. The generalised product ("gpoe") is too uncertain near the samples. The lower right panel
+# shows the weights of six experts of the robust committee: each has a large weight where its
+# samples are.
 
 kernel = ConstantKernel() * RBF(2.0)
 figure, axes = plt.subplots(2, 3, figsize=(13, 6.5), layout="constrained", sharex=True)
@@ -33,7 +34,7 @@ for ax, combine in zip(axes.flat, ("poe", "gpoe", "bcm", "rbcm", "grbcm"), stric
     model = BayesianCommitteeMachine(
         kernel, combine=combine, max_expert_size=100, random_state=0
     ).fit(X, y)
-    mean, std = model.predict(grid, return_std=True, include_noise=False)  # of the function
+    mean, std = model.predict(grid, return_std=True, include_noise=False)  # without the noise
     ax.plot(X, y, ".", color="0.85", ms=2)
     ax.plot(grid, clean, "k--", lw=1)
     ax.plot(grid, mean, "C0")

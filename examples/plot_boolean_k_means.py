@@ -1,13 +1,15 @@
 """
-Boolean k-means: typical black and white digits
-===============================================
+Which black and white digits are typical?
+=========================================
 
-Digits of 8 x 8 pixels are cut to black and white. How many pixels does a typical digit get
-wrong, if it has to be black and white itself? k-means finds grey centres and has to round them.
+Digits of 8 x 8 pixels are thresholded to black and white. How many pixels does a typical digit get
+wrong if it has to be black and white itself? k-means finds grey centres, which have to be rounded;
+Boolean k-means does not.
 """
 
 # %%
-# Both minimise the same distance, as the squared difference of two bits is 1 if they differ.
+# Both methods minimise the same distance, because the squared difference of two bits is 1 if they
+# differ.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,9 +38,9 @@ for k in grid:
         centers = {"BooleanKMeans": ours.cluster_centers_, "KMeans": grey.cluster_centers_}
 
 # %%
-# Grey centres lose a little when they are rounded, so that Boolean k-means gets fewer pixels
-# wrong. But grey centres know which pixels of a digit vary: the clusters of k-means agree better
-# with the ten digits. Take Boolean centres where people are to read them, or bits to be stored.
+# Rounding the grey centres loses a little, so Boolean k-means gets fewer pixels wrong. But grey
+# centres show which pixels of a digit vary, so the clusters of k-means agree better with the ten
+# digits. Use Boolean centres if people have to read them or if they have to be stored as bits.
 
 for name in wrong:
     shares = ", ".join(f"{share:.3f}" for share in wrong[name])
@@ -54,7 +56,7 @@ left, right = bottom.subplots(1, 2)
 for name in wrong:
     left.plot(grid, wrong[name], "o-", label=name)
     right.plot(grid, agreement[name], "o-", label=name)
-left.set(xlabel="clusters", ylabel="share of wrong pixels", title="black and white centres")
+left.set(xlabel="clusters", ylabel="fraction of wrong pixels", title="black and white centres")
 right.set(
     xlabel="clusters", ylabel="adjusted mutual information", title="agreement with digits"
 )

@@ -1,14 +1,14 @@
 """
-Boolean sources under noise: who finds them?
-============================================
+Which method still finds Boolean sources under noise?
+=====================================================
 
-Three sources share features, and each row is the OR of some of them. More and more of the bits
-are replaced by coin tosses. Up to what share of noise does each method find the sources?
+Three sources share features, and each row is the OR of some of them. We replace more and more of
+the bits by coin tosses. Up to which noise level does each method find the sources?
 """
 
 # %%
-# Methods that round (k-means, NMF, SVD), Boolean methods, and multi-assignment clustering. The
-# mismatch is the share of wrong bits of the sources in the best order.
+# We compare methods that round (k-means, NMF, SVD), Boolean methods, and multi-assignment
+# clustering. The mismatch is the fraction of wrong bits in the sources, in the best order.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,17 +60,17 @@ for i, noise in enumerate(levels):
             mismatch[name][i, seed] = source_mismatch(sources, find(X))
 
 # %%
-# Clusters of whole rows cannot be the sources where rows have several of them, and the singular
-# vectors after the first are differences of sources. Sums are not ORs, but NMF comes near. The
-# discrete basis finds the sources until more than 60 % of the bits are coin tosses: then its
-# associations fade, and NMF is ahead of it. A model of the noise goes farthest; at 90 % nobody can
-# tell the sources any more.
+# Clusters of whole rows cannot be the sources if rows have several sources, and all singular
+# vectors after the first are differences of sources. Sums are not ORs, but NMF comes close. The
+# discrete basis finds the sources until more than 60 % of the bits are coin tosses; then its
+# associations fade, and NMF overtakes it. The method that models the noise tolerates the most
+# noise; at 90 % no method can identify the sources any more.
 
 for name, found in mismatch.items():
     print(f"{name:28s}", " ".join(f"{share:5.1%}" for share in found.mean(axis=1)))
 
 # %%
-# One data set without noise and with 60 % of it, and the share of wrong bits at all levels.
+# One data set without noise and with 60 % noise, and the fraction of wrong bits at all levels.
 
 X, clean, sources, Z = make_boolean_sources(350, 60, overlap=0.4, noise=0.6, random_state=0)
 order = np.lexsort(Z.T)

@@ -1,11 +1,12 @@
 """
-======================================================
+=========================================
 How far are error bounds from the errors?
-======================================================
+=========================================
 
-Linear machines tell the digit 3 from 8, with more and more training images. Bounds that hold for
-any distribution are far above the error. That by the margin stays above one, where it says
-nothing; those by the number of support vectors come nearer. The complexity falls as it should.
+Linear classifiers separate the digits 3 and 8, with more and more training images. Bounds that
+hold for any distribution are far above the error. The margin bound stays above one, where it is
+meaningless; the bounds based on the number of support vectors come closer. The complexity falls as
+expected.
 """
 
 # %%

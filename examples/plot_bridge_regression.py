@@ -3,7 +3,8 @@ What does the exponent of a penalty do?
 =======================================
 
 Ten measurements of 442 diabetes patients predict the progress of the disease. Ridge regression
-shrinks all coefficients, the lasso drops some. What do exponents between them do, and below?
+shrinks all coefficients, and the lasso drops some. What happens with exponents between the two,
+and below?
 """
 
 # %%
@@ -38,9 +39,10 @@ for q in exponents:
     print(f"exponent {q}: r2 {max(scores[q]):.3f}")
 
 # %%
-# Below 1 coefficients leave at once, from a size well above zero; with the lasso they shrink to
-# zero first. With 1.5 and 2 none ever leaves. For the prediction of this disease the exponent
-# matters little: the best penalties are small, and the four curves end at the same height.
+# With an exponent below 1, coefficients vanish abruptly, from a size well above zero; with the
+# lasso they shrink to zero first. With 1.5 and 2 none ever vanishes. For predicting this disease
+# the exponent matters little: the best penalties are small, and the four curves end at the same
+# height.
 
 figure, axes = plt.subplots(1, 5, figsize=(15, 3.6), layout="constrained")
 for ax, q in zip(axes, exponents, strict=False):

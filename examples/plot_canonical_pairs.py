@@ -1,16 +1,16 @@
 """
-=====================================
-How many canonical pairs are relations?
-=====================================
+==================================
+How many canonical pairs are real?
+==================================
 
-Twenty men, three exercises and three measures of the body: canonical correlation analysis always
-returns three pairs. How many of them are more than chance, what do they consist of, and what does
-one view say about the other?
+Twenty men, three exercises and three body measurements: canonical correlation analysis always
+returns three pairs. How many of them are more than chance, which columns do they consist of, and
+how well does one view predict the other?
 """
 
 # %%
-# Permutations of the rows tell what the largest correlation is without any relation; then the
-# first pair is removed from both views, and the same is asked of what remains.
+# Permutations of the rows show how large the first correlation gets without any relation. Then the
+# first pair is removed from both views, and the test is repeated on the remainder.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,9 +26,10 @@ for j, (r, p) in enumerate(zip(test.correlations, test.p_values, strict=True)):
 print(f"{test.n_pairs} pair at the level 0.05")
 
 # %%
-# The left picture shows the correlations beside what permutations give: for twenty men a
-# correlation of .2 is much less than chance gives. On the right is what the first pair consists
-# of. An interval that contains zero belongs to a column that may have no part in it.
+# The left panel shows the correlations next to the correlations of permuted rows: with twenty men,
+# a correlation of .2 is far below the values that arise by chance. The right panel shows the
+# composition of the first pair. If an interval contains zero, its column may not contribute at
+# all.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 left.violinplot(test.null_distribution, positions=range(3), showextrema=False)
@@ -48,8 +49,8 @@ display = CanonicalLoadingsDisplay.from_estimator(
 right.set_title("First pair")
 
 # %%
-# With that one pair, the body that is expected of a man who does many sit-ups and chins, and of
-# one who does few:
+# With that one pair, predict the body measurements of a man who does many sit-ups and chins, and
+# of a man who does few:
 
 cca = RegularizedCCA(1).fit(exercise, body)
 for quantile in (0.9, 0.1):

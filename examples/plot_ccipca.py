@@ -1,11 +1,11 @@
 """
-How fast does a stream reveal its principal components?
-=======================================================
+How fast do principal components emerge from a stream?
+======================================================
 
-Digits arrive a few at a time. Covariance-free incremental PCA follows each row with eight vectors
-and no decomposition; scikit-learn's IncrementalPCA decomposes each batch together with what it
-kept. How much of the variance that eight components can explain does each still miss after so
-many rows?
+Digits arrive a few at a time. Covariance-free incremental PCA updates eight vectors with each row,
+without any decomposition; scikit-learn's IncrementalPCA decomposes each batch together with what
+it has kept. After a given number of rows, how much of the variance that eight components can
+explain does each method still miss?
 """
 
 # %%
@@ -24,14 +24,14 @@ exact = np.sum((U @ PCA(k).fit(X).components_.T) ** 2)
 
 
 def missed(components):
-    """Part of the variance of the best components that lies outside of these."""
+    """Fraction of the variance of the best components that the given ones miss."""
     Q = np.linalg.qr(components.T)[0]
     return 1 - np.sum((U @ Q) ** 2) / exact
 
 
 # %%
-# Batches of 16 rows for all, so that all can be asked at the same moments. The amnesic mean gives
-# later rows more weight, because the first ones met poor estimates of the components.
+# All models get batches of 16 rows, so that they can be compared at the same moments. The amnesic
+# mean gives later rows more weight, because the first rows met poor estimates of the components.
 
 models = {
     "IncrementalPCA, batches of 16": IncrementalPCA(k),
@@ -47,11 +47,12 @@ for start in range(0, len(X) - 16, 16):
 for name, curve in curves.items():
     print(f"{name}: misses {100 * curve[-1]:.2f} % after {rows[-1]} rows")
 repeated = missed(CCIPCA(k, random_state=0).fit(X).components_)
-print(f"CCIPCA.fit, which repeats passes until the subspace settles: {100 * repeated:.3f} %")
+print(f"CCIPCA.fit, which repeats passes until convergence: {100 * repeated:.3f} %")
 
 # %%
-# The three are close. Batches are a little ahead at first, since each is decomposed exactly; the
-# amnesic mean pays for its shorter memory in the middle, and is ahead at the end.
+# The three methods are close. IncrementalPCA is slightly ahead at first, because it decomposes
+# each batch exactly; the amnesic mean pays for its shorter memory in the middle and is ahead at
+# the end.
 
 figure, (left, *images) = plt.subplots(
     1, 4, figsize=(11.5, 3.2), width_ratios=[3, 1, 1, 1], layout="constrained"
@@ -59,7 +60,7 @@ figure, (left, *images) = plt.subplots(
 for name, curve in curves.items():
     left.loglog(rows, curve, label=name)
 left.axhline(repeated, color="0.5", ls="--", lw=1, label="CCIPCA.fit on all rows")
-left.set(xlabel="rows seen", ylabel="part of the variance missed")
+left.set(xlabel="rows seen", ylabel="fraction of variance missed")
 left.legend(fontsize=8)
 for number, ax in enumerate(images):
     component = models["CCIPCA, amnesic mean"].components_[number].reshape(8, 8)

@@ -2,16 +2,17 @@
 How many clusters, and are there any?
 =====================================
 
-Two halves of the data are clustered separately. If the number of clusters is right, both
-clusterings say the same about new objects; if it is wrong, each half makes up its own answer.
-The left column has four Gaussians and one Gaussian without any structure. The right column shows
-the stability of KMeans for 2 to 8 clusters.
+Cluster two halves of the data separately. If the number of clusters is right, both clusterings
+agree on new objects; if it is wrong, each half gives a different answer. The left column shows
+four Gaussian groups and one Gaussian without any structure. The right column shows the stability
+of KMeans for 2 to 8 clusters.
 
-The curve needs something to compare with. The grey line is the stability on a Gaussian with the
-same covariance as the data: what the shape of the whole cloud gives without clusters. On the four
-groups the curve lies far above it at 2 and at 4 clusters, and the larger number is chosen. On the
-single, elongated Gaussian both run together: cutting it in two is stable, and yet there are no
-clusters. The silhouette, drawn dotted, prefers the same numbers and has no such reference.
+The curve needs a reference. The grey line is the stability on a Gaussian with the same covariance
+as the data: the stability that the shape of the whole cloud produces without clusters. For the
+four groups the curve is far above this reference at 2 and at 4 clusters, and the larger number is
+chosen. For the single, elongated Gaussian the two coincide: cutting it in two is stable although
+there are no clusters. The silhouette, drawn dotted, prefers the same numbers but has no such
+reference.
 """
 
 # %%
@@ -32,7 +33,7 @@ data = {
 }
 
 # %%
-# The search, and the same search on a Gaussian of the same covariance.
+# Run the search, and the same search on a Gaussian of the same covariance.
 
 search = ClusteringStability(KMeans(n_init=3), n_splits=15, random_state=0)
 
@@ -47,7 +48,7 @@ def silhouettes(X):
 
 
 # %%
-# The picture.
+# Plot the data and the curves.
 
 fig, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
 for (cloud, curve), (name, X) in zip(axes, data.items(), strict=True):

@@ -1,13 +1,12 @@
 """
-A camera with one pixel
-=======================
+How does a camera with one pixel take a picture?
+================================================
 
 A single-pixel camera measures the light of a scene through a pattern of open and closed mirrors,
 one pattern after the other. From fewer readings than pixels, sparse recovery in a wavelet basis
-makes the picture. The solution of least squares with the smallest norm, which knows of no
-sparseness, is shown beside it. Below, the error against the number of readings, and what other
-measurements would give: Fourier coefficients, most of them at low frequencies, as a scanner takes
-them.
+reconstructs the image. Next to it we show the least-squares solution of minimum norm, which does
+not use sparsity. Below, we plot the error against the number of readings, also for other
+measurements: Fourier coefficients, mostly at low frequencies, as a scanner measures them.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +28,8 @@ def psnr(picture):
 
 
 # %%
-# The readings, with a little noise of the detector, and the way back. Patterns come from a
-# Hadamard matrix: no matrix is ever formed.
+# Take the readings, with a little detector noise, and reconstruct the image. The patterns come
+# from a Hadamard matrix, which is never formed.
 
 noise = 0.05
 camera = CompressedSensing(
@@ -38,7 +37,7 @@ camera = CompressedSensing(
     kind="single_pixel",
     basis="db2",
     algorithm="basis_pursuit",
-    residual_tol=2.3 * noise,  # two for the difference of two patterns, and some room
+    residual_tol=2.3 * noise,  # 2 for the difference of two patterns, plus a margin
     shape=(side, side),
     tol=1e-4,
     random_state=0,
@@ -51,12 +50,12 @@ print(
     f"{found.dual_gap[0]:.1e}, {np.count_nonzero(found.codes)} wavelets"
 )
 
-# orthogonal rows: the least-norm solution is the transpose
+# The rows are orthogonal: the minimum-norm solution is the transpose.
 signs = (2 * readings - readings[:, :1]).ravel()
 least_norm = (2 * (camera.operator_.T @ signs) - signs.sum()) / side**2
 
 # %%
-# Error against the number of readings.
+# Compute the error against the number of readings.
 
 shares = (0.1, 0.2, 0.3, 0.45, 0.6)
 curves = {
@@ -92,7 +91,7 @@ for ax, (title, picture) in zip(
     ax.axis("off")
 for title, values in errors.items():
     axes[-1].plot(shares, values, "o-", ms=4, label=title)
-axes[-1].set(xlabel="measurements for each pixel", ylabel="PSNR in dB")
+axes[-1].set(xlabel="measurements per pixel", ylabel="PSNR in dB")
 axes[-1].legend(fontsize=7)
 figure.tight_layout()
 plt.show()

@@ -1,10 +1,10 @@
 """
-Which measurements are the pure ones, and which are mixtures?
-=============================================================
+Which rows are pure, and which are mixtures?
+============================================
 
-Rows are mixtures of three sources, and only a few rows are nearly pure. Centres of k-means are in
-the middle of what they stand for; the components of convex NMF are averages of few rows near the
-corners, and tell which rows those are.
+The rows are mixtures of three sources, and only a few rows are nearly pure. The centres of k-means
+lie in the middle of their clusters; the components of convex NMF are averages of a few rows near
+the corners, and the weights show which rows those are.
 """
 
 # %%
@@ -26,9 +26,9 @@ convex = ConvexNMF(3, tol=1e-5, random_state=0, max_iter=5000).fit(X)
 means = KMeans(3, n_init=5, random_state=0).fit(X).cluster_centers_
 
 # %%
-# The rows with weight are ringed; most have none. The components stay a little inside of the true
-# sources, as averages of rows that are not quite pure must; rows beyond them are met by codes that
-# add up to more than one.
+# Rows with a non-zero weight are ringed; most rows have none. The components lie slightly inside
+# the true sources because they are averages of rows that are not quite pure; rows beyond the
+# components have codes that add up to more than one.
 
 fig, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 ax.plot(*X[:, :2].T, ".", color="0.75", zorder=0)

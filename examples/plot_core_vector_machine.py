@@ -1,18 +1,20 @@
 """
-===============================================
-Which of a million samples decide a classifier?
-===============================================
+==================================================
+Which of a million samples determine a classifier?
+==================================================
 
-The fields of a checkerboard, a kernel classifier, and as many samples as you like: a support
-vector machine would take minutes, its time growing faster than the square of their number. The
-core vector machine looks at all of them and computes with the few along the edges of the fields,
-those near the margin. Up to 100 000 samples the duality gap proves that nothing more than five
-per cent was to be gained. For the million it stops by the published rule, ``radius_tol=1e-6`` in
-radii of a ball, which is more than a margin at this size and a warning says so: the gap is far
-from closed, the error is small all the same, and the time is less than half.
+The task is a checkerboard, a kernel classifier, and as many samples as you like: a support vector
+machine would take minutes, and its time grows faster than the square of the number of samples. The
+core vector machine looks at all samples but computes only with the few near the margin, along the
+edges of the fields. Up to 100 000 samples the duality gap proves that at most five per cent could
+still be gained. The fit to a million samples stops by the published rule, ``radius_tol=1e-6``, in
+units of the radius of a ball. At this size the tolerance exceeds a margin, and a warning says so:
+the gap is far from closed, but the error is small all the same, and the fit takes less than half
+the time.
+than half the time.
 
-Below, a rare class: with equal costs it is given up where the classes overlap; with costs in
-proportion to rarity (`class_weight="balanced"`) the border moves.
+Below is a rare class. With equal costs it is sacrificed where the classes overlap; with costs
+inversely proportional to class frequency (`class_weight="balanced"`) the border moves.
 """
 
 # %%
@@ -55,7 +57,7 @@ for name, make, most in [
 
 X, y = board(1_000_000, rng)
 start = time.perf_counter()
-with warnings.catch_warnings():  # of the gap, which the title tells
+with warnings.catch_warnings():  # the gap, which the title shows
     warnings.simplefilter("ignore")
     core = CoreVectorMachine(C=50, gamma=4, radius_tol=1e-6, n_jobs=2, random_state=0).fit(
         X, y
@@ -106,6 +108,6 @@ for ax, weight in zip(axes, [None, "balanced"], strict=True):
     found = (model.predict(rare) == 1).mean(), (model.predict(common) == 1).mean()
     ax.set(
         title=f"class_weight={weight}: {found[0]:.0%} of the rare found,\n"
-        f"{found[1]:.1%} of the others taken for rare"
+        f"{found[1]:.1%} of the other class classified as rare"
     )
 plt.show()

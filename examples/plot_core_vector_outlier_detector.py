@@ -1,12 +1,12 @@
 """
-===========================================================
-What does slack do to a one-class support vector machine?
-===========================================================
+=========================================================
+How does slack affect a one-class support vector machine?
+=========================================================
 
-Two rings of samples with five per cent of outliers among them. With hardly any slack the
-boundary runs around the outliers, too; with much slack the score is a density. In between is the
-best ranking. The textbook threshold, dotted, calls all support vectors outliers, whatever the
-slack; a quantile of the scores, the full line, is what one wants.
+The data are two rings of samples, with five per cent of outliers among them. With hardly any slack
+the boundary also encloses the outliers; with much slack the score is a density. The best ranking
+lies in between. The usual threshold, dotted, marks all support vectors as outliers, whatever the
+slack; a quantile of the scores, the solid line, gives the fraction of outliers that you ask for.
 """
 
 # %%
@@ -24,7 +24,7 @@ strange = rng.uniform(-4, 4, size=(300, 2))
 X, truth = np.vstack([usual, strange]), np.repeat([1, -1], [5700, 300])
 
 # %%
-# The training samples are the ones that are ranked; nobody told which of them are outliers.
+# We rank the training samples themselves; the labels of the outliers are used only for the score.
 grid = np.stack(np.meshgrid(*[np.linspace(-4, 4, 140)] * 2), axis=-1)
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
 for ax, slack in zip(axes, [0.003, 0.05, 0.9], strict=True):

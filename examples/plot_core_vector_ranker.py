@@ -1,12 +1,13 @@
 """
-===========================================================
-Can an order be learned when every judge has another scale?
-===========================================================
+============================================================
+Can an order be learned when every judge uses another scale?
+============================================================
 
-Forty judges give grades to samples. They agree on what is better, but each has a level and a
-strictness of his own. A regression of the grades mixes these up; ranking compares samples within
-a judge only. The left pictures show the true value and what both learn, the right one the share
-of pairs in order among new samples as the levels of the judges drift apart.
+Forty judges grade samples. They agree on the order of the samples, but each judge has a level and
+a strictness of his own. A regression of the grades mixes these up, whereas ranking compares
+samples only within a judge. The left panels show the true value and the functions that both models
+learn. The right panel shows the fraction of pairs in the correct order among new samples, as the
+levels of the judges drift apart.
 """
 
 # %%
@@ -18,14 +19,14 @@ from skmoderndata.svm import CoreVectorRanker
 
 
 def value(X):
-    """What all judges see."""
+    """True value of a sample, on which all judges agree."""
     return np.sin(1.5 * X[:, 0]) + 0.4 * X[:, 1]
 
 
 def judged(n, spread, rng):
-    """Samples, their judges, and the grades these give, with judges of different level."""
+    """Samples, their judges and their grades; each judge grades at his own level."""
     judge = rng.integers(0, 40, n)
-    # each judge sees his own corner, and likes or dislikes all of it
+    # Each judge sees his own region, and likes or dislikes all of it.
     corner = rng.uniform(-2, 2, size=(40, 2))
     X = corner[judge] + 1.2 * rng.uniform(-1, 1, size=(n, 2))
     level = spread * rng.normal(size=40)
@@ -38,7 +39,7 @@ grid = np.stack(np.meshgrid(*[np.linspace(-2.5, 2.5, 100)] * 2), axis=-1)
 flat = grid.reshape(-1, 2)
 
 # %%
-# New samples are compared by their true values.
+# Compare new samples by their true values.
 new = rng.uniform(-2.5, 2.5, size=(1500, 2))
 truth = np.round(4 * value(new))
 spreads, scores = [0.0, 0.5, 1.0, 2.0, 4.0], {"CoreVectorRanker": [], "SVR": []}

@@ -3,13 +3,13 @@
 How many support vectors does a noisy function need?
 ==========================================================
 
-A tube whose width follows the noise: with small `tube_distance` few samples are outside of it, and
-only those count. The error falls slowly with `tube_distance`, the number of support vectors rises
-quickly.
+The tube follows the noise: with a small `tube_distance`, few samples are outside the tube, and
+only those samples matter. As `tube_distance` grows, the error falls slowly whereas the number of
+support vectors rises quickly.
 
-Below, a closed curve from points with normals: points moved along the normals get their distance
-as target, and the zero set of the function is the curve. Two rounds, the second with a narrower
-kernel on what the first left over, add the detail.
+Below, we fit a closed curve to points with normals: points moved along the normals get their
+distance as target, and the curve is the zero set of the function. Two fits add the detail; the
+second uses a narrower kernel on the residuals of the first.
 """
 
 # %%
@@ -48,8 +48,8 @@ for distance in (0.001, 0.003, 0.01, 0.03, 0.1):
 axes[1].loglog(sizes, errors, "o-")
 axes[1].set(
     xlabel="support vectors",
-    ylabel="error against the truth",
-    title="The trade, by tube_distance",
+    ylabel="error against the true function",
+    title="Trade-off by tube_distance",
 )
 
 # %%

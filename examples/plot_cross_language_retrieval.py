@@ -1,17 +1,17 @@
 """
-Which French message belongs to which English one?
-==================================================
+Which French message belongs to which English message?
+======================================================
 
-Messages of a program and their translations are two views of the same thing, and share hardly a
-word. Kernel canonical correlation analysis finds directions of the one vocabulary that go with
-directions of the other; nobody gives it a dictionary. Does it find the translation of messages
-that it has not seen?
+The messages of a program and their translations are two views of the same thing, but share hardly
+any words. Kernel canonical correlation analysis finds directions in one vocabulary that correlate
+with directions in the other, without a dictionary. Can it find the translation of messages that it
+has not seen?
 """
 
 # %%
-# The catalogues of Sphinx, in English and French, and in Russian, which has other letters. What is
-# the same in all languages, such as placeholders and names of directives, is removed, and so are
-# messages of fewer than four words.
+# The data are the catalogues of Sphinx in English and French, and in Russian, which uses another
+# alphabet. We remove the parts that are the same in all languages, such as placeholders and names
+# of directives, and messages of fewer than four words.
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ SAME = re.compile(
 
 
 def words_only(text):
-    """Remove what translators leave as it is."""
+    """Remove the parts that translators leave unchanged."""
     return " ".join(re.findall(r"[^\W\d_]{2,}", SAME.sub(" ", text).lower()))
 
 
@@ -50,13 +50,14 @@ def pairs(language):
 
 
 # %%
-# Rows are messages, columns pieces of words with their usual weights. A third of the pairs is
-# hidden. Each hidden English message asks for its translation among all hidden ones: by the cosine
-# in the correlated directions, or by pieces of words that both languages share.
+# Rows are messages; columns are character n-grams with tf-idf weights. A third of the pairs is
+# hidden. For each hidden English message we search for its translation among all hidden messages,
+# either by the cosine in the correlated directions or by the character n-grams that both languages
+# share.
 
 
 def ranks(similarity):
-    """Place of the right answer of each question: 1 is the first."""
+    """Rank of the correct answer to each query: 1 is the first."""
     right = np.diag(similarity)[:, None]
     return (similarity >= right).sum(axis=1)
 
@@ -66,7 +67,7 @@ def unit(rows):
 
 
 def retrieve(language, seed):
-    """Ranks by both ways, and one model with its hidden pairs."""
+    """Ranks by both methods, and one model with its hidden pairs."""
     views = pairs(language)
     order = np.random.default_rng(seed).permutation(len(views[0]))
     hidden, shown = np.split(order, [len(order) // 3])
@@ -92,24 +93,24 @@ for language, name in {"fr": "French", "ru": "Russian"}.items():
     results[name] = [np.concatenate([run[way] for run in several]) for way in (0, 1)]
     n_hidden = len(several[0][3])
     print(f"{name}: {len(several[0][2][0])} messages, {n_hidden} of them hidden")
-    for way, values in zip(("KernelCCA", "pieces of words"), results[name], strict=True):
+    for way, values in zip(("KernelCCA", "character n-grams"), results[name], strict=True):
         first = np.mean(values == 1)
         print(
             f"  {way}: translation first in {first:.0%}, among ten in {np.mean(values <= 10):.0%}"
         )
 
 # %%
-# The curves say in how many cases the translation is among the first so many answers; by chance
-# it would be one in all hidden messages. Some words are alike in both languages, and by these
-# alone a part is found.
+# The curves show how often the translation is among the first k answers; by chance, the first
+# answer is correct for one message in the number of hidden messages. Some words are similar in
+# both languages, so shared character n-grams alone find some of the translations.
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for ax, (name, (ours, pieces)) in zip(axes, results.items(), strict=True):
     places = np.arange(1, 31)
-    for label, values in {"KernelCCA": ours, "pieces of words in common": pieces}.items():
+    for label, values in {"KernelCCA": ours, "shared character n-grams": pieces}.items():
         ax.plot(places, [np.mean(values <= place) for place in places], label=label)
     ax.plot(places, places / n_hidden, "k:", label="chance")
-    ax.set(title=f"English to {name}", xlabel="answers looked at", ylim=(0, 1.02))
+    ax.set(title=f"English to {name}", xlabel="answers considered", ylim=(0, 1.02))
 axes[0].set_ylabel("translations found")
 axes[0].legend()
 plt.show()

@@ -1,14 +1,15 @@
 """
-Patterns that tell digits apart
-===============================
+Which patterns distinguish the digits?
+======================================
 
-Each digit gets a small dictionary. Learned for each class by itself, it holds what is typical of
-that digit; changed so that the classes are told apart, it also avoids what is typical of others.
-That pays where dictionaries are small; large ones tell digits apart as they are.
+Each digit gets a small dictionary. A dictionary learned for one class alone contains the patterns
+that are typical of its digit; after discriminative training it also avoids the patterns that are
+typical of other digits. This helps if the dictionaries are small; large ones distinguish the
+digits without it.
 """
 
 # %%
-# Ten dictionaries of few atoms, with and without the passes that tell apart.
+# Fit ten dictionaries with few atoms, with and without the discriminative passes.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,27 +36,27 @@ for size in sizes:
         models[size, passes] = model.fit(train, y_train)
         found.append(model.score(test, y_test))
 linear = LinearSVC(C=0.001, dual=False).fit(train, y_train).score(test, y_test)
-print("atoms a digit      ", sizes)
-print("for each by itself ", np.round(scores[0], 3))
-print("told apart         ", np.round(scores[10], 3))
+print("atoms per digit    ", sizes)
+print("separate           ", np.round(scores[0], 3))
+print("discriminative     ", np.round(scores[10], 3))
 print("linear classifier  ", round(linear, 3))
 
 # %%
-# The two atoms of some digits, and how many digits are told right.
+# Plot the two atoms of some digits, and the fraction of digits that are classified correctly.
 
 fig, axes = plt.subplots(
     1, 3, figsize=(12, 3.8), layout="constrained", width_ratios=[1, 1, 1.3]
 )
 for ax, passes, title in (
-    (axes[0], 0, "two atoms each, by itself"),
-    (axes[1], 10, "two atoms each, told apart"),
+    (axes[0], 0, "two atoms each, separate"),
+    (axes[1], 10, "two atoms each, discriminative"),
 ):
     atoms = models[2, passes].components_[:8]  # (8 digits, 2 atoms, 64)
     AtomsDisplay(atoms=atoms.reshape(16, 64), image_shape=(8, 8)).plot(ax)
     ax.set_title(title)
-axes[2].semilogx(sizes, scores[0], "o-", base=2, label="dictionaries by K-SVD")
-axes[2].semilogx(sizes, scores[10], "o-", base=2, label="told apart")
+axes[2].semilogx(sizes, scores[0], "o-", base=2, label="separate (K-SVD)")
+axes[2].semilogx(sizes, scores[10], "o-", base=2, label="discriminative")
 axes[2].axhline(linear, color="0.5", ls="--", label="linear classifier")
-axes[2].set(xlabel="atoms a digit", ylabel="told right", xticks=sizes, xticklabels=sizes)
+axes[2].set(xlabel="atoms per digit", ylabel="accuracy", xticks=sizes, xticklabels=sizes)
 axes[2].legend()
 plt.show()

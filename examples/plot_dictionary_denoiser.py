@@ -1,14 +1,15 @@
 """
-Can an image clean itself?
-==========================
+Can an image denoise itself?
+============================
 
-A noisy photograph is written as an average of overlapping patches, each coded with few atoms. The
-atoms can be cosines, which suit any image a little, or they can be learned from the noisy image
-itself: what repeats is structure, what does not is noise.
+The method divides a noisy photograph into overlapping patches, codes each patch with a few atoms,
+and averages the results. The atoms can be cosines, which suit any image reasonably well, or they
+can be learned from the noisy image itself: patterns that repeat are structure, patterns that do
+not are noise.
 """
 
 # %%
-# A part of a photograph, with noise of 20 gray levels.
+# Crop a photograph and add noise of 20 grey levels.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,8 +28,8 @@ def decibels(image):
 
 
 # %%
-# Cosines, and atoms learned from patches of the noisy image. Then the noise is not told but
-# estimated.
+# Use cosines, and then atoms learned from patches of the noisy image. In the last fit, the noise
+# level is not given but estimated.
 
 cosines = DictionaryDenoiser(noise_std=20, dictionary="cosines").fit_transform(noisy)
 model = DictionaryDenoiser(noise_std=20, random_state=0)
@@ -39,7 +40,7 @@ for name, image in (("noisy", noisy), ("cosines", cosines), ("learned", learned)
     print(f"{name}: {decibels(image):.2f} dB")
 
 # %%
-# The atoms are made of edges and textures of this very image, in its colours.
+# The atoms consist of edges and textures of this image, in its colours.
 
 fig, axes = plt.subplots(2, 4, figsize=(12, 6.2), layout="constrained")
 pictures = (("clean", clean), ("noisy", noisy), ("cosines", cosines), ("learned", learned))
@@ -48,7 +49,7 @@ for column, (name, image) in enumerate(pictures):
     axes[0, column].imshow(pixels)
     axes[0, column].set_title(name if column == 0 else f"{name}: {decibels(image):.1f} dB")
     axes[1, column].imshow(pixels[30:90, 50:110])
-    axes[1, column].set_title("a part of it")
+    axes[1, column].set_title("detail")
 for ax in axes.flat:
     ax.set_axis_off()
 

@@ -3,12 +3,12 @@ How much of a photograph can be missing?
 ========================================
 
 Seven of ten pixels of a photograph are lost, and some scratches run across it. Each patch is coded
-by the pixels that are left of it; where patches overlap, they are averaged. Rounds of filling and
-coding again sharpen the result, and at last similar patches are filtered together.
+from its remaining pixels; overlapping patches are averaged. Repeated rounds of filling and coding
+sharpen the result, and finally similar patches are filtered together.
 """
 
 # %%
-# A part of a photograph with NaN for missing pixels.
+# Crop a photograph and set the missing pixels to NaN.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,8 @@ def decibels(image):
 
 
 # %%
-# Linear interpolation between the known pixels, for comparison; patches coded once; and rounds
-# of expectation maximisation with a dictionary learned from the image itself.
+# For comparison, interpolate linearly between the known pixels and code the patches once. Then run
+# expectation maximisation with a dictionary learned from the image itself.
 
 known = np.argwhere(~missing)
 linear = griddata(known, whole[~missing], np.argwhere(np.ones_like(missing)), method="linear")
@@ -48,7 +48,7 @@ for name, image in results:
     print(f"{name}: {decibels(image):.2f} dB")
 
 # %%
-# Edges that linear interpolation breaks into dots are lines again.
+# Linear interpolation breaks edges into dots; the learned dictionary restores them as lines.
 
 fig, axes = plt.subplots(2, 4, figsize=(12, 6.4), layout="constrained")
 shown = (("known", np.nan_to_num(seen, nan=255.0)), *results)
@@ -58,7 +58,7 @@ for column, (name, image) in enumerate(shown):
     axes[0, column].imshow(pixels)
     axes[0, column].set_title(title)
     axes[1, column].imshow(pixels[30:90, 50:110])
-    axes[1, column].set_title("a part of it")
+    axes[1, column].set_title("detail")
 for ax in axes.flat:
     ax.set_axis_off()
 plt.show()

@@ -1,15 +1,16 @@
 """
-Discrete basis: does the threshold of the association matter?
-=============================================================
+Does the association threshold of a discrete basis matter?
+==========================================================
 
-Candidates of the greedy search are sets of features that occur together at least in the fraction
-``association_threshold`` of the cases. The right value depends on the noise, which nobody knows.
-Does refitting memberships and components make up for a wrong one?
+The candidates of the greedy search are sets of features that occur together in at least the
+fraction ``association_threshold`` of the cases. The right value depends on the noise level, which
+is unknown. Does refitting the memberships and components make up for a wrong threshold?
 """
 
 # %%
-# Eight overlapping sources, up to three of them at a time, with more and more noisy bits. Each
-# threshold is refitted on its own: given ten of them, the estimator drops those that fall behind.
+# The data have eight overlapping sources, up to three of them at a time, with more and more noisy
+# bits. We refit each threshold separately: given ten thresholds at once, the estimator drops those
+# that fall behind.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,11 +40,11 @@ for noise in levels:
     )
 
 # %%
-# The dotted lines are the costs of the true sources. The greedy search needs the right threshold;
-# after the re-fit a wide range of them leads to the true sources, at 10 % noise 0.3 to 0.9, at
-# 30 % 0.4 to 1. At 50 % noise no threshold alone does, and with the re-fit one of the ten: its
-# cost is below the dotted line, as some rows are explained better by other sources than theirs.
-# The right picture shows the sources found at the highest noise.
+# The dotted lines show the costs of the true sources. The greedy search needs the right threshold.
+# After refitting, a wide range of thresholds leads to the true sources: 0.3 to 0.9 at 10 % noise,
+# and 0.4 to 1 at 30 %. At 50 % noise no threshold succeeds without refitting, and only one of the
+# ten does with it: its cost is below the dotted line because some rows are explained better by
+# other sources than by their own. The right panel shows the sources found at the highest noise.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
 for noise, color in zip(levels, ("C0", "C1", "C2"), strict=True):
@@ -51,10 +52,10 @@ for noise, color in zip(levels, ("C0", "C1", "C2"), strict=True):
     left.plot(thresholds, refitted[noise], "s-", color=color, label=f"{noise:.0%} noise")
     left.axhline(bound[noise], color=color, ls=":")
 left.plot([], [], "o--", color="0.5", label="greedy only")
-left.plot([], [], "s-", color="0.5", label="with re-fit")
+left.plot([], [], "s-", color="0.5", label="with refitting")
 left.set(
     xlabel="association threshold",
-    ylabel="share of wrong bits",
+    ylabel="fraction of wrong bits",
     title="cost for each threshold",
 )
 left.set_ylim(0, 0.62)

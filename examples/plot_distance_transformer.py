@@ -1,16 +1,17 @@
 """
-Neighbours among strings: distances in a pipeline
-=================================================
+How do I use string distances in a scikit-learn pipeline?
+=========================================================
 
-Nearest neighbours, maps and clusterings of scikit-learn take ``metric="precomputed"``, and
-``DistanceTransformer`` computes the distances to the training samples: of strings by their edits,
-or by any function of two collections. Which distance tells antimicrobial peptides from
-transmembrane regions?
+Nearest neighbours, embeddings and clusterings of scikit-learn accept ``metric="precomputed"``.
+``DistanceTransformer`` computes the distances to the training samples, such as edit distances
+between strings or any function of two collections. Which distance separates antimicrobial peptides
+from transmembrane regions?
 """
 
 # %%
-# Three distances: the number of edits; edits relative to the lengths; and the distance in the
-# feature space of a gap-weighted kernel, which looks for short motifs anywhere in a string.
+# We compare three distances: the number of edits; the edits relative to the lengths; and the
+# distance in the feature space of a gap-weighted kernel, which looks for short motifs anywhere in
+# a string.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,9 +57,10 @@ for name, values in accuracy.items():
     )
 
 # %%
-# The map of the strings by relative edits, and the accuracy of nearest neighbours. Few strings
-# have much in common, so that the number of edits measures little but their lengths; relative to
-# these it does as well as the kernel, whose strength shows in a large-margin machine.
+# The left panel maps the strings by relative edits; the right panel shows the accuracy of nearest
+# neighbours. Few strings have much in common, so the number of edits measures little except their
+# lengths. Edits relative to the lengths do as well as the kernel, whose strength shows in a
+# large-margin classifier.
 
 Z = make_pipeline(
     distances["edits, relative to the lengths"],

@@ -1,14 +1,15 @@
 """
-How far may time bend? Nearest neighbours of outlines
-=====================================================
+How far may time warp when you compare series?
+==============================================
 
 The outline of a digit is a series: its distance from the centre, once around. The same corner
-comes earlier in one hand and later in another. Neighbours under dynamic time warping forgive
-this, within a radius that is the one parameter; too large a radius forgives everything.
+comes earlier in one handwriting and later in another. Nearest neighbours under dynamic time
+warping tolerate this within a radius, the only parameter; if the radius is too large, everything
+looks alike.
 """
 
 # %%
-# Outlines of the digits of scikit-learn, at forty-eight points of equal distance.
+# Extract the outlines of scikit-learn's digits, at forty-eight equidistant points.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +37,8 @@ X, y = np.array([outline(image) for image in digits.images]), digits.target
 X_train, y_train, X_test, y_test = X[:400], y[:400], X[1000:1300], y[1000:1300]
 
 # %%
-# The training series alone say how far time may bend: leave-one-out errors for each radius. The
-# same errors on unseen digits are there for comparison.
+# The radius is chosen from the training series alone, by leave-one-out errors for each radius. We
+# compute the same errors on unseen digits for comparison.
 
 model = DTWNeighborsClassifier(radius="cv").fit(X_train, y_train)
 some = model.cv_radii_[:16]
@@ -51,9 +52,9 @@ print(f"error on unseen digits: {1 - model.score(X_test, y_test):.3f}")
 print(f"Euclidean neighbours:   {1 - euclidean.score(X_test, y_test):.3f}")
 
 # %%
-# Left, a few steps of freedom remove a part of the errors and more bring them back. Right, a query
-# with its neighbours: the Euclidean one has its bumps at the same places, the warped one has the
-# same bumps.
+# Left: a few steps of freedom remove some of the errors, and more steps bring them back. Right: a
+# query with its neighbours. The Euclidean neighbour has its bumps at the same places; the warped
+# neighbour has the same bumps.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.plot(some, model.cv_errors_[: len(some)], "o-", label="leave-one-out, training digits")

@@ -1,15 +1,15 @@
 """
-Which point belongs to which? Outlines as series, and how they are aligned
-==========================================================================
+Which points of two outlines correspond?
+========================================
 
-The outline of a shape is a series: the distance from the centre, once around. Two hands draw the
-same digit with longer and shorter strokes, so that the same corner comes at another time. Dynamic
-time warping finds which points belong together.
+The outline of a shape is a series: its distance from the centre, once around. Two people draw the
+same digit with longer and shorter strokes, so the same corner comes at a different time. Dynamic
+time warping finds which points correspond.
 """
 
 # %%
-# Outlines of the digits of scikit-learn: a contour line of each image, at sixty points of equal
-# distance, from the topmost one on.
+# Extract the outlines of scikit-learn's digits: a contour line of each image, at sixty equidistant
+# points, starting from the topmost one.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +40,7 @@ lines = [outline(digits.images[i]) for i in twos]
 X = np.array([distance_from_centre(line) for line in lines])
 
 # %%
-# Among forty twos take the pair that gains most by warping.
+# Among forty twos, choose the pair that gains most from warping.
 
 warped = pairwise_dtw(X, radius=10)
 euclidean = np.linalg.norm(X[:, None] - X[None], axis=2)
@@ -50,9 +50,9 @@ path, distance = dtw_path(X[a], X[b], radius=10)
 print(f"Euclidean distance {euclidean[a, b]:.2f}, warped {distance:.2f}")
 
 # %%
-# Left, points of the two outlines that are aligned: corners meet corners. Right, the same in the
-# table of local costs, whose cheapest path from one end to the other is the alignment; the band
-# keeps it within ten steps of the diagonal.
+# Left: the aligned points of the two outlines; corners are aligned with corners. Right: the same
+# alignment in the table of local costs, where it is the cheapest path from one end to the other;
+# the band keeps it within ten steps of the diagonal.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 shift = np.array([11.0, 0.0])

@@ -1,10 +1,10 @@
 """
-How many random neurons does it take to read digits?
-====================================================
+How many random neurons do you need to read digits?
+===================================================
 
 The first layer of the network is drawn at random and never trained; ridge regression does the
-rest. How does the accuracy grow with the number of neurons, does the closed-form leave-one-out
-accuracy tell the truth, and what does a tuned support vector machine reach?
+rest. How does the accuracy grow with the number of neurons, is the closed-form leave-one-out
+accuracy reliable, and how accurate is a tuned support vector machine?
 """
 
 # %%
@@ -29,11 +29,11 @@ machine = GridSearchCV(SVC(), {"C": [1, 10, 100], "gamma": [0.01, 0.03, 0.1]}, c
 print(f"SVC, tuned over 9 settings: {perf_counter() - start:.1f} s")
 
 # %%
-# More neurons do no harm, as the penalty is chosen each time: there is no peak where neurons and
-# samples are equal in number (900, dotted). Leave-one-out (dashed) agrees with the test rows. It
-# takes a thousand neurons or two to come near the support vector machine, which is tuned in less
-# time at this size. On the right the choice of the penalty: its whole path comes from one
-# decomposition.
+# More neurons do no harm, because the penalty is chosen each time: the error has no peak when the
+# number of neurons equals the number of samples (900, dotted). Leave-one-out (dashed) agrees with
+# the test rows. The network needs one or two thousand neurons to come close to the support vector
+# machine, which is tuned in less time at this size. The right panel shows the choice of the
+# penalty: its whole path comes from one decomposition.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.plot(

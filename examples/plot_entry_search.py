@@ -1,11 +1,12 @@
 """
-How many components? Hidden entries decide
-==========================================
+How many components should I use?
+=================================
 
-More components code every row better, also rows that were held out: `GridSearchCV` takes the
-largest number of a grid. Entries that were hidden are another matter, as a component that fits
-noise does not predict what it has not seen. Thirteen chemical measurements of 178 wines from three
-growers, in units of their standard deviations above the least.
+More components code every row better, including rows that were held out, so `GridSearchCV` chooses
+the largest number of a grid. Hidden entries behave differently, because a component that fits
+noise does not predict entries that it has not seen. The data are thirteen chemical measurements of
+178 wines from three growers, each shifted to a minimum of zero and divided by its standard
+deviation.
 """
 
 # %%
@@ -34,8 +35,8 @@ by_entries.fit(X)
 print("rows:", by_rows.best_params_, " entries:", by_entries.best_params_)
 
 # %%
-# The same for components of scikit-learn, behind an imputer
-# ----------------------------------------------------------
+# The same for scikit-learn components after an imputer
+# -----------------------------------------------------
 pipe = make_pipeline(SimpleImputer(), PCA())
 components = EntrySearchCV(pipe, {"pca__n_components": numbers}, random_state=0).fit(X)
 print("PCA:", components.best_params_)

@@ -1,14 +1,14 @@
 """
-How fast is a sparse dictionary learned?
-========================================
+How fast can you learn a sparse dictionary?
+===========================================
 
-scikit-learn's ``DictionaryLearning`` and ``FeatureSignDictionaryLearning`` minimise the same: the
-squared error of patches of a photograph and an l1 penalty on their codes. Both start from the same
-patches. The curves show how far the objective has come after how many passes, and in what time.
+scikit-learn's ``DictionaryLearning`` and ``FeatureSignDictionaryLearning`` minimise the same
+objective: the squared error of patches of a photograph plus an l1 penalty on their codes. Both
+start from the same patches. The curves show the objective after each pass and over time.
 """
 
 # %%
-# Patches of 8 x 8 pixels, without their mean.
+# Extract patches of 8 x 8 pixels and subtract their means.
 
 import time
 import warnings
@@ -27,13 +27,13 @@ patches = extract_patches_2d(grey, (8, 8), max_patches=40000, random_state=0).re
 patches = patches - patches.mean(axis=1, keepdims=True)
 patches = patches[
     np.argsort(-patches.std(axis=1), kind="stable")[:4000]
-]  # those with most to see
+]  # the patches with the highest contrast
 k, alpha = 100, 0.2
 start = patches[np.random.default_rng(0).choice(len(patches), k, replace=False)]
 start = start / np.linalg.norm(start, axis=1, keepdims=True)
 
 # %%
-# A short fit first, as the first call of a compiled loop takes longer.
+# Run a short fit first, because the first call compiles the loops.
 
 given = {"n_components": k, "alpha": alpha}
 FeatureSignDictionaryLearning(**given, init=start, max_iter=2, tol=0).fit(patches[:200])
@@ -57,12 +57,13 @@ for name, (values, seconds) in curves.items():
     print(f"{name}: objective {values[-1]:.1f} after {len(values)} passes, {seconds:.1f} s")
 
 # %%
-# The proofs: the worst code, and the last update of the atoms, are this near to their optima.
+# Certificates: upper bounds on how far the worst code and the last update of the atoms are from
+# their optima.
 
-print(f"codes: {model.dual_gap_.max():.1e}, atoms: {model.dictionary_gap_:.1e}, in proportion")
+print(f"codes: {model.dual_gap_.max():.1e}, atoms: {model.dictionary_gap_:.1e}, relative")
 
 # %%
-# The atoms, most used first, and the two views of the objective.
+# Plot the atoms, most used first, and the objective by passes and by time.
 
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 AtomsDisplay.from_estimator(model, image_shape=(8, 8), ax=left, cmap="gray")

@@ -1,13 +1,14 @@
 """
-Formal concepts: exact factors, and what noise does to them
+How many formal concepts describe a Boolean matrix exactly?
 ===========================================================
 
-Rectangles of ones describe a Boolean matrix exactly, and no zero is ever covered. How many of
-them does it take, when five sources made the data, and how many after a few bits were flipped?
+Rectangles of ones describe a Boolean matrix exactly, without ever covering a zero. How many
+rectangles do you need if five sources made the data, and how many after a few bits have been
+flipped?
 """
 
 # %%
-# The coverage of the first k concepts says how much of the ones they explain.
+# The coverage of the first k concepts is the fraction of the ones that they explain.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,8 +31,8 @@ for noise in levels:
     )
 
 # %%
-# Clean data: five concepts, and they are the sources. One noisy bit in a hundred is enough to
-# need ten times as many, as every flipped bit tears a rectangle apart.
+# For clean data, five concepts are enough, and they are the sources. One noisy bit in a hundred
+# makes it necessary to use ten times as many, because every flipped bit splits a rectangle.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.5), layout="constrained")
 order = np.lexsort(assignments.T[::-1])
@@ -49,7 +50,7 @@ for noise in levels:
     axes[2].plot(
         np.arange(1, len(coverage) + 1), coverage, "o-", ms=3, label=f"{noise:.0%} noise"
     )
-axes[2].set(xscale="log", xlabel="concepts", ylabel="share of ones covered", ylim=(0, 1.03))
+axes[2].set(xscale="log", xlabel="concepts", ylabel="fraction of ones covered", ylim=(0, 1.03))
 axes[2].set_title("coverage")
 axes[2].legend()
 plt.show()

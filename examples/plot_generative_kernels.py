@@ -1,16 +1,16 @@
 """
-Sequences by Fisher vectors
-===========================
+Can you recognise a language by how it surprises a model?
+=========================================================
 
-A Markov model of all words says which letters follow which. The Fisher score of one word says how
-the model would have to change to make the word more likely, and these changes are features: what
-is unusual about the word. Do they tell languages apart?
+A Markov model of all words describes which letters follow which. The Fisher score of a word is the
+change of the model that would make the word more likely, and these changes are features: they
+describe how the word is unusual. Can they identify the language?
 """
 
 # %%
-# Names of countries and languages in eight languages, those of the Unicode consortium in Babel,
-# which Sphinx brings along; names that occur in more than one of the languages are left out, and
-# letters are written without their accents, which would give the language away.
+# The data are names of countries and languages in eight languages, from the Unicode consortium by
+# way of Babel, which comes with Sphinx. We leave out names that occur in more than one of the
+# languages, and remove accents, which would give the language away.
 
 import unicodedata
 from collections import Counter
@@ -46,9 +46,9 @@ words, y = [n for n, _ in pairs], np.array([code for _, code in pairs])
 print(len(words), "words,", words[:3])
 
 # %%
-# Two models. A chain of letters, estimated from the training words of each fold. And a hidden
-# Markov model of two states, vowels and consonants, written down by hand: it alternates, and a
-# state emits its letters as often as they occur.
+# We use two models. One is a chain of letters, estimated from the training words of each fold. The
+# other is a hidden Markov model with two states, vowels and consonants, written by hand: it
+# alternates between the states, and each state emits its letters as often as they occur.
 
 counts = np.array(
     [sum(word.count(letter) for word in words) for letter in LETTERS], dtype=float
@@ -81,8 +81,8 @@ for name, values in scores.items():
     print(f"{name:22} {values.mean():.3f} +- {values.std():.3f}")
 
 # %%
-# The mean Fisher vector of a language shows what it does more often than the model of all of
-# them expects: the letters that a vowel or a consonant state would emit.
+# The mean Fisher vector of a language shows which letters each state emits more often than the
+# joint model of all languages expects, for the vowel state and the consonant state.
 
 kernel = hidden.from_data(words)
 vectors = normalize(kernel.features(words))

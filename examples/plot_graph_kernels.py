@@ -1,13 +1,14 @@
 """
-Two labelled members of a club: who belongs to whom?
-====================================================
+Which side does each member of a club belong to?
+================================================
 
-Thirty-four people of two groups are joined by friendships. Of each group one person's side is
-known. How far does each kernel on the nodes of a graph carry these two labels?
+Thirty-four people in two groups are connected by friendships. We know the group of one person on
+each side. How far does each kernel on the nodes of a graph carry these two labels?
 """
 
 # %%
-# A graph with two groups of 17: friendships are common within a group and rare between them.
+# The graph has two groups of 17: friendships are common within a group and rare between the
+# groups.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +30,8 @@ def club(seed):
 
 
 # %%
-# The heat kernel and the von Neumann kernel, for walks that count more or less, on twenty clubs,
-# with the two labelled people drawn at random.
+# Compare the heat kernel and the von Neumann kernel, with more or less weight on long walks, on
+# twenty clubs, with the two labelled people drawn at random.
 
 rates = [0.3, 1.0, 3.0, 10.0]
 shares = [0.2, 0.5, 0.8, 0.98]
@@ -49,8 +50,9 @@ for trial in range(20):
             hits[name][trial, j] = np.mean(model.predict(everyone) == side)
 
 # %%
-# One label for each group is enough for nine in ten and more. Heat has to go far enough to reach
-# everybody; walks that hardly fade are ruled by the few people with many friends.
+# One label in each group is enough to classify at least nine in ten people correctly. Heat has to
+# diffuse far enough to reach everybody; walks that hardly decay are dominated by the few people
+# with many friends.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 A, known = club(1), [3, 30]
@@ -68,7 +70,7 @@ for name, values in hits.items():
     right.plot(range(4), values.mean(axis=0), "o-", label=name)
 labels = [f"decay {r:g}\nshare {s:g}" for r, s in zip(rates, shares, strict=True)]
 right.set(
-    xticks=range(4), xticklabels=labels, ylim=(0.5, 1), title="Right sides, mean of 20 clubs"
+    xticks=range(4), xticklabels=labels, ylim=(0.5, 1), title="Accuracy, mean of 20 clubs"
 )
 right.legend()
 plt.show()

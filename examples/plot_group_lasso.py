@@ -1,11 +1,11 @@
 """
-Which measurements matter? Group lasso on splines
-=================================================
+Which measurements matter if each one enters through splines?
+=============================================================
 
-Each of ten measurements of 442 patients becomes six splines, and the progress of the disease a sum
-of smooth functions of them. The group lasso keeps or drops a measurement with all its splines; the
-lasso drops splines here and there, so that more measurements stay. Below, the functions that were
-found for the measurements that the group lasso keeps.
+Each of ten measurements of 442 patients is expanded into six splines, so the progress of the
+disease is modelled as a sum of smooth functions. The group lasso keeps or drops a measurement with
+all its splines; the lasso drops individual splines, so more measurements remain. Below are the
+functions found for the measurements that the group lasso keeps.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ basis = make_pipeline(
 Z = basis.fit_transform(X)
 
 # %%
-# Both paths, from the penalty at which everything is zero downwards.
+# Compute both paths downwards, starting at the penalty at which everything is zero.
 
 paths, scores = {}, {}
 for title, model in {
@@ -44,8 +44,8 @@ for title, model in {
     paths[title], scores[title] = (alphas, np.array(norms)), np.array(r2)
 
 # %%
-# Ten curves each: norms of the coefficients of a measurement. The dashed line is the penalty with
-# the best cross-validated R2.
+# Plot ten curves for each model: norms of the coefficients of a measurement. The dashed line marks
+# the penalty with the best cross-validated R2.
 
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
 for ax, (title, (alphas, norms)) in zip(axes, paths.items(), strict=True):
@@ -61,7 +61,7 @@ for ax, (title, (alphas, norms)) in zip(axes, paths.items(), strict=True):
     ax.legend(fontsize=8, loc="upper left")
 
 # %%
-# The functions at the best penalty.
+# Plot the functions at the best penalty.
 
 alphas, norms = paths["group lasso"]
 best = int(np.argmax(scores["group lasso"]))

@@ -1,15 +1,15 @@
 """
-Which stretch of a signal decides? Groups that overlap
-======================================================
+Which stretch of a spectrum decides the class?
+==============================================
 
 A spectrum of 100 channels decides between two classes through one stretch of 14 neighbouring
-channels, at a place that no one knows. Windows of eight channels, one at every second channel,
+channels, at an unknown place. Windows of eight channels, one starting at every second channel,
 cover every stretch: as overlapping groups of the group lasso they select unions of windows. The
-lasso selects single channels, and windows side by side leave the edges to chance.
+lasso selects single channels, and adjacent windows leave the edges to chance.
 """
 
 # %%
-# Spectra with correlated channels; labels from channels 44 to 57.
+# Draw spectra with correlated channels; the labels depend on channels 44 to 57.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -27,12 +27,12 @@ w[44:58] = 1.0
 y = X @ w / np.sqrt(w.sum()) + 0.5 * rng.normal(size=n) > 0
 
 # %%
-# Three sets of groups, the penalty by cross-validation with the log-likelihood.
+# Fit three sets of groups; choose the penalty by cross-validation with the log-likelihood.
 windows = [list(range(first, min(first + 8, p))) for first in range(0, p - 4, 2)]
 families = {
     "single channels (lasso)": None,
-    "windows side by side": 8,
-    "windows that overlap": windows,
+    "adjacent windows": 8,
+    "overlapping windows": windows,
 }
 models = {}
 for title, groups in families.items():
@@ -53,7 +53,7 @@ for ax, (title, search) in zip(axes, models.items(), strict=True):
     right = np.count_nonzero(coef[44:58])
     wrong = np.count_nonzero(coef) - right
     ax.set_title(
-        f"{title}: {right} of 14 channels, {wrong} others, "
+        f"{title}: {right} of 14 channels, {wrong} other channels, "
         f"log-likelihood {search.best_score_:.3f}",
         fontsize=10,
     )

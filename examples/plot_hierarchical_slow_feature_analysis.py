@@ -1,15 +1,15 @@
 """
-Where is it? Position of an object from slow features of a film
-================================================================
+Where is the object in the film?
+================================
 
-Two patterns, bright and dark in equal measure, wander over images of 16 x 16 pixels, one in each
-film. Nobody tells the learner what moves, or where. A hierarchy of slow feature analyses looks
-for functions of an image that change slowly; a linear readout then asks how well the position on
-*new* films can be read from eight outputs, and how well from principal components.
+Two patterns, equally bright and dark on average, move across images of 16 x 16 pixels, one in each
+film. The learner does not know which pattern moves, or where. A hierarchy of slow feature analyses
+looks for functions of an image that change slowly. How well can a linear readout predict the
+position in *new* films from eight outputs, and how well from principal components?
 """
 
 # %%
-# Films with known truth; some for training, some for the test.
+# Make films with known positions, some for training and some for testing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,7 +23,8 @@ film = make_moving_object(n_sequences=12, n_steps=500, n_objects=2, random_state
 train, test = film.sequence_ids < 8, film.sequence_ids >= 8
 
 # %%
-# Fields of 4 x 4 pixels, then of 3 x 3 outputs, then the whole: the default for this shape.
+# The default for this shape has three layers: fields of 4 x 4 pixels, then 3 x 3 outputs, then the
+# whole image.
 
 models = {
     "hierarchical SFA, 8": HierarchicalSlowFeatureAnalysis(8, image_shape=film.image_shape),
@@ -45,9 +46,9 @@ for name, model in models.items():
     print(f"{name}: R2 of position {explained[name]:.3f}, identity {recognised[name]:.3f}")
 
 # %%
-# The picture: some images, the slowest outputs as functions of the position (each dot is an
-# image of a new film), and true against predicted position. The slowest output does not depend on
-# the position: it tells the two objects apart, since which one is seen never changes in a film.
+# Plot some images, the slowest outputs as functions of the position (each dot is an image of a new
+# film), and true against predicted position. The slowest output does not depend on the position:
+# it distinguishes the two objects, because the object never changes within a film.
 
 slow = models["hierarchical SFA, 8"].transform(film.data[test])
 position = film.position[test]

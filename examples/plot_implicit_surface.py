@@ -1,17 +1,17 @@
 """
-A surface from scattered points: regression in three widths
-===========================================================
+How do I fit a surface to scattered points?
+===========================================
 
 A scanner gives points on the surface of a body, here a bumpy ring. The surface is the zero set of
-a function that core vector regression learns: points of the surface get the value 0, and points a
-little inside and outside, along the normals, a negative and a positive constant. A wide kernel
-finds the shape, but not the bumps; a narrow one has no values far from the points. As in the paper
-of Tsang, Kwok and Lai, the regression is therefore repeated: a second and a third machine with
-kernels of a half and a quarter of the width predict the errors that the ones before them leave.
+a function that core vector regression learns: points on the surface get the value 0, and points a
+little inside and outside, along the normals, get a negative and a positive constant. A wide kernel
+finds the shape but not the bumps; a narrow one has no values far from the points. As in the paper
+by Tsang, Kwok and Lai, the regression is therefore repeated: a second and a third machine, with
+kernels of half and a quarter of the width, predict the residuals of the machines before them.
 """
 
 # %%
-# Points on a ring with bumps, known with a little noise, and their normals.
+# Draw points on a bumpy ring, with a little noise, and compute their normals.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -27,7 +27,7 @@ def body(points):
 
 
 def normals(points):
-    """Unit vectors outward, by differences."""
+    """Outward unit vectors, by finite differences."""
     steps = 1e-5 * np.eye(3)
     slope = np.column_stack([body(points + h) - body(points - h) for h in steps])
     return slope / np.linalg.norm(slope, axis=1, keepdims=True)
@@ -36,7 +36,7 @@ def normals(points):
 rng = np.random.default_rng(0)
 cloud = rng.uniform([-1.5, -1.5, -0.5], [1.5, 1.5, 0.5], size=(40_000, 3))
 near = cloud[np.abs(body(cloud)) < 0.05][:1700]
-surface = near - body(near)[:, None] * normals(near)  # onto the surface, but for second order
+surface = near - body(near)[:, None] * normals(near)  # onto the surface, to first order
 surface += 0.004 * rng.normal(size=surface.shape)
 outward = normals(surface)
 offset = 0.08
@@ -44,7 +44,7 @@ X = np.concatenate([surface, surface - offset * outward, surface + offset * outw
 y = np.repeat([0.0, -offset, offset], len(surface))
 
 # %%
-# Three machines, each on the errors of the sum of those before.
+# Fit three machines, each on the residuals of the sum of the machines before it.
 widths = [0.6, 0.3, 0.15]
 machines = []
 errors = y.copy()
@@ -65,8 +65,8 @@ def level(points, n_machines):
 
 
 # %%
-# A cut through the ring, with the surface after one, two and three machines; and the whole, each
-# ray of sight followed to the first change of sign.
+# Plot a cut through the ring, with the surface after one, two and three machines, and the whole
+# ring, with each line of sight followed to the first change of sign.
 s = np.linspace(-1.5, 1.5, 110)
 plane = np.stack(np.meshgrid(s, s), axis=-1).reshape(-1, 2)
 cut = np.column_stack([plane, np.zeros(len(plane))])
@@ -79,7 +79,7 @@ before = np.full(len(sight), 1.0)
 for z in depth:
     open_rays = np.flatnonzero(np.isnan(height))
     rays = sight[open_rays]
-    close = np.abs(np.hypot(*rays.T) - 1) < 0.55  # elsewhere the machines know no points
+    close = np.abs(np.hypot(*rays.T) - 1) < 0.55  # the machines have no points elsewhere
     value = np.full(len(rays), 1.0)
     value[close] = level(np.column_stack([rays[close], np.full(close.sum(), z)]), 3)
     hit = value < 0

@@ -1,14 +1,14 @@
 """
-Which samples stand for all others?
-===================================
+Which samples can represent all the others?
+===========================================
 
-A kernel matrix of thousands of samples is nearly of low rank. Landmarks drawn at random, as
-Nystroem does it, or the pivots of an incomplete Cholesky factorisation: which need fewer features
-for the same error, and where do they lie?
+A kernel matrix of thousands of samples nearly has low rank. You can approximate it from landmarks
+drawn at random, as Nystroem does, or from the pivots of an incomplete Cholesky factorisation.
+Which approach needs fewer features for the same error, and where do its samples lie?
 """
 
 # %%
-# Two thousand points, most of them in two dense spots, the others on a thin arc.
+# Draw two thousand points: most of them in two dense spots, the rest on a thin arc.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,8 +27,8 @@ gamma = 2.0
 K = rbf_kernel(X, gamma=gamma)
 
 # %%
-# The best approximation of a rank comes from the eigenvalues. The trace of the residual is what
-# the factorisation knows without having the matrix.
+# The eigenvalues give the best possible approximation of each rank. The factorisation knows the
+# trace of its residual without forming the matrix.
 
 ranks = [5, 10, 20, 40, 80, 120]
 best = np.cumsum(np.linalg.eigvalsh(K)[::-1])
@@ -43,10 +43,10 @@ for seed in range(5):
         drawn[seed, j] = len(X) - np.vdot(Z, Z)
 
 # %%
-# Random landmarks fall into the dense spots, where they repeat each other; the pivots spread out.
-# With few features both are alike, as most points are in the spots; greedy pivots look at the rim
-# first. For small errors the arc has to be covered as well: with 80 features the pivots leave a
-# fortieth of the error.
+# Random landmarks concentrate in the dense spots, where they are redundant; the pivots spread out.
+# With few features both methods are similar, as most points are in the spots, and greedy pivots
+# start at the rim. A small error requires covering the arc as well: with 80 features the pivots
+# leave a fortieth of the error.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 pivots = IncompleteCholesky(40, gamma=gamma, random_state=0).fit(X).components_
@@ -56,7 +56,7 @@ left.plot(*landmarks.T, "x", color="C0", label="drawn at random")
 left.plot(*pivots.T, "o", color="C3", markerfacecolor="none", label="pivots")
 left.set(title="40 of 2000 points", aspect="equal")
 left.legend(fontsize=8)
-right.semilogy(ranks, len(X) - best[np.array(ranks) - 1], "k:", label="best of the rank")
+right.semilogy(ranks, len(X) - best[np.array(ranks) - 1], "k:", label="best for this rank")
 right.semilogy(ranks, pivoted, "o-", color="C3", label="IncompleteCholesky")
 right.semilogy(ranks, greedy, "o--", color="C1", label='algorithm="greedy"')
 right.semilogy(ranks, drawn.mean(axis=0), "x-", color="C0", label="Nystroem, mean of 5")

@@ -1,9 +1,10 @@
 """
-Can a slow feature be learned while the signal comes in?
-========================================================
+Can you learn a slow feature while the signal comes in?
+=======================================================
 
 Two fast signals hide a slow sine. Incremental slow feature analysis sees one row at a time and
-keeps no matrix; the exact method keeps two. How close does it come, and how soon?
+keeps no matrix; the exact method keeps two. How close does the incremental method come, and how
+soon?
 """
 
 # %%
@@ -21,7 +22,7 @@ X, slow = make_slow_signal(2000)
 exact = SlowFeatureAnalysis(n_components=1, degree=2).fit(X)
 
 # %%
-# The stream runs through the signal 30 times.
+# Pass the signal to the stream 30 times.
 
 online = IncrementalSlowFeatureAnalysis(n_components=1, degree=2, random_state=0)
 agreement = []
@@ -36,7 +37,7 @@ figure, axes = plt.subplots(1, 3, figsize=(12, 3), layout="constrained")
 axes[0].plot(X[:700], lw=0.8)
 axes[0].set(title="the two signals (part)", xlabel="row")
 axes[1].semilogy(np.arange(1, 31), 1 - np.array(agreement), "o-", ms=3)
-axes[1].set(title="1 - correlation with the sine", xlabel="times through the signal")
+axes[1].set(title="1 - correlation with the sine", xlabel="passes over the signal")
 sign = np.sign(np.corrcoef(online.transform(X)[:, 0], slow)[0, 1])
 SlowSignalsDisplay.from_estimator(online, X, ax=axes[2], label="stream")
 axes[2].plot(sign * np.sqrt(2) * np.asarray(slow), "--", color="C1", lw=1, label="truth")

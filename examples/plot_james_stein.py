@@ -1,10 +1,10 @@
 """
-Who is the better batter after 45 attempts?
-===========================================
+Which batter is better after 45 attempts?
+=========================================
 
-Batting averages of 18 players early in the season of 1970, and what they did afterwards: the
-classic table of Efron and Morris. Averages after few attempts are spread by luck. Does it help to
-move all of them towards their mean?
+The data are the batting averages of 18 players early in the 1970 season and over the rest of it:
+the classic table of Efron and Morris. Averages after few attempts vary by luck. Does it help to
+shrink all of them towards their mean?
 """
 
 # %%
@@ -25,10 +25,11 @@ errors = {
 }
 
 # %%
-# Each line joins the early average of a player, its shrunken value, and the average over the rest
-# of the season. The estimates keep the order, and are much closer to the truth as a whole. They
-# are not closer for everyone: players who were worse than average and stayed so are moved away
-# from what they did, and the best batter, Clemente, is left 0.05 below his later average.
+# Each line connects the early average of a player, the shrunken value, and the average over the
+# rest of the season. The estimates keep the order of the players and are much closer to the true
+# values overall. They are not closer for every player: players who were below average and stayed
+# there are moved away from their later results, and the estimate for the best batter, Clemente, is
+# 0.05 below his later average.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4.2), width_ratios=(2.2, 1), layout="constrained"
@@ -36,7 +37,7 @@ figure, (left, right) = plt.subplots(
 for start, middle, end in zip(early, model.location_, later, strict=True):
     worse = abs(middle - end) > abs(start - end)
     left.plot([0, 1, 2], [start, middle, end], "o-", color="C3" if worse else "C0", ms=4, lw=1)
-left.plot([], [], "o-", color="C3", label="shrinkage does harm")
+left.plot([], [], "o-", color="C3", label="shrinkage hurts")
 left.plot([], [], "o-", color="C0", label="shrinkage helps")
 left.set_xticks([0, 1, 2], ["after 45 at-bats", "JamesStein", "rest of the season"])
 left.set(ylabel="batting average")

@@ -1,16 +1,16 @@
 """
-Who is speaking? Recordings of unequal lengths
-==============================================
+Who is speaking, if recordings have unequal lengths?
+====================================================
 
 Nine men say the same two vowels. An utterance is a series of 7 to 29 points with twelve channels,
-coefficients of its spectrum. Three ways to tell the speakers: neighbours under dynamic time
-warping, a support vector machine on the sum over all alignments, and one on utterances that are
-stretched to the same length first.
+coefficients of its spectrum. We identify the speakers in three ways: nearest neighbours under
+dynamic time warping, a support vector machine on the sum over all alignments, and one on
+utterances that are first stretched to the same length.
 """
 
 # %%
-# The recordings are files of the UEA archive that come with aeon: `pip install aeon` puts them
-# where they are read. Without them this page shows artificial speakers, and says so.
+# The recordings are files of the UEA archive that come with aeon: `pip install aeon` installs them
+# where this example reads them. Without them this page shows artificial speakers and says so.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +25,7 @@ from skmoderndata.preprocessing import KernelTransformer
 
 
 def artificial_speakers(rng):
-    """Nine smooth curves in twelve dimensions, and utterances at their own speed."""
+    """Nine smooth curves in twelve dimensions, and utterances at varying speeds."""
     t, y = np.linspace(0, 1, 50), np.repeat(np.arange(1, 10), 60)
     voices = rng.normal(size=(9, 3, 12)) / 3 + rng.normal(size=(3, 12))
     X = []
@@ -51,8 +51,8 @@ print(f"{what}: {len(X)} utterances for training, {len(X_test)} for testing, ", 
 print(f"{min(map(len, X))} to {max(map(len, X))} points")
 
 # %%
-# All three learn from the same few utterances of each speaker. The width of the kernel is computed
-# on these; warping needs no parameter.
+# All three methods learn from the same few utterances of each speaker. The width of the kernel is
+# computed from these utterances; warping needs no parameter.
 
 
 def stretched(X, n_points=16):
@@ -86,10 +86,10 @@ for name, values in errors.items():
     print(f"{name:26s}", np.round(values, 3))
 
 # %%
-# Left, the first channel of some utterances by two men: of one shape each, at different speeds.
-# Right, the errors. With more utterances the machine on all alignments overtakes the neighbours,
-# which need no choice of a width or a cost. Recordings this short lose little when they are
-# stretched: the baseline has the fewest errors at every size.
+# Left: the first channel of some utterances by two men; each man has one shape, at different
+# speeds. Right: the errors. With more utterances, the support vector machine on all alignments
+# overtakes the nearest neighbours, which need no choice of a width or a cost. Recordings this
+# short lose little when they are stretched: this baseline has the fewest errors at every size.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for speaker, colour in ((1, "tab:blue"), (3, "tab:orange")):

@@ -1,14 +1,14 @@
 """
-Which digits stand for all? Medoids of outlines
-===============================================
+Which digits are typical of their clusters?
+===========================================
 
-The outline of a digit is a series: its distance from the centre, once around. A mean of such
-series is the outline of nothing. A medoid is the one that is nearest to those of its cluster,
-under any distance, and can be looked at.
+The outline of a digit is a series: its distance from the centre, once around. The mean of such
+series is not the outline of any digit. A medoid is the member that is nearest to all members of
+its cluster, under any distance, and you can look at it.
 """
 
 # %%
-# Outlines of the digits 1, 2, 4 and 7 of scikit-learn, at forty-eight points of equal distance.
+# Extract the outlines of scikit-learn's digits 1, 2, 4 and 7, at forty-eight equidistant points.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,8 +38,8 @@ images, y = digits.images[chosen][:400], digits.target[chosen][:400]
 X = np.array([outline(image) for image in images])
 
 # %%
-# Clusters under several distances, beside means: agreement with the digits, and the largest gain
-# of an exchange, which is 0 at a local minimum.
+# Cluster under several distances, and with k-means for comparison. Print the agreement with the
+# digits and the largest gain of a swap, which is 0 at a local minimum.
 
 n_clusters = 6
 means = KMeans(n_clusters, n_init=10, random_state=0).fit(X)
@@ -55,11 +55,11 @@ models = {}
 for metric, params in settings.items():
     models[metric] = model = KMedoids(n_clusters, metric=metric, metric_params=params).fit(X)
     score = adjusted_rand_score(y, model.labels_)
-    print(f"k-medoids, {metric:<10} {score:.2f}   gain of an exchange {model.swap_gain_}")
+    print(f"k-medoids, {metric:<10} {score:.2f}   best gain of a swap {model.swap_gain_}")
 
 # %%
-# The medoids under the move-split-merge distance: above the digits themselves, below the outlines
-# of their clusters in grey.
+# Plot the medoids under the move-split-merge distance: the digits themselves in the top row;
+# below, their outlines on top of the other outlines of the cluster in grey.
 
 model = models["msm"]
 order = np.argsort(y[model.medoid_indices_], kind="stable")

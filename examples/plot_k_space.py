@@ -1,16 +1,17 @@
 """
-Can a scanner leave out nine tenths of its measurements?
-========================================================
+Can a scanner skip nine tenths of its measurements?
+===================================================
 
-Magnetic resonance measures the Fourier coefficients of an image, its k-space, one after the other:
-fewer of them, faster scans. An image of vessels is dark but for thin lines, and one with few
-bright pixels is determined by few coefficients. Measurements are complex, unknowns are real:
-`real_measurements` stacks the parts.
+Magnetic resonance measures the Fourier coefficients of an image, its k-space, one after the other,
+so fewer coefficients mean faster scans. An image of vessels is dark except for thin lines, and an
+image with few bright pixels is determined by few coefficients. The measurements are complex but
+the unknowns are real: `real_measurements` stacks the real and imaginary parts.
 """
 
 # %%
-# An image of 128 x 128, and a tenth of its coefficients, drawn at random, with noise. One of each
-# conjugate pair is measured. The operator is a fast Fourier transform: no matrix is formed.
+# Use an image of 128 x 128 pixels and a tenth of its coefficients, drawn at random, with noise.
+# Only one of each conjugate pair is measured. The operator is a fast Fourier transform, so no
+# matrix is formed.
 
 import time
 
@@ -59,8 +60,8 @@ measured = k_space @ image.ravel() + noise
 print(f"{np.count_nonzero(image)} bright pixels, {len(chosen)} complex measurements")
 
 # %%
-# The picture of least energy, with zeros for what was not measured, and that of least l1 norm
-# within the noise, of pixels that are not negative.
+# Compute the minimum-energy image, with zeros for the unmeasured coefficients, and the image of
+# minimum l1 norm within the noise, whose pixels are non-negative.
 
 zero_filled = 2 * adjoint(measured).real.reshape(n, n)
 start = time.perf_counter()
@@ -72,8 +73,8 @@ found = model.coef_.reshape(n, n)
 print(f"{seconds:.1f} s, {model.n_iter_} pairs of products, duality gap {model.dual_gap_:.1e}")
 
 # %%
-# Pixels are the basis for vessels. Most images have broad parts and edges as well: in wavelets
-# they take more coefficients than a tenth of the measurements determine.
+# Pixels are a suitable basis for vessels. Most images also have broad parts and edges: in wavelets
+# they have more coefficients than a tenth of the measurements can determine.
 
 fig, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
 mask = np.zeros(n * n)
@@ -84,7 +85,7 @@ pictures = {
     "image": image,
     "measured frequencies": mask,
     "zeros elsewhere": zero_filled,
-    "least l1 norm": found,
+    "minimum l1 norm": found,
 }
 for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     error = np.linalg.norm(picture - image) / np.linalg.norm(image)

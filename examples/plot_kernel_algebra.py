@@ -1,13 +1,14 @@
 """
-Houses with a place and a list of features: how to join two kernels?
-====================================================================
+How do I join two kernels for samples with two parts?
+=====================================================
 
-A sample has two parts, a position on a map and a set of features. Does the sum or the product of
-the parts' kernels predict the price better, and what does each part say alone?
+Each sample is a house with two parts, a position on a map and a set of features. Does the sum or
+the product of the two kernels predict the price better, and how well does each part predict it
+alone?
 """
 
 # %%
-# Prices are made of a smooth surface over the map, an amount for each feature, and noise.
+# A price is the sum of a smooth surface over the map, an amount for each feature, and noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,8 +29,8 @@ price -= price.mean()
 houses = list(zip(places, features, strict=True))
 
 # %%
-# One kernel for each part; ``Intersection`` counts common features. The samples are tuples, and
-# support vector machines take them as they are if the kernel is an object.
+# Make one kernel for each part; ``Intersection`` counts common features. The samples are tuples,
+# and support vector machines accept them as they are if the kernel is an object.
 
 width = RBF(length_scale=0.8)
 kernels = {
@@ -45,8 +46,9 @@ for name, kernel in kernels.items():
     print(f"{name:15s} R2 {scores[name].mean():.3f}")
 
 # %%
-# Each part alone leaves out what the other says. The product compares features only of houses that
-# are near each other, and needs more samples; the sum is what the data are made of.
+# Each part alone misses the information in the other. The product compares features only between
+# houses that are near each other, and needs more samples; the sum matches the way the data were
+# generated.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.boxplot(list(scores.values()), tick_labels=list(scores), orientation="horizontal")
@@ -54,6 +56,6 @@ left.set(xlabel="R2 on held-out fifths", title="Two parts, four kernels")
 K = kernels["sum"](houses[:40])
 order = np.argsort(places[:40, 0])
 image = right.imshow(K[np.ix_(order, order)], cmap="viridis")
-right.set(title="The sum for 40 houses, west to east", xlabel="house", ylabel="house")
+right.set(title="Sum kernel for 40 houses, west to east", xlabel="house", ylabel="house")
 fig.colorbar(image, ax=right)
 plt.show()

@@ -1,15 +1,16 @@
 """
-What do two views share that no line shows?
-===========================================
+What do two views share that linear methods miss?
+=================================================
 
-Two instruments watch a wheel. One measures the position of a mark on the rim, the other something
-that depends on twice the angle, among noise. No linear function of the one goes with any linear
-function of the other. Does kernel canonical correlation analysis find the relation, and how strong
-must the regularisation be?
+Two instruments watch a wheel. One measures the position of a mark on the rim; the other measures a
+quantity that depends on twice the angle, with noise. No linear function of one view correlates
+with a linear function of the other. Does kernel canonical correlation analysis find the relation,
+and how much regularisation does it need?
 """
 
 # %%
-# The views, and both methods on half of the samples. All figures below are of the other half.
+# Generate the views and fit both methods on half of the samples. All figures below are computed on
+# the other half.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,9 +44,9 @@ print(f"CCA        {correlation(u, v):.2f}")
 print(f"KernelCCA  {correlation(a, b):.2f}   alpha = {search.best_params_['alpha']:.1g}")
 
 # %%
-# Scores of unseen samples; the function of the first view that was found; and the choice of
-# `alpha`. On the training folds the correlation goes to 1 as `alpha` goes to 0, which says
-# nothing; on the folds held out it has a maximum.
+# The panels show the scores of unseen samples, the function found for the first view, and the
+# choice of `alpha`. On the training folds the correlation goes to 1 as `alpha` goes to 0, which is
+# meaningless; on the held-out folds it has a maximum.
 
 fig, axes = plt.subplots(1, 4, figsize=(14, 3.6), layout="constrained")
 axes[0].scatter(u, v, s=8, color="C0")

@@ -2,8 +2,9 @@
 How many samples does a guarantee against false alarms need?
 ============================================================
 
-The distance from the mean has a threshold that holds for any source of the samples: a usual sample
-exceeds it with probability at most one in n + 1. What does this promise cost?
+The distance from the mean has a threshold that is valid for any distribution of the samples: a
+normal sample exceeds it with a probability of at most one in n + 1. What is the price of this
+guarantee?
 """
 
 # %%
@@ -31,11 +32,11 @@ alarms = [np.mean(detector.predict(new) == -1) for detector in detectors]
 plain = [np.mean(-d.score_samples(new) > d.max_distance_) for d in detectors]
 
 # %%
-# On the left the threshold: the largest distance in the training sample, and what the guarantee
-# adds, which falls with the root of n only. An outlier has to lie outside of the dashed line:
-# with 100 samples at twice the radius of the source, with 5000 at 1.15 times. On the right
-# the share of usual samples that are called outliers. With the guarantee there was none; with the
-# largest distance alone the share is near the bound.
+# The left panel shows the threshold: the largest distance in the training sample, plus the margin
+# that the guarantee adds, which decreases only with the square root of n. An outlier has to lie
+# outside the dashed line: with 100 samples, at twice the radius of the source; with 5000, at 1.15
+# times. The right panel shows the fraction of normal samples classified as outliers. With the
+# guarantee there were none; with the largest distance alone the fraction is close to the bound.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 left.plot(sizes, [d.max_distance_ for d in detectors], "C0", label="largest distance")
@@ -46,7 +47,7 @@ left.legend()
 right.plot(sizes, 1 / (sizes + 1), "k:", label="bound, 1 / (n + 1)")
 right.plot(sizes, plain, "C0o-", label="largest distance as threshold")
 right.plot(sizes, alarms, "C3s--", label="threshold with guarantee")
-right.set(xscale="log", xlabel="training samples", ylabel="share of false alarms")
+right.set(xscale="log", xlabel="training samples", ylabel="fraction of false alarms")
 right.set_yscale("symlog", linthresh=1e-4)
 right.set_ylim(-5e-5, 1)
 right.legend(loc="upper right")

@@ -1,10 +1,10 @@
 """
-Which two numbers tell ten digits apart?
-========================================
+Which two features separate ten digits?
+=======================================
 
 Discriminant analysis looks for the directions in which the means of the classes spread most, in
-units of the spread within the classes. How far apart are ten digits in the first two of them: of
-the pixels, and of the feature space of a Gaussian kernel?
+units of the spread within the classes. How far apart are ten digits in the first two of these
+directions, computed from the pixels and in the feature space of a Gaussian kernel?
 """
 
 # %%
@@ -23,10 +23,10 @@ methods = {
 }
 
 # %%
-# Dots are digits that neither method has seen. The two directions of the pixels spread all digits
-# a little. Those of the feature space set 0, 4 and 6 far apart, and leave the others to the seven
-# directions that follow: as a picture this is not better, but all nine together make less than
-# half as many errors.
+# Dots are digits that neither method has seen. The two pixel directions spread all digits a
+# little. The two directions in feature space place 0, 4 and 6 far apart and leave the other digits
+# to the seven directions that follow. As a picture this is no better, but all nine directions
+# together make fewer than half as many errors.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 for ax, (name, method) in zip(axes, methods.items(), strict=True):

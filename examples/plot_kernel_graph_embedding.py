@@ -1,10 +1,10 @@
 """
-Which graph makes features that tell classes with several parts apart?
-======================================================================
+Which graph separates classes with several parts?
+=================================================
 
 Odd and even digits are two classes of five parts each. The means of the classes say little about
-them; nearest neighbours do. Three graphs, one kernel, and the same nearest-neighbour rule on two
-features.
+the parts; nearest neighbours say more. We compare three graphs with one kernel and the same
+nearest-neighbour rule on two features.
 """
 
 # %%
@@ -22,11 +22,12 @@ settings = {"gamma": 0.001, "alpha": 1e-3, "solver": "low_rank", "max_rank": 300
 titles = {"neighbors": "neighbours, no labels", "class": "classes", "marginal": "margins"}
 
 # %%
-# Colours are odd and even, numbers the ten digits; all rows shown are unseen. Without labels the
-# graph of neighbours groups the digits that look alike. The graph of classes makes the fewest
-# errors, though only its first feature says anything, as two means span one direction: the kernel
-# bends the five parts of a class to one place. The graph of margins asks less, that neighbours of
-# the same class be together and those of different ones apart, and keeps the digits visible.
+# Colours show odd and even digits, numbers the ten digits; all rows shown are unseen. Without
+# labels, the graph of neighbours groups digits that look alike. The graph of classes makes the
+# fewest errors although only its first feature is informative, because two means span one
+# direction: the kernel moves the five parts of a class to one place. The graph of margins requires
+# less: neighbours of the same class should be close together and neighbours of different classes
+# far apart. It therefore keeps the digits visible.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for ax, (graph, title) in zip(axes, titles.items(), strict=True):

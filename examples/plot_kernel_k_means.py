@@ -1,10 +1,10 @@
 """
-How wide may the kernel be that tells a ring from its core?
-===========================================================
+Which kernel width separates a ring from its core?
+==================================================
 
-A core and a ring around it are two clusters that no straight line separates. Kernel k-means with a
-Gaussian kernel separates them, if the kernel is neither too wide nor too narrow. Can one see which
-width is right, without knowing the clusters?
+A core and the ring around it are two clusters that no straight line separates. Kernel k-means with
+a Gaussian kernel separates them if the kernel is neither too wide nor too narrow. Can you find the
+right width without knowing the clusters?
 """
 
 # %%
@@ -22,7 +22,8 @@ radius = np.where(truth, 2.5, 0.5) + 0.1 * rng.normal(size=300)
 X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
 
 # %%
-# Fit for widths over three decades. `relaxation_bound_` says what no clustering can beat.
+# Fit for widths over three decades. `relaxation_bound_` is a lower bound on the objective of any
+# clustering.
 
 gammas = np.logspace(-1.7, 1.3, 22)
 models = [KernelKMeans(2, gamma=gamma, random_state=0).fit(X) for gamma in gammas]
@@ -32,11 +33,11 @@ objective = [model.inertia_ for model in models] / np.array(scatter)
 bound = [model.relaxation_bound_ for model in models] / np.array(scatter)
 
 # %%
-# In the middle all samples are labelled rightly, over a decade of widths. Wide kernels cut the
-# ring in two, as k-means does, and narrow ones make all samples equally far apart. One can see
-# which is right: there the objective meets its lower bound, which proves that no other clustering
-# is better, and takes its smallest share of the total scatter. For wide kernels it stays far above
-# the bound.
+# In the middle, over a decade of widths, all samples are labelled correctly. Wide kernels cut the
+# ring in two, as k-means does, and narrow ones make all samples equally far apart. You can see
+# which width is right: there the objective meets its lower bound, which proves that no other
+# clustering is better, and is its smallest fraction of the total scatter. For wide kernels the
+# objective stays far above the bound.
 
 primal = KMeans(2, n_init=10, random_state=0).fit(X)
 chosen = models[int(np.argmin(np.abs(gammas - 1)))]
@@ -47,7 +48,7 @@ for ax, labels, title in (
 ):
     ax.scatter(*X.T, c=labels, cmap="coolwarm", s=12)
     ax.set(title=title, aspect="equal", xticks=[], yticks=[])
-axes[2].plot(gammas, agreement, "k", label="agreement with the truth")
+axes[2].plot(gammas, agreement, "k", label="agreement with true clusters")
 axes[2].plot(gammas, objective, "C0", label="objective / total scatter")
 axes[2].plot(gammas, bound, "C0--", label="lower bound / total scatter")
 axes[2].set(xscale="log", xlabel="gamma", ylim=(-0.05, 1.55))

@@ -1,15 +1,15 @@
 """
-A similarity that is no kernel: what becomes of its negative eigenvalues?
-=========================================================================
+What should I do with a similarity that is not a kernel?
+========================================================
 
-Handwritten digits are compared by the best match over small shifts of the image. That is a better
-similarity than the inner product, but it is not positive semi-definite. Which correction helps a
-support vector machine most?
+We compare handwritten digits by their best match over small shifts of the image. This similarity
+is better than the inner product, but it has negative eigenvalues. Which correction helps a support
+vector machine most?
 """
 
 # %%
-# The similarity of two images is the largest cosine between one and the other shifted by up to one
-# pixel. Images of the test half are moved by a pixel at random, those of the training half not.
+# The similarity of two images is the largest cosine between one image and the other one shifted by
+# up to one pixel. The test images are moved by one pixel at random; the training images are not.
 
 import warnings
 
@@ -56,14 +56,14 @@ plain = (rows(images[train]) @ rows(images[train]).T) ** 2
 plain_new = (rows(images[test]) @ rows(images[train]).T) ** 2
 
 # %%
-# Each correction is a step before the support vector machine; it treats rows of new images as it
-# treats those of the training images.
+# Each correction is a step before the support vector machine; it treats rows of new images in the
+# same way as rows of the training images.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 scores = {"inner product^2, a kernel": SVC(kernel="precomputed", C=10).fit(plain, y[train])}
 scores = {name: model.score(plain_new, y[test]) for name, model in scores.items()}
 svc = SVC(kernel="precomputed", C=10, max_iter=100_000)
-scores["best shift, as it is"] = svc.fit(S, y[train]).score(S_new, y[test])
+scores["best shift, uncorrected"] = svc.fit(S, y[train]).score(S_new, y[test])
 for algorithm in ("shift", "square", "flip", "clip"):
     model = make_pipeline(SpectrumCorrector(algorithm), SVC(kernel="precomputed", C=10))
     scores[f"best shift, {algorithm}"] = model.fit(S, y[train]).score(S_new, y[test])
@@ -71,9 +71,9 @@ for name, score in scores.items():
     print(f"{name:26s} {score:.3f}")
 
 # %%
-# On the left the spectrum: a part of it is negative. On the right the accuracy on moved images. To
-# compare images by their best shift is worth far more than the choice of a correction, and with a
-# correction the support vector machine solves a convex problem.
+# The left panel shows the spectrum: part of it is negative. The right panel shows the accuracy on
+# moved images. Comparing images by their best shift matters far more than the choice of
+# correction, and with a correction the support vector machine solves a convex problem.
 
 corrector = SpectrumCorrector().fit(S)
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

@@ -1,10 +1,10 @@
 """
-What does the nearest mean become in a feature space?
-=====================================================
+How does the nearest centroid rule change in a feature space?
+=============================================================
 
-The nearest class mean cuts the plane by straight lines. In the feature space of a Gaussian kernel
-the same rule bends; how much, the width of the kernel decides, from the straight line of wide
-kernels to the borders of a density estimate.
+Nearest centroids divide the plane by straight lines. In the feature space of a Gaussian kernel the
+same rule gives curved borders. The width of the kernel determines how curved they are, from the
+straight line of wide kernels to the borders of a density estimate.
 """
 
 # %%
@@ -25,8 +25,8 @@ methods = {
 }
 
 # %%
-# Black is the border; the share of errors is on new samples. A wide kernel is the linear rule over
-# again, and a very narrow one sees single samples only.
+# The border is black; the error rate is measured on new samples. A wide kernel reproduces the
+# linear rule, and a very narrow one sees only single samples.
 
 xx, yy = np.meshgrid(np.linspace(-1.8, 2.8, 150), np.linspace(-1.3, 1.8, 120))
 figure, axes = plt.subplots(1, 4, figsize=(13, 3), layout="constrained")

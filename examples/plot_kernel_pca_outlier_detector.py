@@ -1,10 +1,10 @@
 """
-How far from a spiral is a point that was never seen?
-=====================================================
+Which points lie off a spiral?
+==============================
 
-Usual samples lie on a spiral. A detector should follow its arms, and call the gaps between them
-novel. How closely do the error of kernel principal components and a one-class support vector
-machine follow?
+Normal samples lie on a spiral. A detector should follow its arms and mark the gaps between them as
+novel. How closely do a one-class support vector machine and the reconstruction error of kernel
+principal components follow the spiral?
 """
 
 # %%
@@ -34,10 +34,11 @@ detectors = {
 }
 
 # %%
-# Dark is near the usual samples, and the line is where novelty begins. The width of the kernel is
-# the same for both. The machine puts one boundary around all; the subspace of 40 components leaves
-# little of what lies on the spiral and much of the gaps. A part of the uniformly drawn points lies
-# on the spiral as well, so that no detector can reach an area of one under the curve.
+# Dark areas are near the normal samples, and the line marks the border of novelty. Both methods
+# use the same kernel width. The support vector machine puts one boundary around everything; the
+# subspace of 40 components has a small error on the spiral and a large error in the gaps. Some of
+# the uniformly drawn points also lie on the spiral, so no detector can reach an area of one under
+# the curve.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
 xx, yy = np.meshgrid(np.linspace(-3.6, 3.6, 160), np.linspace(-3.6, 3.6, 160))

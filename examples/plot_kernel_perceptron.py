@@ -1,12 +1,12 @@
 """
-=====================================================
+====================================================
 How many samples does a perceptron need to remember?
-=====================================================
+====================================================
 
-Handwritten digits come one after the other; odd ones are to be told from even ones. The function
-changes on mistakes only. The mean of all functions gone through is steadier than the last. With
-a budget of sixty digits, later mistakes are projected on those that are kept, or push out the
-oldest.
+Handwritten digits arrive one after the other, and the task is to separate odd digits from even
+ones. The function changes only on mistakes. The mean of all functions so far is steadier than the
+last function. With a budget of sixty digits, later mistakes are either projected onto the digits
+that are kept or replace the oldest digit.
 """
 
 # %%
@@ -20,12 +20,12 @@ X, digit = load_digits(return_X_y=True)
 X, odd = X / 16, digit % 2
 
 # %%
-# Five orders of the digits; after each lot of a hundred the last 597 are classified.
+# Learn five orders of the digits; after every hundred digits, classify the last 597.
 machines = {
     "last function": {},
     "mean of all functions": {"average": True},
     "60 digits, projection": {"budget": 60},
-    "60 digits, oldest goes": {"budget": 60, "budget_policy": "oldest"},
+    "60 digits, oldest removed": {"budget": 60, "budget_policy": "oldest"},
 }
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for name, settings in machines.items():

@@ -2,9 +2,9 @@
 How many components does a smooth function need?
 ================================================
 
-A noisy function of one variable is fitted by kernel partial least squares. The number of
-components is the only regularisation: too few are stiff, too many follow the noise. Components
-that look at the target are compared with principal components of the same kernel, which do not.
+We fit a noisy function of one variable by kernel partial least squares. The number of components
+is the only regularisation: too few components are stiff, and too many follow the noise. We compare
+components that use the target with principal components of the same kernel, which ignore it.
 """
 
 # %%
@@ -39,9 +39,9 @@ for name, search in searches.items():
     )
 
 # %%
-# Left: fits with too few, the chosen number of, and too many components. Right: both methods reach
-# the same accuracy; partial least squares comes near it with fewer components, and follows the
-# noise when there are too many.
+# Left: fits with too few components, the selected number, and too many. Right: both methods reach
+# the same accuracy; partial least squares approaches it with fewer components, and follows the
+# noise if there are too many.
 
 grid = np.linspace(-3, 3, 400)
 best = searches["kernel PLS"].best_params_["n_components"]

@@ -1,11 +1,11 @@
 """
-======================================================
+=======================================================
 How fast does a ranking learn from a stream of samples?
-======================================================
+=======================================================
 
-Wines come one after the other, and their alcohol is to be ranked low, mid or high from twelve
-other measurements. The function changes on mistakes only. The mean of all functions gone through
-is steadier than the last; a budget of twenty samples forgets what was learned first.
+Wines arrive one after the other; the task is to rank their alcohol content as low, mid or high
+from twelve other measurements. The function changes only on mistakes. The mean of all functions so
+far is steadier than the last function; a budget of twenty samples forgets the earliest ones.
 """
 
 # %%
@@ -22,7 +22,7 @@ words = np.array(["low", "mid", "high"])
 ranks = np.digitize(alcohol, np.quantile(alcohol, [1 / 3, 2 / 3]))
 
 # %%
-# Twenty orders of the wines; after each lot of ten the others are ranked.
+# Learn twenty orders of the wines; after every ten wines, rank the remaining ones.
 machines = {
     "last function": {},
     "mean of all functions": {"average": True},

@@ -1,14 +1,14 @@
 """
-A search over kernels of sets: what does a cache save?
-======================================================
+How much does a cache save in a search over kernels of sets?
+============================================================
 
-A pipeline takes sets, compares them by a kernel, and classifies them. A search over the kernel and
-the machine's parameter needs the same kernel values again and again. How often, and how much time
-is that?
+A pipeline gets sets, compares them by a kernel, and classifies them. A search over the kernel and
+the parameter of the classifier needs the same kernel values again and again. How often does it
+need them, and how much time does that cost?
 """
 
 # %%
-# Documents of two kinds, as the sets of their words out of 300.
+# Draw documents of two kinds, as sets of their words out of 300.
 
 from time import perf_counter
 
@@ -28,8 +28,8 @@ rates[1] = 0.7 * rates[0] + 0.3 * rates[1]
 documents = [frozenset(np.flatnonzero(rng.random(300) < rates[k]).tolist()) for k in kind]
 
 # %%
-# Three kernels and five values of C, in five folds. The cache is one object; the pipelines' clones
-# share it, since the sets keep their identity when the list is split.
+# Search over three kernels and five values of C, in five folds. The cache is a single object; the
+# clones of the pipeline share it, since the sets keep their identity when the list is split.
 
 grid = {
     "kerneltransformer__kernel": [
@@ -42,7 +42,7 @@ grid = {
 
 
 class Counting(GramCache):
-    """A cache that also counts what was asked of it."""
+    """A cache that also counts the requested values."""
 
     asked = 0
 
@@ -60,11 +60,11 @@ for name, chosen in {"no cache": None, "GramCache": cache}.items():
     search = GridSearchCV(model, grid, cv=5).fit(documents, kind)
     seconds[name] = perf_counter() - start
     print(f"{name:10s} {seconds[name]:.2f} s, best score {search.best_score_:.3f}")
-print(f"kernel values asked for {cache.asked}, computed {cache.n_computed}")
+print(f"kernel values requested {cache.asked}, computed {cache.n_computed}")
 
 # %%
-# On the left the scores, the same with and without. On the right the kernel values: each is
-# computed once for each kernel.
+# The left panel shows the scores, which are the same with and without the cache. The right panel
+# shows the kernel values: each value is computed once for each kernel.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 scores = np.reshape(search.cv_results_["mean_test_score"], (3, 5))
@@ -75,7 +75,7 @@ for kernel, line in zip(
 left.set(xlabel="C", ylabel="accuracy, five folds", title="The search")
 left.legend(fontsize=8, loc="lower right")
 right.bar(
-    ["asked for", "computed"], [cache.asked / 1e6, cache.n_computed / 1e6], color=["0.6", "C3"]
+    ["requested", "computed"], [cache.asked / 1e6, cache.n_computed / 1e6], color=["0.6", "C3"]
 )
-right.set(ylabel="million kernel values", title="What the cache saves")
+right.set(ylabel="million kernel values", title="Savings of the cache")
 plt.show()

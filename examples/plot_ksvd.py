@@ -1,15 +1,16 @@
 """
-What are pictures made of?
-==========================
+Which patterns make up a photograph?
+====================================
 
-Small patches of a photograph are coded with four atoms each: cosines, principal components, or
-atoms that K-SVD learns from the patches themselves. Principal components are the best four
-patterns for *all* patches; a dictionary lets each patch choose its own four, and a learned one
-holds what the picture is made of: edges and textures.
+We code small patches of a photograph with four atoms each: cosines, principal components, or atoms
+that K-SVD learns from the patches themselves. Principal components are the best four patterns for
+*all* patches; a dictionary lets each patch choose its own four, and a learned dictionary contains
+the building blocks of the photograph: edges and textures.
 """
 
 # %%
-# Patches of 8 x 8 pixels, without their mean; half of them to learn from, half to test.
+# Extract patches of 8 x 8 pixels and subtract their means; half are for training, half for
+# testing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,7 +27,7 @@ patches = patches - patches.mean(axis=1, keepdims=True)
 train, test = patches[:10000], patches[10000:]
 
 # %%
-# The error on new patches, with as many numbers for a patch in each case.
+# Compute the error on new patches, with the same number of coefficients per patch in each case.
 
 model = KSVD(144, n_nonzero_coefs=4, max_iter=20, random_state=0).fit(train)
 pca = PCA(n_components=4).fit(train)
@@ -47,7 +48,7 @@ for name, error in errors.items():
     print(f"{name}: {error:.2f} grey levels")
 
 # %%
-# The atoms, most used first, and how the error falls with the passes.
+# Plot the atoms, most used first, and the error after each pass.
 
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 for ax, coder, title in ((left, cosines, "144 cosines"), (middle, model, "144 atoms learned")):
@@ -66,7 +67,7 @@ for color, (name, error) in zip(("C0", "C1", "C3"), errors.items(), strict=True)
 right.set(
     xlabel="pass",
     ylabel="error in grey levels",
-    title="Four numbers for each patch",
+    title="Four coefficients per patch",
     ylim=(0, None),
 )
 right.legend()

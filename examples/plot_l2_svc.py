@@ -1,12 +1,12 @@
 """
-=====================================================
+====================================
 What does squaring the slack change?
-=====================================================
+====================================
 
-Two kinds of wine, two measurements. The hinge loss leaves the samples on the right side of the
-margin, and many on it, without effect; squared slack gives every sample inside the margin a weight
-in proportion to its slack. The boundary is about the same, the support is larger, and the error on
-unseen samples varies less with C.
+The data are two kinds of wine with two measurements. The hinge loss ignores the samples on the
+correct side of the margin, and many on the margin itself; squared slack gives every sample inside
+the margin a weight proportional to its slack. The boundary is about the same, the support is
+larger, and the error on unseen samples varies less with C.
 """
 
 # %%
@@ -48,7 +48,7 @@ for ax, (name, cls) in zip(axes, {"SVC": SVC, "L2SVC": L2SVC}.items(), strict=Tr
     ax.set(xlabel=wine.feature_names[1], ylabel=wine.feature_names[6])
 
 # %%
-# Digits: errors by cross-validation for many values of C.
+# Cross-validate the errors on digits for many values of C.
 images, digit = load_digits(return_X_y=True)
 images, digit = images[:700] / 16, digit[:700]
 costs = np.logspace(-2, 3, 8)

@@ -1,11 +1,11 @@
 """
-==========================================================
+=================================================
 How many samples does a regression function need?
-==========================================================
+=================================================
 
-The rise of a disease with the body mass index. Samples inside the tube, shaded, have no
-coefficient: the wider the tube, the fewer samples the function needs. A tube of no width is
-kernel ridge regression with a free offset, with a coefficient for every sample.
+The regression predicts the progress of a disease from the body mass index. Samples inside the
+tube, shaded, have no coefficient: the wider the tube, the fewer samples the function needs. A tube
+of zero width is kernel ridge regression with a free offset, with a coefficient for every sample.
 """
 
 # %%
@@ -34,7 +34,7 @@ for ax, epsilon in zip(axes, (0.0, 40.0, 90.0), strict=True):
 axes[0].set_ylabel("progress of the disease")
 
 # %%
-# All ten measurements: half of the samples give nearly the score of all.
+# With all ten measurements, half of the samples give nearly the same score as all of them.
 X = load_diabetes().data
 widths = np.linspace(0, 120, 9)
 scores = [cross_val_score(L2SVR(C=1.0, epsilon=e, gamma=3), X, y, cv=5).mean() for e in widths]
@@ -43,7 +43,5 @@ fig, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
 ax.plot(counts, scores, "o-")
 for count, score, width in zip(counts, scores, widths, strict=True):
     ax.annotate(f"{width:g}", (count, score), textcoords="offset points", xytext=(4, -10))
-ax.set(
-    xlabel="samples with a coefficient", ylabel="R2 in five folds", title="width of the tube"
-)
+ax.set(xlabel="samples with a coefficient", ylabel="R2 in five folds", title="by tube width")
 plt.show()

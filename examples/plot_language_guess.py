@@ -1,17 +1,17 @@
 """
-Which language is a name of? Substrings in a linear classifier
-==============================================================
+Which language does a name come from?
+=====================================
 
-1600 names of languages and territories in sixteen languages, in lower case: Estonian calls Swahili
-something else than Lithuanian does. How much do substrings tell, which ones, and what do kernel
-machines add?
+The data are 1600 names of languages and territories in sixteen languages, in lower case: for
+example, Swahili has different names in Estonian and Lithuanian. How well do substrings identify
+the language, which substrings matter, and what do kernel machines add?
 """
 
 # %%
-# The names are short, ten letters or so, and each occurs in one of the languages only.
-# ``SequenceFeatures`` makes sparse rows of the counts of substrings, and a linear classifier on
-# them is the kernel machine at linear cost. Kernels that tolerate a change or a gap, or that
-# normalise the lengths of substrings apart, go through the kernel matrix.
+# The names are short, about ten letters, and each occurs in only one of the languages.
+# ``SequenceFeatures`` makes sparse rows of substring counts, and a linear classifier on these rows
+# is the kernel machine at linear cost. Kernels that allow a mismatch or a gap, or that normalise
+# each substring length separately, need the kernel matrix.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,7 +60,7 @@ for name, value in accuracy.items():
     print(f"{name:50} {value:.3f}")
 
 # %%
-# The weights of the linear classifier can be read: the substrings that speak most for a language.
+# You can read the weights of the linear classifier: the substrings that favour a language most.
 
 linear = models["SequenceFeatures(BlendedSpectrum(3)), LinearSVC"].fit(X, y)
 substrings = linear[0].get_feature_names_out()
@@ -68,10 +68,10 @@ for language, weights in zip(languages, linear[-1].coef_, strict=True):
     print(language, " ".join(substrings[np.argsort(-weights)[:8]]))
 
 # %%
-# Sixteen classes, so that chance is .06. Most confusions are between relatives: Estonian and
-# Finnish; Italian, Spanish and Portuguese; Dutch and German. The linear classifier, one language
-# against all others, does better here than machines that compare languages in pairs, and the
-# counts of scikit-learn are the same features.
+# With sixteen classes, the chance level is .06. Most confusions are between related languages:
+# Estonian and Finnish; Italian, Spanish and Portuguese; Dutch and German. The linear classifier,
+# which separates each language from all others, does better here than kernel machines that compare
+# languages in pairs; scikit-learn's counts are the same features.
 
 guess = cross_val_predict(linear, X, y, cv=folds)
 counts = confusion_matrix(y, guess)

@@ -1,10 +1,11 @@
 """
-Does a drawing of similar samples have room for new ones?
-=========================================================
+Can I add new samples to an embedding of similarities?
+======================================================
 
-A bent sheet in space is drawn in the plane by similarities alone. Samples that were not there when
-the drawing was made are put where their similarities are in balance: do they land in their place?
-And what does a single sample do that resembles no other? How many similarities should count?
+A bent sheet in space is drawn in the plane from similarities alone. Samples that were not part of
+the embedding are placed where their similarities are in balance: do they land in the right place?
+How does a single sample affect the embedding if it resembles no other? How many similarities
+should count?
 """
 
 # %%
@@ -33,11 +34,12 @@ drawings = {
 }
 
 # %%
-# All similarities count here. Colour is the place along the sheet. On the left, crosses are new
-# samples: they fall in with the others. In the middle a lone sample, marked red, has taken one of
-# the two coordinates, as the springs that hold it are weak and the constraint counts it like any
-# other. On the right the same for scikit-learn's embedding, where a sample counts as much as its
-# similarities: it is more robust here, but has no map for new samples.
+# All similarities count here. The colour shows the position along the sheet. In the left panel,
+# crosses are new samples: they agree with the other samples. In the middle panel an isolated
+# sample, marked red, occupies one of the two coordinates, because its springs are weak and the
+# constraint gives it the same weight as any other sample. The right panel shows the same for
+# scikit-learn's embedding, which weights each sample by its similarities: it is more robust here,
+# but has no map for new samples.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for ax, (name, (T, known)) in zip(axes, drawings.items(), strict=True):
@@ -52,9 +54,10 @@ for ax, (name, (T, known)) in zip(axes, drawings.items(), strict=True):
     ax.set(title=name, xticks=[], yticks=[])
 
 # %%
-# Handwritten digits in the plane: the fraction whose five nearest neighbours there tell the label,
-# by the number of similarities that count. Each digit resembles some others closely and all others
-# a little; if all count, the many weak similarities outweigh the few strong ones.
+# Handwritten digits in the plane: the fraction of digits that their five nearest neighbours
+# classify correctly, by the number of similarities that count. Each digit resembles a few others
+# closely and all others a little; if all similarities count, the many weak ones outweigh the few
+# strong ones.
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:700], y[:700]

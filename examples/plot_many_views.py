@@ -3,12 +3,12 @@ Can three incomplete views agree?
 =================================
 
 Three instruments watch the same slow process, each through its own mixture of channels and noise.
-Many samples were not seen by all of them. A consensus of the views is found from what is there,
-and compared with leaving out every sample that is not complete.
+Many samples are missing in at least one view. We compute a consensus of the views from the
+available data and compare it with discarding every incomplete sample.
 """
 
 # %%
-# 300 samples; each of the three views is missing for more and more of them.
+# Generate 300 samples and remove more and more of them from each of the three views.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,7 +48,7 @@ for share in shares:
         shown, shown_seen = cca.consensus_[:, 0], seen
 
 # %%
-# The consensus of incomplete views, and how well it agrees with the process.
+# Compute the consensus of the incomplete views, and its agreement with the process.
 
 sign = np.sign(np.corrcoef(shown, process)[0, 1])
 fig, axes = plt.subplots(2, 2, figsize=(10.5, 4), height_ratios=[3, 1], layout="constrained")
@@ -66,6 +66,6 @@ for ax in axes[:, 1]:
 ax = fig.add_subplot(grid[:, 1])
 ax.plot(shares, all_samples, "o-", color="C3", label="all samples (gcca)")
 ax.plot(shares, complete_only, "s--", color="C0", label="complete samples only")
-ax.set(xlabel="share of each view that is missing", ylabel="correlation with the process")
+ax.set(xlabel="fraction of each view missing", ylabel="correlation with the process")
 ax.legend()
 plt.show()

@@ -1,10 +1,10 @@
 """
-What happens to a sheet with a hole?
-====================================
+Which embedding unrolls a sheet with a hole?
+============================================
 
 A sheet with a rectangular hole is rolled up. Isomap measures distances along the graph of
-neighbours, and these paths bend round the hole. Maximum variance unfolding keeps the distances of
-neighbours only, and pulls all other samples apart. Which one gives the sheet back?
+neighbours, and these paths bend around the hole. Maximum variance unfolding preserves only the
+distances between neighbours and pulls all other samples apart. Which method recovers the sheet?
 """
 
 # %%
@@ -33,9 +33,10 @@ print(f"mean error of a squared edge {np.abs(unfolding.edge_errors_).mean():.1%}
 print(f"two dimensions hold {unfolding.eigenvalues_[:2].sum() / unfolding.variance_:.1%}")
 
 # %%
-# The maps are turned and scaled onto the sheet, and coloured by the place on it; lines join each
-# twentieth sample with its true place. Isomap blows the hole up, and bends the sheet around it;
-# unfolding keeps the hole as it is. Crosses are new samples, placed by `transform`.
+# The embeddings are aligned with the sheet by rotation and scaling, and coloured by the position
+# on it; lines connect every twentieth sample with its true position. Isomap enlarges the hole and
+# bends the sheet around it; unfolding preserves the hole. Crosses are new samples, placed by
+# `transform`.
 
 centre = truth.mean(axis=0)
 figure = plt.figure(figsize=(11, 5.4), layout="constrained")

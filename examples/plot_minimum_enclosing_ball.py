@@ -1,15 +1,15 @@
 """
-==================================================
-Which samples hold the smallest ball of all?
-==================================================
+====================================================
+Which samples determine the smallest enclosing ball?
+====================================================
 
-The smallest ball around 20 000 points is fixed by two or three of them. A core set finds these
-after looking closely at some twenty points: solve the problem on a few, let the furthest of the
-others join, repeat. The bound from below, which the weights prove, and the radius of the ball
-that holds everything meet within a few passes; steps of Frank-Wolfe type need one pass each.
+Two or three of 20 000 points determine the smallest ball around all of them. A core set finds
+these points after examining only about twenty: solve the problem on a few points, add the furthest
+of the remaining points, and repeat. The lower bound, which the weights prove, and the radius of
+the ball that encloses everything converge within a few passes; steps of Frank-Wolfe type need one
+pass each.
 
-Under a Gaussian kernel the ball follows the shape of the data: the last picture shows what is
-inside of it.
+Under a Gaussian kernel the ball follows the shape of the data: the last panel shows its interior.
 """
 
 # %%
@@ -34,7 +34,7 @@ ax.set(aspect="equal", title=f"{len(X)} points, {ball.n_passes_} passes")
 # %%
 # Passes until the bounds meet
 # ----------------------------
-# In 50 dimensions, three ways of getting there.
+# In 50 dimensions, compare three algorithms.
 Z = rng.normal(size=(20_000, 50))
 fig, ax = plt.subplots(figsize=(5.5, 4.5), layout="constrained")
 for solver, style in [("core_set", "o-"), ("away_steps", "-"), ("badoiu_clarkson", "--")]:

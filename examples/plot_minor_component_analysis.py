@@ -1,9 +1,10 @@
 """
-Which law do the measurements obey?
-===================================
+Which linear law do the measurements obey?
+==========================================
 
-Six sensors obey a linear law, until one of them breaks. The minor component is the direction in
-which the rows do not vary: the coefficients of the law. A row that leaves it is news.
+Six sensors obey a linear law until one of them breaks. The minor component is the direction in
+which the rows do not vary: the coefficients of the law. A row that violates the law indicates a
+fault.
 """
 
 # %%
@@ -19,11 +20,11 @@ flows = rng.normal(size=(n_rows, 5))
 law = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
 X = np.column_stack(
     [flows, flows @ law + 0.05 * rng.normal(size=n_rows)]
-)  # what goes in comes out
+)  # inputs balance outputs
 X[breakdown:, 2] *= 0.7  # the third sensor reads too little from here on
 
 # %%
-# The law is learned from the first 1000 rows in a stream, and watched on all.
+# Learn the law from the first 1000 rows in a stream, and monitor all rows.
 
 mca = MinorComponentAnalysis(n_components=1, random_state=0)
 learned = []

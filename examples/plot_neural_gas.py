@@ -1,14 +1,14 @@
 """
-Which colours does a photograph have?
-=====================================
+Which few colours represent a photograph best?
+==============================================
 
-A photograph is painted again with few colours. Neural gas places the colours of the palette, and
-so does k-means, from one start and from ten. The graph joins two colours if they are the nearest
-two of some pixels, so that the palette has neighbours.
+We repaint a photograph with few colours. Neural gas places the colours of the palette, and so does
+k-means, from one start and from ten. The graph of neural gas connects two colours if they are the
+nearest two for some pixels, so the palette has neighbours.
 """
 
 # %%
-# Colours of a sample of pixels, to learn from; all pixels, to paint.
+# Sample the colours of some pixels for training; all pixels are repainted.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,7 +24,8 @@ train = pixels[np.random.default_rng(0).choice(len(pixels), 5000, replace=False)
 k = 32
 
 # %%
-# The error of ten runs of each, on the pixels learned from. The spread is what the start decides.
+# Compute the error of ten runs of each method on the training pixels. The spread shows how much
+# depends on the start.
 
 runs = {
     "k-means,\none start": [KMeans(k, n_init=1, random_state=s) for s in range(10)],
@@ -42,7 +43,7 @@ for name, values in errors.items():
     print(f"{' '.join(name.split())}: {np.mean(values):.3f} +- {np.std(values):.3f}")
 
 # %%
-# The palette and its graph, in the plane of the two leading directions of colour.
+# Plot the palette and its graph, in the plane of the two leading colour directions.
 
 model = runs["neural gas"][0]
 palette = model.cluster_centers_

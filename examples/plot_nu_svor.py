@@ -1,12 +1,12 @@
 """
-=================================================
-What does a machine gain from the order of ranks?
-=================================================
+====================================================
+What does a classifier gain from the order of ranks?
+====================================================
 
-The progress of a disease in five ranks. A support vector classifier treats the ranks as classes
-without order; ordinal regression places thresholds along one function. It errs less often by
-several ranks, and its function can be looked at. The parameters of both were chosen on these
-folds.
+The target is the progress of a disease in five ranks. A support vector classifier treats the ranks
+as unordered classes; ordinal regression places thresholds along one function. It is less often
+wrong by several ranks, and you can look at its function. The parameters of both methods were
+chosen on these folds.
 """
 
 # %%
@@ -32,7 +32,7 @@ for shift, (name, machine) in enumerate(machines.items()):
     off = np.bincount(np.abs(guess - ranks), minlength=5)
     mean = np.abs(guess - ranks).mean()
     axes[0].bar(np.arange(5) + 0.4 * shift - 0.2, off, 0.4, label=f"{name}: mean {mean:.2f}")
-axes[0].set(title="errors of unseen patients", xlabel="ranks off", ylabel="patients")
+axes[0].set(title="errors on unseen patients", xlabel="ranks off", ylabel="patients")
 axes[0].legend()
 
 model = NuSVOR(0.8, gamma=0.1).fit(StandardScaler().fit_transform(X), ranks)

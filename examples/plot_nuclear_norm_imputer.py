@@ -1,17 +1,17 @@
 """
-How many ratings does it take to guess the others?
-==================================================
+How many ratings do you need to predict the missing ones?
+=========================================================
 
 A table of 300 users and 100 items has low rank: users and items differ in three tastes, some users
-are generous, some items good. Only a part of the ratings is known, each with noise. We complete
-the table from more and more known ratings and compare with the imputers of scikit-learn. The error
-is measured against the truth, on the missing cells only.
+are generous, and some items are good. Only some of the ratings are known, each with noise. We
+complete the table from more and more known ratings and compare with the imputers of scikit-learn.
+The error is measured against the true values, on the missing cells only.
 """
 
 # %%
-# The table is generated, so that the truth is known. Column means are the least one can do. The
-# nearest neighbours average users with similar ratings. The iterative imputer regresses every
-# item on the ten items most correlated with it; with all 100 it would take minutes.
+# The table is generated, so the true values are known. Column means are the simplest baseline.
+# Nearest neighbours average users with similar ratings. The iterative imputer regresses every item
+# on the ten items most correlated with it; with all 100 items it would take minutes.
 
 import time
 import warnings
@@ -34,7 +34,7 @@ IMPUTERS = {
 }
 IMPUTERS["NuclearNormImputer"].fit(
     make_ratings(20, 10, random_state=0)[0]
-)  # compiles its loops
+)  # compile the loops
 shares = [0.05, 0.1, 0.2, 0.4, 0.7]
 errors = {name: [] for name in IMPUTERS}
 seconds = dict.fromkeys(IMPUTERS, 0.0)
@@ -50,12 +50,12 @@ for share in shares:
         errors[name].append(np.sqrt(np.mean((filled - truth)[hidden] ** 2)))
 
 # %%
-# With one rating in twenty nothing beats the column means by much: 15 numbers per item cannot
-# tell three tastes. From one in ten on the low rank shows, and from one in five on the completed
-# cells are closer to the truth than a rating by the user would be, which carries noise. Nearest
-# neighbours suffer most: two users have few rated items in common.
-# The right panel shows how the weight of the nuclear norm was found for the table with 40 %
-# known cells: the error on hidden ratings along the path.
+# With one rating in twenty, no method is much better than the column means: 15 numbers per item
+# cannot determine three tastes. From one in ten on, the low rank helps, and from one in five on,
+# the completed cells are closer to the true values than a rating by the user would be, because a
+# rating carries noise. Nearest neighbours suffer most, because two users have few rated items in
+# common. The right panel shows how the weight of the nuclear norm was chosen for the table with 40
+# % known cells: the error on hidden ratings along the path.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
 for name, values in errors.items():
@@ -69,7 +69,7 @@ left.set(
     xlabel="known ratings",
     ylabel="error on missing ratings",
     ylim=(0, None),
-    title="Error against the truth",
+    title="Error against the true values",
 )
 left.minorticks_off()
 left.legend(fontsize=8)
@@ -91,9 +91,8 @@ right.legend()
 plt.show()
 
 # %%
-# The causes themselves: the singular values of the completed table fall off after the fourth.
-# Three are the tastes and one is the generosity of users; how good items are sits in the column
-# means.
+# The singular values of the completed table drop after the fourth. Three correspond to the tastes
+# and one to the generosity of users; the quality of the items is in the column means.
 
 print(np.round(imputer.singular_values_[:8], 1))
 print(f"relative duality gap {imputer.dual_gap_:.0e} after {imputer.n_iter_} passes")

@@ -1,9 +1,9 @@
 """
-How rough is a path? Draws from six kernels
-===========================================
+Which kernel fits a rough path?
+===============================
 
 A kernel of numbers is a covariance of random functions. What do the functions look like, and which
-kernel fits a signal that is continuous but nowhere smooth?
+of six kernels fits a signal that is continuous but nowhere smooth?
 """
 
 # %%
@@ -41,9 +41,9 @@ for ax, (name, kernel) in zip(axes.flat, kernels.items(), strict=True):
 plt.show()
 
 # %%
-# A path of Brownian motion, seen at 60 places with a little noise. The Gaussian kernel has to
-# choose a width so short that it forgets its neighbours; the power of ``GammaExponential``, tuned
-# by marginal likelihood, comes out near 1, that of Brownian motion.
+# The signal is a path of Brownian motion, observed at 60 places with a little noise. The Gaussian
+# kernel has to use a width so short that neighbouring observations hardly matter; the power of
+# ``GammaExponential``, tuned by marginal likelihood, ends up near 1, the power of Brownian motion.
 
 rng = np.random.default_rng(3)
 t = np.linspace(0, 3, 600)

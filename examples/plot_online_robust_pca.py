@@ -1,15 +1,15 @@
 """
-Which pixels of a film belong to the background, while it comes in?
-===================================================================
+Which pixels of a live film belong to the background?
+=====================================================
 
-A camera never stops, and no computer keeps all frames. `OnlineRobustPCA` sees each of 10,000
-frames once, keeps three components and their sums, and splits frames into background and what
-passes. Ordinary incremental PCA is asked for the same.
+A camera never stops, and no computer can keep all frames. `OnlineRobustPCA` sees each of 10,000
+frames once, keeps three components and their sums, and splits each frame into the background and
+the passing objects. We give ordinary incremental PCA the same task.
 """
 
 # %%
-# The film is generated, so that both parts are known: the light changes in brightness and side,
-# objects pass, noise is added. A block of 500 frames comes in at a time.
+# The film is generated, so both parts are known: the light changes in brightness and direction,
+# objects pass, and noise is added. The frames arrive in chunks of 500.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,9 +24,9 @@ blocks = np.array_split(np.arange(10_000), 20)
 print(f"{film.data.shape[1]} pixels, of which objects cover {film.mask.mean():.1%}")
 
 # %%
-# Each block is judged by the components of the blocks before it, then added to them. The error
-# is that of the background. The background has two components; with `alpha=1` a third one fades,
-# which otherwise takes up the objects.
+# Each chunk is evaluated with the components of the earlier chunks and then added to them. The
+# error is the error of the background. The background has two components; with `alpha=1` a third
+# component, which would otherwise absorb the objects, fades.
 
 models = {
     "OnlineRobustPCA": OnlineRobustPCA(n_components=3, alpha=1),
@@ -46,8 +46,8 @@ robust = models["OnlineRobustPCA"]
 print(f"noise estimated: {robust.noise_std_:.4f} (truth {NOISE})")
 
 # %%
-# On frames of the last block: a pixel that is further from the background than five standard
-# deviations of the noise is foreground.
+# In frames of the last chunk, a pixel is foreground if it differs from the background by more than
+# five standard deviations of the noise.
 
 last = blocks[-1][::5]
 low_rank, sparse = robust.decompose(film.data[last])
@@ -56,9 +56,9 @@ right = np.sum(found & film.mask[last])
 print(f"precision {right / found.sum():.1%}, recall {right / film.mask[last].sum():.1%}")
 
 # %%
-# The components of incremental PCA take up the objects, which remain as shadows in the
-# background; those of robust PCA do not, and what they say of the background is nearer to the
-# truth than a frame is to it, from the first blocks on.
+# The components of incremental PCA absorb the objects, which remain as shadows in the background;
+# the components of robust PCA do not. From the first chunks on, its estimate of the background is
+# closer to the true background than a frame is.
 
 pca = models["IncrementalPCA"]
 shadows = pca.inverse_transform(pca.transform(film.data[last]))
@@ -87,7 +87,7 @@ ax = right.subplots()
 seen = 500 * np.arange(1, 20)
 for name, values in errors.items():
     ax.plot(seen, values, "o-", ms=3, label=name)
-ax.axhline(NOISE, color="k", ls=":", label="a frame without objects")
-ax.set(yscale="log", xlabel="frames seen", ylabel="error of the background of the next ones")
+ax.axhline(NOISE, color="k", ls=":", label="frame without objects")
+ax.set(yscale="log", xlabel="frames seen", ylabel="background error, next frames")
 ax.legend()
 plt.show()

@@ -1,12 +1,12 @@
 """
-How sparse must a signal be? Phase transitions
-==============================================
+How sparse must a signal be for exact recovery?
+===============================================
 
-Random sparse signals of 100 values are recovered from Gaussian measurements: white where all of
-them come back, black where none does. Basis pursuit turns from one to the other along the curve
-that theory gives for very long signals. The pursuits are told the number of non-zeros, and
-recover normal coefficients beyond that curve; coefficients of equal size are harder for them, and
-no harder for basis pursuit.
+Random sparse signals of 100 values are recovered from Gaussian measurements: white where all
+signals are recovered, black where none is. Basis pursuit changes from one to the other along the
+curve that theory predicts for very long signals. The matching pursuits are given the number of
+non-zeros, and recover normally distributed coefficients beyond that curve; coefficients of equal
+size are harder for them, but no harder for basis pursuit.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Do few components of many columns predict better than all?
-==========================================================
+Do a few components predict better than all columns?
+====================================================
 
-Fifty samples of forty-five columns, behind which there are four factors. Least squares follows the
-noise; principal components regression leaves out the directions of small variance.
+Fifty samples have forty-five columns that depend on four factors. Least squares follows the noise;
+principal components regression drops the directions of small variance.
 """
 
 # %%
@@ -43,10 +43,11 @@ for ax, noise in zip(axes, (0.5, 2.0), strict=True):
     ax.axhline(np.mean(ridge), color="C0", ls="--", label="ridge, cross-validated")
     ax.axvline(4, color="0.7", ls=":", label="number of factors")
     ax.set(title=f"noise of columns: {noise:g}", xlabel="components", ylim=(-0.5, 1))
-axes[0].set_ylabel("R2 of unseen samples")
+axes[0].set_ylabel("R2 on unseen samples")
 axes[0].legend(fontsize=8)
 plt.show()
 
 # %%
-# Four components are best at both levels of noise, a little better than ridge, which shrinks all
-# directions and the four factors with them. All components are least squares, far off below.
+# Four components are best at both noise levels, slightly better than ridge, which shrinks all
+# directions including the four factors. Using all components is the same as least squares, which
+# is far worse.

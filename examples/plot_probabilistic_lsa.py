@@ -1,15 +1,15 @@
 """
-What are the docstrings of scikit-learn about?
-==============================================
+Which topics do the docstrings of scikit-learn have?
+====================================================
 
-Every estimator of scikit-learn has a docstring, a small corpus that is always at hand. Which
-topics does it have, and how many are worth having, for probabilistic latent semantic analysis and
-for latent Dirichlet allocation, which is the same model with priors?
+Every estimator of scikit-learn has a docstring; together they are a small corpus that you always
+have at hand. Which topics does it have, and how many topics are useful, for probabilistic latent
+semantic analysis and for latent Dirichlet allocation, which is the same model with priors?
 """
 
 # %%
-# Words in at least four and at most half of the texts are counted. Every fourth text is kept for
-# the test.
+# Count words that occur in at least four and at most half of the texts. Keep every fourth text for
+# testing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,8 +30,8 @@ print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.sum():.0f} tokens")
 
 
 # %%
-# Perplexity: one half of the words of each test document is folded in, and the other half is
-# predicted, by both methods in the same way.
+# Perplexity: half of the words of each test document are folded in, and the other half is
+# predicted, in the same way for both methods.
 
 
 def perplexity(topics):
@@ -57,9 +57,9 @@ for k in numbers:
     curves["Dirichlet allocation"].append(perplexity(topics))
 
 # %%
-# More topics predict better, up to sixteen at least. Pseudo-counts help most, as they keep words
-# possible that a topic happens not to have used. On the right the words of six topics, found in
-# all texts, that are most typical of each.
+# More topics predict better, at least up to sixteen. Pseudo-counts help most, because they give
+# some probability to words that a topic happens not to have used. The right panel shows the most
+# typical words of six topics found in all texts.
 
 model = ProbabilisticLSA(6, smoothing=0.05, n_init=3, random_state=0, tol=1e-4).fit(X)
 fig = plt.figure(figsize=(10, 5), layout="constrained")
@@ -72,17 +72,17 @@ ax.legend(fontsize=8)
 for ax, topic, weight in zip(
     right.subplots(2, 3).flat, model.components_, model.topic_weights_, strict=True
 ):
-    # words by how much more frequent they are in the topic than on average
+    # Rank words by how much more frequent they are in the topic than on average
     lift = topic * np.log(topic / (model.topic_weights_ @ model.components_))
     top = np.argsort(-lift)[:9][::-1]
     ax.barh(words[top], 100 * topic[top], color="C2")
     ax.tick_params(labelsize=7)
     ax.set_title(f"{100 * weight:.0f} % of all words", fontsize=9)
-right.supxlabel("share of the topic (%)", fontsize=9)
+right.supxlabel("probability in the topic (%)", fontsize=9)
 plt.show()
 
 # %%
-# The texts that are most clearly about each topic:
+# Print the texts that are most clearly about each topic:
 
 mixtures = model.transform(X)
 for number, column in enumerate(mixtures.T):

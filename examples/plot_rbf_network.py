@@ -1,10 +1,10 @@
 """
-Where should the centres of a network be?
-=========================================
+Where should the centres of an RBF network be?
+==============================================
 
-A surface with two hills and a valley is fitted by few Gaussian bumps. Their centres are put where
-the samples are, by k-means, or one after the other where they reduce the error most. How many
-centres does each way take?
+We fit a surface with two hills and a valley by a few Gaussian bumps. Their centres are placed
+where the samples are, by k-means, or selected one after another, wherever they reduce the error
+most. How many centres does each approach need?
 """
 
 # %%
@@ -38,10 +38,11 @@ def error(k, way, seed):
 errors = {way: [np.mean([error(k, way, s) for s in range(5)]) for k in sizes] for way in ways}
 
 # %%
-# Chosen centres (red dots, in the middle the twelve of k-means) sit where the surface is not flat;
-# those of k-means cover the samples evenly, most of them where there is nothing to explain. On the
-# right the error against the surface, the mean over five starts: five centres that were chosen do
-# better than eighty that were placed without a look at the surface.
+# The selected centres (red dots; the middle panel shows the twelve centres of k-means) lie where
+# the surface is not flat; the centres of k-means cover the samples evenly, and most of them lie
+# where there is nothing to explain. The right panel shows the error against the true surface,
+# averaged over five starts: five selected centres do better than eighty that were placed without
+# looking at the surface.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for ax, way in zip(axes, ("ols", "k-means"), strict=False):
@@ -55,7 +56,9 @@ for ax, way in zip(axes, ("ols", "k-means"), strict=False):
     ax.set(title=f'centers="{way}", {len(model.centers_)} centres', xticks=[], yticks=[])
 for way in ways:
     axes[2].plot(sizes, errors[way], "o-", label=way)
-axes[2].set(xscale="log", yscale="log", xlabel="centres, at most", ylabel="error (RMS)")
+axes[2].set(
+    xscale="log", yscale="log", xlabel="maximum number of centres", ylabel="error (RMS)"
+)
 axes[2].set_xticks(sizes, [str(size) for size in sizes])
 axes[2].minorticks_off()
 axes[2].legend()

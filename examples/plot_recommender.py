@@ -1,16 +1,17 @@
 """
-What will a viewer think of the next film?
-==========================================
+How will a viewer rate the next film?
+=====================================
 
 A recommender sees the stars that other viewers gave to a film, and learns from the stars of one
-new viewer, a film at a time. Stars have an order, but need not be equally far apart. How many
-films must somebody rate before a ranking is better than the mean of the others?
+new viewer, one film at a time. Stars have an order but need not be equally far apart. How many
+films do you have to rate before a ranking is better than the mean of the other viewers?
 """
 
 # %%
-# Generated ratings with stated truth: three tastes, 60 viewers whose stars are known, 20 new
-# viewers, 300 films. A viewer's opinion of a film is the product of tastes plus noise, cut into
-# five stars at places of the viewer's own: some give five easily, others hardly ever.
+# The ratings are generated with a known truth: three tastes, 60 viewers whose stars are known, 20
+# new viewers, and 300 films. A viewer's opinion of a film is the product of tastes plus noise, cut
+# into five stars at individual thresholds: some viewers give five stars easily, others hardly
+# ever.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,10 +32,10 @@ for j, shares in enumerate(steps):
     stars[:, j] = 1 + np.digitize(opinions[:, j], np.quantile(opinions[:, j], shares))
 
 # %%
-# A film is described by the stars of the 60 others, less the middle of the scale. Each new viewer
-# sees the films in an order of their own; after every ten the last hundred are predicted. The
-# perceptron ranking (its mean function) learns from the stream, ridge regression is fitted anew to
-# all films seen and rounded, and the mean of the others needs no rating.
+# A film is described by the stars of the 60 other viewers, minus the middle of the scale. Each new
+# viewer sees the films in a different order; after every ten films the last hundred are predicted.
+# The perceptron ranking (its mean function) learns from the stream, ridge regression is refitted
+# to all films seen and rounded, and the mean of the other viewers needs no rating.
 
 X = (stars[:, :N_KNOWN] - 3.0) / np.sqrt(N_KNOWN)
 seen = np.arange(10, 201, 10)
@@ -65,9 +66,9 @@ for name, courses in errors.items():
     print(f"{name}: {mean[0]:.2f} stars off after 10 films, {mean[-1]:.2f} after 200")
 
 # %%
-# Ten films are enough to do better than the mean of the others, which knows nothing of taste. Up
-# to fifty films ridge regression, fitted anew each time, is better; from there on the perceptron,
-# which has seen each film once and keeps no more than a weighted sum, is level with it.
+# Ten films are enough to do better than the mean of the other viewers, which ignores taste. Up to
+# fifty films, ridge regression, refitted each time, is better; after that the perceptron, which
+# has seen each film only once and keeps only a weighted sum, is just as good.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for name, courses in errors.items():

@@ -1,15 +1,15 @@
 """
-How much should two halves of a digit be shrunk?
-================================================
+How much should you shrink when two views have few samples?
+===========================================================
 
-Left and right half of a handwritten digit are two views of it: 32 pixels each. With few training
-samples, canonical correlation analysis fits noise. How strong must the shrinkage be, and what does
-the left half tell about the right?
+The left and the right half of a handwritten digit are two views of it, with 32 pixels each. With
+few training samples, canonical correlation analysis fits noise. How strong must the shrinkage be,
+and what does the left half reveal about the right half?
 """
 
 # %%
-# Cross-validation of ``alpha`` for three sizes of the training set. Training correlations would
-# always choose 0.
+# Cross-validate ``alpha`` for three sizes of the training set. Training correlations would always
+# choose 0.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,8 +44,8 @@ ax.set(
 ax.legend()
 
 # %%
-# The first pairs of directions, as images: the left and the right half side by side. They agree
-# where strokes cross the middle.
+# The first pairs of directions as images, with the left and the right half side by side. They
+# agree where strokes cross the middle.
 
 cca = RegularizedCCA(4, alpha=search.best_params_["alpha"]).fit(left, right)
 pictures = [np.hstack([w[:, j].reshape(8, 4) for w in cca.weights_]) for j in range(4)]

@@ -1,16 +1,15 @@
 """
-How far does one wrong number turn the first principal component?
-=================================================================
+How far can one wrong number rotate the first principal component?
+==================================================================
 
-One hundred measurements of twenty sensors follow one common cause, with a little noise. A single
-one of the 2000 numbers is wrong. By how many degrees does the leading direction turn, for ordinary
-and for robust principal components?
+One hundred measurements of twenty sensors follow one common cause, with a little noise. Just one
+of the 2000 numbers is wrong. By how many degrees does it rotate the leading direction of ordinary
+and of robust principal components?
 """
 
 # %%
-# The data have one direction, known to us. Noise is on every number, so the stable variant of
-# robust PCA is the right one; plain principal component pursuit takes every number that is not
-# wrong as exact.
+# The data have one known direction. Every number is noisy, so use the stable variant of robust
+# PCA; plain principal component pursuit treats every number that is not wrong as exact.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +27,7 @@ clean += 0.3 * rng.normal(size=clean.shape)
 
 
 def leading_directions(X):
-    """Return the first principal direction by name of the method."""
+    """Return the first principal direction for each method."""
     return {
         "PCA": PCA(n_components=1).fit(X).components_[0],
         "RobustPCA": RobustPCA(algorithm="stable").fit(X).components_[0],
@@ -41,7 +40,7 @@ def degrees(direction):
 
 
 # %%
-# The wrong number grows from the size of the noise to ten thousand.
+# Increase the wrong number from the size of the noise to ten thousand.
 
 sizes = np.logspace(-0.5, 4, 19)
 angles = {"PCA": [], "RobustPCA": []}
@@ -52,11 +51,11 @@ for size in sizes:
         angles[name].append(degrees(direction))
 
 # %%
-# On the left the sensor with the wrong number, here 40 too large, and another one: the first
-# direction of PCA turns towards the wrong number, that of robust PCA stays with the data. On the
-# right the angle to the true direction. With a small error the two are equally good, and a large
-# one turns the direction of PCA into the axis of that sensor. The angle of robust PCA is the same
-# to three digits, however large the error.
+# The left panel shows the sensor with the wrong number, here 40 too large, and another sensor: the
+# first direction of PCA rotates towards the wrong number, whereas the direction of robust PCA
+# stays with the data. The right panel shows the angle to the true direction. With a small error
+# both are equally good; a large one rotates the direction of PCA onto the axis of that sensor. The
+# angle of robust PCA is the same to three digits, however large the error is.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 X = clean.copy()
@@ -94,7 +93,7 @@ right.legend(fontsize=8)
 plt.show()
 
 # %%
-# The wrong number is also found, and how large it is.
+# Robust PCA also finds the wrong number and estimates its error.
 
 rpca = RobustPCA(algorithm="stable").fit(X)
 worst = np.unravel_index(np.abs(rpca.sparse_).argmax(), X.shape)

@@ -1,17 +1,16 @@
 """
-Can damaged pixels of handwritten digits be restored?
+Can you restore damaged pixels of handwritten digits?
 =====================================================
 
 A tenth of the pixels of scikit-learn's digits is set to black or white. Damaged pixels look like
-any other: both values occur in good digits. Plain principal component pursuit, robust PCA with
-`algorithm="pcp"`, is asked for the digits behind the damage.
-The digits have no low rank, they only come near it: how should the weight of the sparse part be
-chosen?
+any other: both values occur in intact digits. We restore the digits with plain principal component
+pursuit, which is robust PCA with `algorithm="pcp"`. The digits are only approximately low-rank:
+how should you choose the weight of the sparse part?
 """
 
 # %%
-# PCA with the best number of components is the comparison. It is given an advantage: the number
-# is chosen with the undamaged digits, which robust PCA does not see.
+# We compare with PCA with the best number of components. PCA has an advantage: this number is
+# chosen with the undamaged digits, which robust PCA does not see.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,10 +38,10 @@ for size in sizes:
 best_size = min(by_size, key=lambda size: error(by_size[size]))
 
 # %%
-# The default weight, ``1 / sqrt(max(n_samples, n_features))``, is made for exactly low rank. Here
-# it declares more than half of all pixels wrong. A better weight is found without the truth:
-# another tenth of the pixels is hidden (NaN), and the low-rank part has to predict them. The mean
-# of *absolute* errors counts, because some of the hidden pixels are damaged.
+# The default weight, ``1 / sqrt(max(n_samples, n_features))``, is designed for matrices of exactly
+# low rank. Here it marks more than half of all pixels as wrong. You can find a better weight
+# without the true values: hide another tenth of the pixels (NaN) and let the low-rank part predict
+# them. Use the mean of the *absolute* errors, because some of the hidden pixels are damaged.
 
 default = 1 / np.sqrt(max(X.shape))
 factors = np.array([1.0, 1.25, 1.5, 1.75, 2.0, 2.5])
@@ -62,9 +61,9 @@ print(f"RobustPCA, default weight             {error(restored[1.0]):.2f}")
 print(f"RobustPCA, {best_factor} times the default      {error(restored[best_factor]):.2f}")
 
 # %%
-# The errors, and ten of the digits. With the default weight robust PCA would lose against PCA:
-# it smooths the digits like PCA with too few components. With the weight chosen on hidden pixels
-# it wins, and the weight is near the best.
+# Plot the errors and ten of the digits. With the default weight, robust PCA is worse than PCA: it
+# smooths the digits like PCA with too few components. With the weight chosen on hidden pixels it
+# is better, and this weight is close to the best one.
 
 fig = plt.figure(figsize=(12, 3.9), layout="constrained")
 left, right = fig.subfigures(1, 2, width_ratios=[1, 1.9])
@@ -77,7 +76,7 @@ ax.set(
     xlabel="weight of the sparse part / default",
     ylabel="error against undamaged digits",
     ylim=(1.5, None),
-    title="Error of all digits",
+    title="Error over all digits",
 )
 ax.legend(fontsize=8)
 

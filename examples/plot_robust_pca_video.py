@@ -2,15 +2,15 @@
 Which pixels of a film belong to the background?
 ================================================
 
-A fixed camera films a scene under changing light while three objects pass. With frames in rows,
-the film is a matrix: the background is nearly the same in every row, so its rank is low; what
-passes covers few pixels of a frame, so it is sparse. Robust PCA is asked for the two parts, and
-ordinary PCA and the median of each pixel are asked for the background as well.
+A fixed camera films a scene under changing light while three objects pass. With one frame per row,
+the film is a matrix: the background is nearly the same in every row, so its rank is low; the
+objects cover few pixels of a frame, so they are sparse. Robust PCA separates the two parts; for
+comparison, we also estimate the background by ordinary PCA and by the median of each pixel.
 """
 
 # %%
-# The film is generated, so that both parts are known: the background has rank two, for its
-# brightness and the side from which light comes; noise is added.
+# The film is generated, so both parts are known: the background has rank two, for its brightness
+# and for the direction of the light; noise is added.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +25,7 @@ print(f"{video.data.shape[0]} frames of {video.data.shape[1]} pixels, ", end="")
 print(f"objects cover {video.mask.mean():.1%} of them")
 
 # %%
-# Robust PCA is told nothing: neither the rank nor the level of noise. PCA is told the rank.
+# Robust PCA is given neither the rank nor the noise level. PCA is given the rank.
 
 rpca = RobustPCA(algorithm="stable").fit(video.data)
 pca = PCA(n_components=2)
@@ -36,12 +36,12 @@ backgrounds = {
 }
 
 # %%
-# A pixel is called foreground where the film differs from the background by more than five
-# standard deviations of the noise.
+# A pixel is foreground if the film differs from the background by more than five standard
+# deviations of the noise.
 
 
 def quality(background):
-    """Error of the background, and the share of called pixels that is right, and found."""
+    """Error of the background, and precision and recall of the foreground pixels."""
     error = np.sqrt(np.mean((background - video.background) ** 2))
     called = np.abs(video.data - background) > 5 * NOISE
     right = np.sum(called & video.mask)
@@ -58,9 +58,9 @@ print(f"noise estimated: {rpca.noise_std_:.4f} (truth {NOISE}); ", end="")
 print(f"singular values {np.round(rpca.singular_values_[:4], 2)}")
 
 # %%
-# Four frames. In the background of PCA the objects remain as shadows, and everything else is a
-# little wrong as well; the median does not follow the light. The background of robust PCA is
-# free of both, and more precise than a single frame, by a factor of four.
+# Plot four frames. In the background of PCA the objects remain as shadows, and everything else is
+# slightly wrong as well; the median does not follow the light. The background of robust PCA has
+# neither problem and is more precise than a single frame, by a factor of four.
 
 frames = [12, 61, 108, 150]
 pictures = {"film": video.data, "background\n(truth)": video.background}

@@ -1,16 +1,16 @@
 """
-Role mining: how many exceptions does it stand?
-===============================================
+How many exceptions does role mining tolerate?
+==============================================
 
-An organisation of 300 people and 60 permissions has a policy of six disjoint roles; everybody
+An organisation of 300 people and 60 permissions has a policy of six disjoint roles; each person
 has one or two of them. Then permissions are granted and forgotten by exception. Intersections of
-rows find the policy exactly as long as there are none: what happens beyond?
+rows find the policy exactly as long as there are no exceptions: what happens beyond that?
 """
 
 # %%
-# Two questions to each method: how many bits of the roles are wrong, and how often does what the
-# roles of a person give him differ from the policy? The first method never gives anybody more
-# than he has, the others weigh errors of both kinds.
+# For each method we measure how many entries of the roles are wrong, and how often the permissions
+# that a person's roles grant differ from the policy. The first method never gives a person more
+# permissions than he has; the other methods weigh false positives and false negatives.
 
 import warnings
 
@@ -34,7 +34,7 @@ methods = {
 mismatch = {name: [] for name in methods}
 wrong = {name: [] for name in methods}
 for share in shares:
-    # a noisy bit is a coin toss, so that half of them are not what the policy says
+    # A noisy bit is a coin toss, so half of them differ from the policy
     access, policy, roles, has_role = make_boolean_sources(
         **organisation, max_assignments=2, noise=2 * share, random_state=0
     )
@@ -50,10 +50,9 @@ for share in shares:
         mined, found = methods["RoleMiner"].components_, methods["DiscreteBasis"].components_
 
 # %%
-# The roles themselves survive a few exceptions, as many people share each of them. The
-# memberships do not: a single bit that is missing takes a person out of the support of a role,
-# which for 2 % of exceptions happens to one membership in five. From 10 % on, the mined roles are
-# fragments.
+# The roles themselves survive a few exceptions, because many people share each role. The
+# memberships do not: a single missing bit removes a person from the support of a role, which at 2
+# % exceptions happens to one membership in five. From 10 % on, the mined roles are fragments.
 
 for name in methods:
     print(f"{name:26s} roles ", "  ".join(f"{value:.3f}" for value in mismatch[name]))
@@ -67,7 +66,7 @@ axes[0].imshow(stack, aspect="auto", cmap="Greys", interpolation="none")
 axes[0].set_yticks([2.5, 9.5, 16.5], ["policy", "RoleMiner", "DiscreteBasis"])
 axes[0].tick_params(length=0)
 axes[0].set(title="roles at 10 % exceptions", xlabel="permission")
-titles = ("wrong role bits", "permissions given that differ from policy")
+titles = ("wrong role entries", "permissions given that differ from policy")
 for ax, values, title in zip(axes[1:], (mismatch, wrong), titles, strict=True):
     for name, style in zip(methods, ("o-", "s-", "^--"), strict=True):
         ax.plot(100 * np.array(shares), values[name], style, label=name)

@@ -1,14 +1,14 @@
 """
-Rounded SVD: why real factors do not round well
-===============================================
+Why do real factors not round well?
+===================================
 
-The best real factors of a matrix are those of the singular value decomposition. Can Boolean
-sources be read off by rounding them? Disjoint sources can, overlapping ones cannot.
+The singular value decomposition gives the best real factors of a matrix. Can you read Boolean
+sources off by rounding these factors? It works for disjoint sources, but not for overlapping ones.
 """
 
 # %%
-# Two worlds: three disjoint sources of different weight, one per row; and three overlapping
-# sources, of which a row may have several.
+# Generate two data sets: three disjoint sources of different weight, one per row; and three
+# overlapping sources, with several in a row.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,13 +26,14 @@ worlds = {
 }
 
 # %%
-# The first singular vector of the overlapping world is a mixture of all sources and the others
-# are differences. No threshold makes sources of them; a Boolean method has no such difficulty.
+# In the overlapping case, the first singular vector is a mixture of all sources and the other
+# vectors are differences. No threshold turns them into sources; a Boolean method has no such
+# difficulty.
 
 figure, axes = plt.subplots(2, 3, figsize=(13, 5.5), layout="constrained", sharex=True)
 for line, (name, (X, sources)) in zip(axes, worlds.items(), strict=True):
     model, boolean = RoundedSVD(3).fit(X), DiscreteBasis(3).fit(X)
-    print(f"{name}: share of wrong bits")
+    print(f"{name}: fraction of wrong bits")
     print(f"    rounded {model.rounding_error_:.3f}")
     print(f"    rounded, best memberships {model.reconstruction_err_:.3f}")
     print(f"    discrete basis {boolean.reconstruction_err_:.3f}")

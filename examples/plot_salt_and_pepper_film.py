@@ -1,15 +1,16 @@
 """
-Can a film be repaired if every tenth pixel is black or white?
-==============================================================
+How do I repair a film in which every tenth pixel is black or white?
+====================================================================
 
-Salt and pepper: pixels at random fail, in each frame others, and show black or white whatever the
-scene is. A median over the neighbourhood repairs single pictures, and blurs them. A film has
-more: its frames are alike. Robust PCA finds the failed pixels and what they should show.
+This is salt and pepper noise: random pixels, different ones in each frame, fail and show black or
+white whatever the scene is. A median over the neighbourhood repairs single pictures but blurs
+them. A film contains more information: its frames are alike. Robust PCA finds the failed pixels
+and estimates their values.
 """
 
 # %%
-# A generated film of a scene under changing light, with noise in every pixel; objects are left
-# out, so that all that is not background has failed. The truth is known.
+# Generate a film of a scene under changing light, with noise in every pixel. There are no objects,
+# so every pixel that differs from the background has failed. The true values are known.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,14 +27,14 @@ clean = truth + NOISE * rng.normal(size=truth.shape)
 
 
 def damaged(share):
-    """Film with a share of failed pixels, and where they are."""
+    """Film with a fraction of failed pixels, and the mask of these pixels."""
     failed = rng.random(truth.shape) < share
     return np.where(failed, rng.integers(2, size=truth.shape), clean), failed
 
 
 # %%
-# Three ways: the median of the 3 x 3 neighbourhood in each frame, the median of each pixel over
-# five frames, and robust PCA of the film with frames in rows.
+# We compare three methods: the median of the 3 x 3 neighbourhood in each frame, the median of each
+# pixel over five frames, and robust PCA of the film with one frame per row.
 
 
 def frames(rows):
@@ -41,7 +42,7 @@ def frames(rows):
 
 
 def repaired(rows):
-    """Film by each of the ways."""
+    """Film restored by each method."""
     rpca = RobustPCA(tol=1e-3).fit(rows)
     found = {
         "median of neighbours": median_filter(frames(rows), (1, 3, 3)).reshape(rows.shape),
@@ -72,9 +73,9 @@ for share in shares:
         shown = {"film": rows, **found, "truth": truth}
 
 # %%
-# Where every fifth pixel has failed, the medians leave pixels whose neighbours, in space or time,
-# have failed too. The low rank averages over all frames, and is nearer to the truth than an
-# undamaged frame is.
+# If every fifth pixel has failed, the medians leave wrong pixels whose neighbours, in space or
+# time, have failed too. The low-rank part averages over all frames and is closer to the true film
+# than an undamaged frame is.
 
 fig, axes = plt.subplots(2, 3, figsize=(11, 5.4), layout="constrained")
 for ax, (name, rows) in zip(axes.ravel(), shown.items(), strict=False):
@@ -84,7 +85,7 @@ ax = axes[1, 2]
 for name, values in errors.items():
     ax.plot(shares, values, "o-", label=name)
 ax.axhline(NOISE, color="k", ls=":", label="undamaged frame")
-ax.set(yscale="log", xlabel="share of failed pixels", ylabel="error of a pixel")
+ax.set(yscale="log", xlabel="fraction of failed pixels", ylabel="error of a pixel")
 ax.legend(fontsize=8, loc="upper left")
 ax.set_ylim(top=1)
 plt.show()

@@ -1,9 +1,10 @@
 """
-Which distances does a map of digits keep?
-==========================================
+Which distances does a map of digits preserve?
+==============================================
 
 Classical scaling, multidimensional scaling and Sammon's map draw 600 digits in the plane. No plane
-holds all distances of 64 dimensions. Which of them does each keep, and where do new digits go?
+can preserve all distances in 64 dimensions. Which distances does each method preserve, and where
+does it place new digits?
 """
 
 # %%
@@ -32,10 +33,10 @@ def stress(Y):
 
 
 # %%
-# On the left the map, with 200 new digits as crosses: they fall in with their kind. On the right
-# the mean relative error of the distances, by the size of the distance: Sammon's map pays for
-# small distances with large ones, but not by much. Its stress is lowest; the neighbourhoods
-# (trustworthiness) are kept better by MDS.
+# The left panel shows the map, with 200 new digits as crosses: they appear among digits of their
+# own class. The right panel shows the mean relative error of the distances, by the size of the
+# distance: Sammon's map preserves small distances at the expense of large ones, but the loss is
+# small. Its stress is lowest; MDS preserves the neighbourhoods (trustworthiness) better.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.4), layout="constrained")
 left.scatter(*sammon.embedding_.T, c=y, cmap="tab10", s=8, alpha=0.5)

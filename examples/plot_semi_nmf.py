@@ -1,15 +1,15 @@
 """
-What do non-negative codes cost when the data have both signs?
-==============================================================
+How much accuracy do non-negative codes cost when the data have both signs?
+===========================================================================
 
-Temperatures above and below the mean, returns, centred grey values: such data have parts of any
-sign, but should still be sums of them. How far is the best sum from the best approximation of the
-same rank, and from the centres of k-means?
+Temperatures above and below the mean, returns, and centred grey values have parts of either sign,
+but should still be sums of their parts. How far is the best such sum from the best approximation
+of the same rank, and from the centres of k-means?
 """
 
 # %%
-# Digits, centred. Truncated singular value decomposition is the bound for every factorisation,
-# k-means the extreme in which each digit has one part.
+# Use centred digits. The truncated singular value decomposition is a lower bound for every
+# factorisation; k-means is the extreme in which each digit has a single part.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +36,8 @@ for k in numbers:
     errors["truncated SVD (bound)"].append(np.linalg.norm(rest) / size)
 
 # %%
-# Non-negative codes cost little: two components of opposite sign do what one signed component
-# does, and the rest is as good as the bound. One part for each digit costs far more.
+# Non-negative codes cost little: two components of opposite sign replace one signed component, and
+# the residual is as good as the bound. One part per digit costs far more.
 
 model = SemiNMF(12, tol=1e-3, max_iter=3000).fit(X)
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

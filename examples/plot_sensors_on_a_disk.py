@@ -1,15 +1,16 @@
 """
-What changes slowly in a file of sensors?
-=========================================
+Which slow signal is hidden in a file of sensors?
+=================================================
 
-A machine has 32 sensors that are read ten times a second for a day, which makes a file of 110 MB:
-small here, so that the example is fast, but nothing below would change with 100 GB. The load of
-the machine swings within seconds and dominates every sensor; its wear changes over hours. Which
-signal do slow features find in the file, which one do principal components, and what is read?
+A machine has 32 sensors that are read ten times a second for a day, which gives a file of 110 MB:
+small, so that the example is fast, but nothing below would change with 100 GB. The load of the
+machine varies within seconds and dominates every sensor; its wear changes over hours. Which signal
+do slow features find in the file, which one do principal components find, and how much of the file
+is read?
 """
 
 # %%
-# The file is written block by block; the wear is known to us only.
+# Write the file in chunks; the wear is known only to us.
 
 import tempfile
 from pathlib import Path
@@ -38,10 +39,10 @@ for first in range(0, N_ROWS, BLOCK):
 del file
 
 # %%
-# A memory map is a table whose rows are read when they are asked for. Slow features are computed
-# in one pass, 64 MiB at a time; the answers for its rows are read in the same way. Slow means that
-# little changes within a minute, which is 600 rows: from one row to the next the noise changes
-# more than the load. IncrementalPCA of scikit-learn works on blocks as well.
+# A memory map is a table whose rows are read when they are needed. Slow features are computed in
+# one pass, 64 MiB at a time; the outputs for its rows are computed in the same way. Slow means
+# that the feature changes little within a minute, which is 600 rows: from one row to the next, the
+# noise changes more than the load. scikit-learn's IncrementalPCA works in chunks as well.
 
 sensors = np.load(path, mmap_mode="r")
 slow = SlowFeatureAnalysis(n_components=1, lag=600).fit(sensors)
@@ -60,8 +61,8 @@ for name, correlation in correlations.items():
     print(f"{name}: correlation with the wear {correlation:.4f}")
 
 # %%
-# One reading a minute. The wear moves the sensors far less than the load does, so the first
-# principal component is the load; that the wear is slow is what distinguishes it.
+# Plot one reading per minute. The wear affects the sensors far less than the load does, so the
+# first principal component is the load; only its slowness distinguishes the wear.
 
 fig, axes = plt.subplots(3, 1, figsize=(9, 6), layout="constrained", sharex=True)
 axes[0].plot(hours[::600], sensors[::600, 0], ".", color="0.5", markersize=3)

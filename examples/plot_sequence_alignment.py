@@ -1,15 +1,15 @@
 """
-Which parts of two texts belong together?
-=========================================
+Which passages of two texts match?
+==================================
 
 An alignment finds the passage that two sequences have in common, although each has symbols that
-the other lacks. The picture shows the scores of all pairs of amino acids of two peptides, and the
-alignment through them; and how local scores do as a kernel that tells two kinds of peptides apart,
-beside a kernel of common substrings.
+are missing in the other. The left panel shows the scores of all pairs of amino acids of two
+peptides, and the alignment through them. The right panel shows how well local scores, used as a
+kernel, separate two kinds of peptides, compared with a kernel of common substrings.
 """
 
 # %%
-# Two of the peptides with the best local alignment between different ones.
+# Choose two different peptides with one of the best local alignments.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import cross_val_score
@@ -41,7 +41,7 @@ for k, sequence in enumerate((X[i], X[j])):
 print("score", score)
 
 # %%
-# Local scores as a kernel, and counts of common substrings of two symbols.
+# Use local scores as a kernel, and counts of common substrings of two symbols.
 models = {
     "substrings of 2": make_pipeline(
         KernelTransformer(Normalized(PSpectrum(2))), SVC(kernel="precomputed", C=10)

@@ -2,13 +2,14 @@
 Which letters give a language away?
 ===================================
 
-A linear model on the substrings of words is a kernel machine that can be read: each coefficient
-belongs to a substring. Which ones speak for a language?
+A linear model on the substrings of words is a kernel machine that you can read: each coefficient
+belongs to a substring. Which substrings indicate a language?
 """
 
 # %%
-# Names of countries and languages in eight languages, those of the Unicode consortium in Babel,
-# which Sphinx brings along; names that occur in more than one of the languages are left out.
+# The data are names of countries and languages in eight languages, from the Unicode consortium by
+# way of Babel, which comes with Sphinx; we leave out names that occur in more than one of the
+# languages.
 
 from collections import Counter
 
@@ -34,7 +35,7 @@ words = [f"^{word}$" for word in words]  # so that beginnings and ends are subst
 print(len(words), "words,", words[:3])
 
 # %%
-# All substrings of up to four letters, and the same in a few hashed columns.
+# Use all substrings of up to four letters, and the same substrings hashed into few columns.
 
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 
@@ -49,8 +50,8 @@ hashed = [accuracy(int(size)) for size in sizes]
 learnt = accuracy(None)
 
 # %%
-# Endings and single accents decide, as somebody who knows the languages would expect. Hashing
-# costs nothing as long as there are more columns than substrings that matter.
+# Endings and single accented letters decide, as you would expect if you know the languages.
+# Hashing costs nothing as long as there are more columns than relevant substrings.
 
 features = SequenceFeatures(BlendedSpectrum(4)).fit(words)
 model = LinearSVC().fit(features.transform(words), y)
@@ -64,8 +65,8 @@ for code, ax in zip(["fi", "hu", "it", "pl"], axes[:4], strict=True):
     ax.barh(range(10), weights[top])
     ax.set(yticks=range(10), yticklabels=names[top], title=code)
 axes[4].semilogx(sizes, hashed, "o-", base=2, label="hashed")
-axes[4].axhline(learnt, color="k", linestyle="--", label=f"{len(names)} learnt columns")
+axes[4].axhline(learnt, color="k", linestyle="--", label=f"{len(names)} learned columns")
 axes[4].set(xlabel="columns", ylabel="accuracy, 5 folds", ylim=(0, 1), title="Eight languages")
 axes[4].legend()
 plt.show()
-print("learnt", round(learnt, 3), "hashed", np.round(hashed, 3))
+print("learned", round(learnt, 3), "hashed", np.round(hashed, 3))

@@ -1,14 +1,14 @@
 """
-Shapes of any length in a support vector machine
-================================================
+How does a support vector machine use shapes of any length?
+===========================================================
 
-An outline that is walked at constant speed is a series as long as the outline. A support vector
-machine takes such series by a kernel: the exponential of their warping distance, or the sum over
-all alignments. The baseline cuts all of them to one length first.
+An outline traced at constant speed is a series as long as the outline. A support vector machine
+accepts such series through a kernel: the exponential of their warping distance, or the sum over
+all alignments. The baseline resamples all of them to one length first.
 """
 
 # %%
-# Outlines of digits, one point every six tenths of a pixel: series of 27 to 62 points.
+# Extract outlines of digits, one point every six tenths of a pixel: series of 27 to 62 points.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,8 +43,9 @@ test = slice(500, 800)
 print("lengths", min(map(len, shapes)), "to", max(map(len, shapes)))
 
 # %%
-# Two channels, the coordinates; the widths of the kernels come from the training series. The
-# matrix of the warping distance is not positive semi-definite, so its spectrum is clipped first.
+# The two channels are the coordinates; the widths of the kernels come from the training series.
+# The matrix of the warping distance is not positive semi-definite, so its spectrum is clipped
+# first.
 
 models = {
     "all alignments": make_pipeline(
@@ -56,22 +57,22 @@ models = {
         SpectrumCorrector("clip"),
         SVC(kernel="precomputed", C=100),
     ),
-    "cut to one length": SVC(C=100),
+    "resampled to one length": SVC(C=100),
 }
 sizes = [50, 100, 200]
 table = np.array([resampled(x) for x in shapes])
 curves = {name: [] for name in models}
 for n in sizes:
     for name, model in models.items():
-        X = table if name == "cut to one length" else shapes
+        X = table if name == "resampled to one length" else shapes
         model.fit(X[:n], y[:n])
         curves[name].append(1 - model.score(X[test], y[test]))
 for name, errors in curves.items():
     print(f"{name:18s}", np.round(errors, 3))
 
 # %%
-# Left, outlines as the machine sees them: closed curves that begin at the top. Right, the errors
-# on unseen digits: alignments help most where training digits are few.
+# Left: the outlines as the classifier sees them, closed curves that begin at the top. Right: the
+# errors on unseen digits. Alignments help most if there are few training digits.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for k, i in enumerate([2, 3, 5, 12, 13, 15]):

@@ -1,14 +1,14 @@
 """
-Rights of users: does the size of a set hide what is in it?
-===========================================================
+Does the size of a set hide its contents?
+=========================================
 
 Users of two departments hold sets of rights, some users many and some few. Which kernel on sets
-tells the departments apart?
+separates the departments?
 """
 
 # %%
-# Each department has ten rights that its people hold more often; how many rights somebody holds
-# altogether varies by a factor of ten and says nothing about the department.
+# Each department has ten rights that its people hold more often than others; the total number of
+# rights per person varies by a factor of ten and is unrelated to the department.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,7 @@ held = rng.random((160, 40)) < np.minimum(appetite[:, None] * share, 1)
 users = [frozenset(np.flatnonzero(row).tolist()) for row in held]
 
 # %%
-# ``SVC`` takes a kernel object and a list of sets as they are.
+# ``SVC`` accepts a kernel object and a list of sets as they are.
 
 kernels = {
     "Agreement": Agreement(40),
@@ -44,8 +44,8 @@ for name, score in scores.items():
     print(f"{name:25s} accuracy {score.mean():.2f} +- {score.std() / np.sqrt(5):.2f}")
 
 # %%
-# The map of the plain intersection is a picture of the size of the sets; the normalised one shows
-# the departments.
+# The map of the plain intersection shows the size of the sets; the normalised kernel shows the
+# departments.
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for ax, name in zip(axes, ("Intersection", "Normalized(Intersection)"), strict=False):

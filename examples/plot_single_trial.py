@@ -1,16 +1,16 @@
 """
-When and where does a single trial tell what a subject saw?
-===========================================================
+When and where does a single trial reveal the stimulus?
+=======================================================
 
-Sixteen electrodes record half a second after each picture. The mean over many trials of a kind
+Sixteen electrodes record half a second after each picture. The mean over many trials of each kind
 shows where two kinds differ, but a single trial is mostly noise, and it has 400 numbers: more than
-there are trials. Which electrodes, at which times, tell the kind of a trial that was not seen?
+there are trials. Which electrodes, at which times, identify the kind of an unseen trial?
 """
 
 # %%
-# Generated trials with stated truth: noise that is correlated in time and shared by neighbouring
-# electrodes; in one of two kinds of trials a short wave appears at electrode 5 after 200 ms, and
-# a weaker one at electrode 11 after 340 ms.
+# The trials are generated with a known truth: the noise is correlated in time and shared by
+# neighbouring electrodes; in one of two kinds of trials a short wave appears at electrode 5 after
+# 200 ms, and a weaker one at electrode 11 after 340 ms.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +36,8 @@ X = trials.reshape(N_TRIALS, -1)
 train, test = slice(N_TRAIN), slice(N_TRAIN, None)
 
 # %%
-# Three linear classifiers: a support vector machine with all numbers, logistic regression with an
-# absolute penalty, whose weights are chosen by cross-validation, and the support feature machine
+# Compare three linear classifiers: a support vector machine with all numbers; logistic regression
+# with an L1 penalty, whose strength is chosen by cross-validation; and the support feature machine
 # with its defaults.
 
 l1 = LogisticRegression(solver="liblinear", l1_ratio=1, max_iter=1000)
@@ -56,15 +56,16 @@ for name, model in models.items():
     used = maps[name] != 0
     inside = used & (effect > 0.1)
     print(
-        f"{name}: {scores[name]:.1%} of new trials right, {used.sum()} numbers used, ", end=""
+        f"{name}: {scores[name]:.1%} of new trials correct, {used.sum()} numbers used, ",
+        end="",
     )
     print(f"{inside.sum()} of them within the waves")
 
 # %%
-# The machine with all numbers is lost in noise. The absolute penalty finds the waves, and takes
-# dozens of other numbers along. The support feature machine pays for the number of features: it
-# takes the peaks of both waves, and the neighbour of the first with a negative weight, which
-# removes the noise that the two electrodes share. It is right most often.
+# The support vector machine with all numbers is overwhelmed by noise. The L1 penalty finds the
+# waves but also keeps dozens of other numbers. The support feature machine pays for the number of
+# features: it uses the peaks of both waves, and the neighbour of the first with a negative weight,
+# which removes the noise that the two electrodes share. It is the most accurate.
 
 fig, axes = plt.subplots(1, 4, figsize=(13, 3.8), sharey=True, layout="constrained")
 for ax, (name, weights) in zip(axes, maps.items(), strict=True):
@@ -79,7 +80,7 @@ for ax, (name, weights) in zip(axes, maps.items(), strict=True):
     )
     title = name
     if name in scores:
-        title += f"\n{scores[name]:.0%} right, {(weights != 0).sum()} numbers"
+        title += f"\n{scores[name]:.0%} correct, {(weights != 0).sum()} numbers"
     ax.set(title=title, xlabel="time after the picture (ms)")
 axes[0].set_ylabel("electrode")
 plt.show()

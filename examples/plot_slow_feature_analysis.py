@@ -2,16 +2,16 @@
 Which function of two fast signals is slow?
 ===========================================
 
-Two signals swing quickly. Their sum of squares, of products, of anything: one of these is slow.
-Principal components cannot find it, not even with all products of the inputs at hand, since they
-look for variance; slow feature analysis returns the hidden signal to ten digits.
+Two signals oscillate quickly, but one of their quadratic functions, sums of squares and products,
+is slow. Principal components cannot find it, not even with all products of the inputs, because
+they look for variance; slow feature analysis recovers the hidden signal to ten digits.
 
-The example is that of Wiskott and Sejnowski (2002): ``x1 = sin t + cos^2 11 t``,
-``x2 = cos 11 t``.
+The example comes from Wiskott and Sejnowski (2002): ``x1 = sin t + cos^2 11 t``, ``x2 = cos 11
+t``.
 """
 
 # %%
-# Both methods get the same quadratic functions of the input.
+# Give both methods the same quadratic functions of the input.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,7 +38,7 @@ for name, y in outputs.items():
     print(f"{name.splitlines()[0]}: 1 - |correlation with sin t| = {error:.1e}")
 
 # %%
-# The function itself can be read from the components: it is ``sqrt(2) (x1 - x2^2)``.
+# You can read the function itself from the components: it is ``sqrt(2) (x1 - x2^2)``.
 
 for weight, name in zip(sfa.components_[0], sfa.expansion_names_, strict=True):
     print(f"{weight:8.4f}  {name}")
@@ -58,8 +58,9 @@ for ax, (name, y) in zip(axes[1], outputs.items(), strict=True):
 axes[1, 1].legend(loc="upper right")
 
 # %%
-# There are four more uncorrelated functions of this kind, in the order of their slowness. Learned
-# from the first half of the rows, none is faster on the second: nothing was fitted to noise.
+# There are four more uncorrelated functions of this kind, ordered by their slowness. After
+# training on the first half of the rows, none of them is faster on the second half: nothing was
+# fitted to noise.
 
 half = len(X) // 2
 sfa = SlowFeatureAnalysis(degree=2).fit(X[:half])

@@ -1,20 +1,20 @@
 """
-What drives a chaotic series?
-=============================
+Which hidden force drives a chaotic series?
+===========================================
 
 The parameter of a logistic map varies with time, and we see only the chaotic series. The slowest
-function of a window of four values follows the hidden parameter almost exactly, without knowing
-the map or the parameter. The experiment on the left is that of Wiskott (2003).
+function of a window of four values follows the hidden parameter almost exactly, although neither
+the map nor the parameter is known. The experiment on the left comes from Wiskott (2003).
 
-The usual tool, moving averages, gets close on the left as well, if the mean and the variance are
-combined by a regression on the parameter that we want to find, and smoothed over the width that
-turns out best. On the right the parameter varies ten times faster. Averages now blur it; a
+The usual tool, moving averages, also gets close on the left if you combine the mean and the
+variance by a regression on the parameter that you want to find, and smooth over the width that
+turns out best. On the right the parameter varies ten times faster. Now averages blur it, whereas a
 function of four values does not.
 """
 
 # %%
-# Windows of four values, quadratic functions of them. Incomplete windows at the start are marked
-# by NaN, which slow feature analysis leaves out. Windows look back: their middle lies two rows
+# Use windows of four values and quadratic functions of them. Incomplete windows at the start
+# contain NaN, and slow feature analysis skips them. Windows look back: their middle lies two rows
 # before their last row.
 
 import matplotlib.pyplot as plt

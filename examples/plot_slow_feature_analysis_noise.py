@@ -1,11 +1,11 @@
 """
-Slow features of noisy sensors
-==============================
+How do I find a slow drift in noisy sensors?
+============================================
 
-Twelve sensors see a slow drift, a rotation and a changing load; each adds white noise of its
-own. A linear function of one row can only average the sensors, and noise of a half of their
+Twelve sensors see a slow drift, a rotation and a changing load; each adds independent white noise.
+A linear function of one row can only average the sensors, and noise of half their standard
 deviation already hides the drift from it. A function of five consecutive rows averages over time
-as well: behind a delay embedding, slow feature analysis keeps the drift where principal and
+as well: after a delay embedding, slow feature analysis keeps the drift whereas principal and
 independent components of the same rows lose it.
 """
 
@@ -33,12 +33,12 @@ def sensors(noise, seed, n_rows=3000):
 
 
 def correlation(Y, drift):
-    """Correlation of the best of the components with the drift."""
+    """Correlation of the best component with the drift."""
     return max(abs(np.corrcoef(y, drift)[0, 1]) for y in Y.T)
 
 
 # %%
-# Principal and independent components may choose the best of three; the slow feature is the first.
+# We use the best of three principal or independent components, but only the first slow feature.
 
 lags = 5
 methods = {
@@ -68,7 +68,7 @@ for name, row in table.items():
     style = "-" if "slow" in name else ":"
     left.plot(levels, row, style, marker="o", label=name)
 left.set(
-    xlabel="noise, in deviations of a sensor",
+    xlabel="noise / standard deviation of a sensor",
     ylabel="correlation with the drift",
     ylim=(0, 1.02),
 )
@@ -80,6 +80,6 @@ y *= np.sign(y @ drift)
 right.plot(X[:, 0] / X[:, 0].std(), color="0.8", lw=0.4, label="a sensor")
 right.plot(y, lw=0.6, label="slow feature of five rows")
 right.plot(drift, "k", lw=1, label="drift")
-right.set(xlabel="row", title="noise of a half")
+right.set(xlabel="row", title="noise 0.5")
 right.legend(fontsize=7, loc="upper right")
 plt.show()

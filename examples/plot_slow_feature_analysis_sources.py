@@ -5,13 +5,13 @@ Can slowness undo a non-linear mixture?
 Two independent sources are wound into a spiral. No linear method can unmix them: independent
 component analysis finds two other directions in the plane. The slowest function of the mixture is
 a monotone function of the slower source. The functions after it are mostly further functions of
-the same source, since these are slow as well; so we remove all functions of the source that was
-found, and look for the slowest function of what is left (the idea of Sprekeler, Zito and Wiskott,
-2014). It follows the other source.
+the same source, because these are slow as well; so we remove all functions of the source found
+first, and look for the slowest function of the remainder (an idea of Sprekeler, Zito and Wiskott,
+2014). This function follows the other source.
 """
 
 # %%
-# A rich set of functions of the two mixtures: kernels around 150 of the rows.
+# Use a rich set of functions of the two mixtures: kernels around 150 of the rows.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,8 +31,8 @@ Y = SlowFeatureAnalysis(expansion=functions).fit_transform(X)
 first = Y[:, 0]
 
 # %%
-# Remove polynomials of the first source from all outputs, and take the slowest combination of
-# the rest. Directions that the removal has emptied are left out by `rank_tol`.
+# Remove polynomials of the first source from all outputs, and choose the slowest combination of
+# the rest. `rank_tol` drops the directions that the removal has emptied.
 
 uniform = 2 * rankdata(first) / len(first) - 1
 polynomials = np.polynomial.legendre.legvander(uniform, 16)[:, 1:]
@@ -41,7 +41,7 @@ second = SlowFeatureAnalysis(n_components=1, rank_tol=1e-2).fit_transform(rest)[
 
 
 def matched(estimates):
-    """Estimates in the order and with the sign that fit the sources best, and how well."""
+    """Estimates in the best order and with the best signs, and their correlations."""
     table = spearmanr(np.column_stack([estimates, sources]))[0][:2, 2:]
     order = [0, 1] if abs(table).trace() > abs(table[::-1]).trace() else [1, 0]
     fit = table[order, [0, 1]]

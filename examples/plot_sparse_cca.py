@@ -2,12 +2,14 @@
 Which few columns do two wide tables share?
 ===========================================
 
-Eighty samples, 300 columns in one table and 200 in the other. Two hidden causes act on eight
-columns of each; everything else is noise. Which columns are found, and with which bound?
+Eighty samples have 300 columns in one table and 200 in the other. Two hidden causes affect eight
+columns of each table; everything else is noise. Which columns does each method find, and with
+which bound?
 """
 
 # %%
-# The truth: cause one acts on columns 0 to 7, cause two, weaker, on columns 8 to 15, of both.
+# In both tables, the first cause acts on columns 0 to 7 and the second, weaker cause on columns 8
+# to 15.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +27,7 @@ for j in (0, 1):
 train, test = slice(0, 80), slice(80, 160)
 
 # %%
-# The bound by permutations of the rows: which covariance is furthest above that of chance?
+# Choose the bound by permutations of the rows: which covariance exceeds chance most?
 
 sparse = SparseCCA(2, l1_bound="permutation", random_state=0).fit(X[train], Y[train])
 shrunk = RegularizedCCA(2).fit(X[train], Y[train])

@@ -2,14 +2,14 @@
 How many atoms does a patch of an image need?
 =============================================
 
-A photograph with noise is cut into all its patches of 8 x 8 pixels, each is coded by cosines, and
-the patches are put back and averaged. With the same number of atoms for every patch, flat ones
-get too many, which code noise, and detailed ones too few. With a bound on the error, which follows
-from the size of the noise, each patch gets as many as it needs.
+We cut a noisy photograph into all its patches of 8 x 8 pixels, code each patch with cosines, put
+the patches back and average them. With the same number of atoms for every patch, flat patches get
+too many, which code noise, and detailed patches too few. With a bound on the error, derived from
+the noise level, each patch gets as many atoms as it needs.
 """
 
 # %%
-# The picture, the noise, and 256 cosines.
+# Load the photograph, add noise, and compute 256 cosines.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,7 @@ means = patches.mean(axis=1, keepdims=True)
 
 
 def denoise(**settings):
-    """Code the patches, put them back, and return the picture and the number of atoms."""
+    """Code and reassemble the patches; return the image and the number of atoms."""
     coder = SparseCoder(dictionary, **settings)
     encoding = coder.fit(patches - means).encode(patches - means)
     smooth = (coder.inverse_transform(encoding.codes) + means).reshape(-1, size, size)
@@ -41,7 +41,7 @@ def psnr(image):
 
 
 # %%
-# The same number for all, or as many as are needed.
+# Use the same number of atoms for all patches, or as many as each patch needs.
 
 counts = [1, 2, 3, 4, 6, 8]
 fixed = [psnr(denoise(transform_n_nonzero_coefs=count)[0]) for count in counts]
@@ -50,8 +50,8 @@ print(f"noisy: {psnr(noisy):.2f} dB, error bound: {psnr(restored):.2f} dB")
 print(f"best fixed number, {counts[int(np.argmax(fixed))]}: {max(fixed):.2f} dB")
 
 # %%
-# On the right the number of atoms of each patch: none in the sky, many along edges. A fixed
-# number, even the best one, which cannot be known without the clean picture, is worse.
+# The lower right panel shows the number of atoms of each patch: none in the sky, many along edges.
+# A fixed number is worse, even the best one, which you cannot know without the clean image.
 
 fig, axes = plt.subplots(2, 2, figsize=(10, 7.4), layout="constrained")
 shown = {"vmin": 0, "vmax": 255, "cmap": "gray"}
@@ -67,6 +67,6 @@ for ax in (axes[0, 0], axes[0, 1], axes[1, 1]):
     ax.set_axis_off()
 axes[1, 0].plot(counts, fixed, "o-", color="C0", label="same number for every patch")
 axes[1, 0].axhline(psnr(restored), color="C3", label="error bound")
-axes[1, 0].set(xlabel="atoms", ylabel="dB", title="Quality against the clean picture")
+axes[1, 0].set(xlabel="atoms", ylabel="dB", title="Quality against the clean image")
 axes[1, 0].legend()
 plt.show()

@@ -1,15 +1,15 @@
 """
-Does a sparse classifier know where it does not know?
-=====================================================
+Does a sparse classifier know where it is uncertain?
+====================================================
 
 Gaussian processes give probabilities that return to one half where there are no samples. With
-thirty inducing inputs for two thousand samples, are they still those of the exact classifier, and
-do they hold on samples that were not seen?
+thirty inducing inputs for two thousand samples, are the probabilities still the same as in the
+exact classifier, and are they reliable on unseen samples?
 """
 
 # %%
-# Two half moons that overlap. scikit-learn's classifier sees 300 of the samples, since its time
-# grows with the cube of their number; the sparse one sees all.
+# The data are two half moons that overlap. scikit-learn's classifier uses 300 of the samples,
+# because its time grows with the cube of their number; the sparse classifier uses all.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,13 +27,13 @@ kernel = ConstantKernel() * RBF(1.0)
 sparse = SparseGaussianProcessClassifier(kernel, n_inducing=30, random_state=0).fit(X, y)
 exact = GaussianProcessClassifier(kernel).fit(X[:300], y[:300])
 for name, model in {"sparse, 2000 samples": sparse, "exact, 300 samples": exact}.items():
-    print(f"{name}: log loss of new samples {log_loss(truth, model.predict_proba(new)):.4f}")
+    print(f"{name}: log loss on new samples {log_loss(truth, model.predict_proba(new)):.4f}")
 print(f"no Gaussian posterior has a bound larger by {sparse.dual_gap_:.0e} per sample")
 
 # %%
-# Five inputs and a threshold on a noisy function of them: of the samples to which the classifier
-# gives a probability of 30 %, are 30 % positive? A logistic regression cannot follow the function,
-# and its probabilities are right only on average.
+# The second data set thresholds a noisy function of five inputs: of the samples to which the
+# classifier assigns a probability of 30 %, are 30 % positive? A logistic regression cannot follow
+# the function, and its probabilities are correct only on average.
 
 inputs, f = make_friedman1(12_000, n_features=5, noise=2.0, random_state=0)
 positive = f > 14.4
@@ -52,9 +52,9 @@ for name, model in contenders.items():
     print(f"{name}: log loss {log_loss(positive[test], p):.3f}")
 
 # %%
-# The contours are probabilities of .1, .5 and .9. Where both have samples they agree, and both
-# are uncertain where there are none; triangles are the inducing inputs, which lie along the
-# boundary. On the right the frequencies follow the probabilities.
+# The contours are probabilities of .1, .5 and .9. The two classifiers agree where both have
+# samples, and both are uncertain where there are none; triangles are the inducing inputs, which
+# lie along the boundary. In the right panel, the frequencies follow the probabilities.
 
 grid = np.stack(np.meshgrid(np.linspace(-3, 4, 100), np.linspace(-2.5, 3, 80)), axis=-1)
 points = grid.reshape(-1, 2)

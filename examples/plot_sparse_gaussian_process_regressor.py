@@ -2,8 +2,9 @@
 How many inducing inputs are enough?
 ====================================
 
-A Gaussian process says how sure it is, and the bounds of a sparse one say how near it is to the
-exact process. Do they tell when there are enough inducing inputs? And where do these go?
+A Gaussian process reports its uncertainty, and the bounds of a sparse one show how close it is to
+the exact process. Do they show when there are enough inducing inputs? And where are these inputs
+placed?
 """
 
 # %%
@@ -16,9 +17,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
 
 # %%
-# One measurement of 442 diabetes patients, the body mass index, and the progress of the disease:
-# few inducing inputs are as good as all patients. The lower bound rises to the exact value, and
-# the upper bound falls to it. They meet where more inducing inputs gain nothing.
+# The data are one measurement of 442 diabetes patients, the body mass index, and the progress of
+# the disease: a few inducing inputs are as good as all patients. The lower bound rises to the
+# exact value, and the upper bound falls to it. They meet when more inducing inputs bring no
+# further gain.
 
 X, y = load_diabetes(return_X_y=True)
 X = X[:, [2]] / X[:, 2].std()
@@ -31,8 +33,8 @@ models = [
 ]
 
 # %%
-# On a function of ten inputs, five of which do not matter, a thousand times more is to be
-# learned: the error falls with the inducing inputs, for 20,000 samples in seconds.
+# A function of ten inputs, five of which are irrelevant, leaves a thousand times more to learn:
+# the error falls with the number of inducing inputs, for 20,000 samples within seconds.
 
 big, target = make_friedman1(20_000, noise=1.0, random_state=0)
 new, truth = make_friedman1(2_000, noise=0.0, random_state=1)
@@ -49,7 +51,7 @@ baseline = np.sqrt(np.mean((small.predict(new) - truth) ** 2))
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
 grid = np.linspace(X.min(), X.max(), 200)[:, None]
 model = models[3]
-mean, std = model.predict(grid, return_std=True, include_noise=False)  # of the function
+mean, std = model.predict(grid, return_std=True, include_noise=False)  # without the noise
 left.plot(X[:, 0], y, ".", color="0.75", ms=3)
 left.plot(grid, mean, "C0", label="6 inducing inputs")
 left.fill_between(grid[:, 0], mean - 2 * std, mean + 2 * std, color="C0", alpha=0.2)

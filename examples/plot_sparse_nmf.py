@@ -1,15 +1,15 @@
 """
-How local do the parts of digits become when sparseness is asked for?
-=====================================================================
+How local are the parts of digits if you ask for sparse ones?
+=============================================================
 
-Non-negative factorisation is said to find parts. How local they are is up to the data, unless
-sparseness is part of the problem: here handwritten digits are written as sums of 16 parts, without
-a condition and with exact sparseness 0.6, 0.75 and 0.9 of each part.
+Non-negative factorisation is said to find parts. How local the parts are depends on the data,
+unless sparseness is part of the problem. Here we write handwritten digits as sums of 16 parts,
+without a condition and with an exact sparseness of 0.6, 0.75 and 0.9 for each part.
 """
 
 # %%
-# Sparseness is 0 for a picture with equal pixels and 1 for a single pixel. Plain factorisation is
-# scikit-learn's.
+# Sparseness is 0 for an image with equal pixels and 1 for a single pixel. The plain factorisation
+# comes from scikit-learn.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +36,9 @@ for level in levels:
     ).fit(X)
 
 # %%
-# The plain parts have sparsenesses between those of a stroke and a whole digit; with a condition
-# all have the one that was asked for, to the last digit, at the price of a larger error.
+# The plain parts are as sparse as anything between a single stroke and a whole digit; with a
+# condition, all parts have exactly the requested sparseness, at the price of a larger error.
+# larger error.
 
 size = np.linalg.norm(X)
 fig, axes = plt.subplots(2, 2, figsize=(8, 8.6), layout="constrained")
@@ -52,9 +53,9 @@ for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
 plt.show()
 
 # %%
-# Sparse codes instead of sparse parts: with an l1 penalty every digit uses fewer parts, and the
-# parts become more like whole digits. The share of zeros in the codes grows with the weight, and
-# so does the error.
+# Now make the codes sparse instead of the parts: with an l1 penalty every digit uses fewer parts,
+# and the parts become more like whole digits. The fraction of zeros in the codes grows with the
+# weight, and so does the error.
 
 for alpha in (0.01, 0.3, 3.0):
     model = SparseNMF(n_parts, penalty="l1", alpha=alpha).fit(X)

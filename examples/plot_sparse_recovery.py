@@ -1,13 +1,13 @@
 """
-A signal from ten samples
-=========================
+Can you recover a signal from ten samples?
+==========================================
 
-Two tones, sampled at ten random places of a window of ten seconds: far fewer than the sampling
-theorem asks for. Recovery in the Fourier basis finds both tones, because it looks for few of them.
-Ten samples are not always enough: on the right, how often the signal comes back as their number
-grows, over random places, for orthogonal matching pursuit, which is told that there are two terms,
-and for basis pursuit, which is not. The tones lie on the frequencies of the window; between them
-they would not be sparse.
+Two tones are sampled at ten random places of a window of ten seconds: far fewer samples than the
+sampling theorem requires. Recovery in the Fourier basis finds both tones, because it looks for few
+of them. Ten samples are not always enough. The right panel shows how often the signal is recovered
+as the number of samples grows, over random places, for orthogonal matching pursuit, which is given
+the number of terms (two), and for basis pursuit, which is not. The tones lie on the frequencies of
+the window; between them they would not be sparse.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ t = np.arange(n) * window / n
 signal = np.sin(2.3 * 2 * np.pi * t) - 0.5 * np.sin(5.4 * 2 * np.pi * t)
 
 # %%
-# One draw of ten places, of those for which both succeed. A sample is a measurement with a row
-# of the identity.
+# Draw ten places for which both methods succeed. A sample is a measurement with a row of the
+# identity.
 
 seen = np.sort(np.random.default_rng(0).choice(n, 10, replace=False))
 rows = np.eye(n)[seen]
@@ -35,7 +35,7 @@ for name, model in found.items():
     print(f"{name}: {np.count_nonzero(model.codes_)} terms, relative error {error:.1e}")
 
 # %%
-# Two hundred draws for each number of samples.
+# Make two hundred draws for each number of samples.
 
 numbers, draws = np.arange(4, 21, 2), 200
 rates = {name: [] for name in found}
@@ -60,7 +60,7 @@ left.legend(ncols=2, fontsize=8, loc="upper right")
 for name, rate in rates.items():
     right.plot(numbers, rate, "o-", ms=4, label=name)
 right.axvline(10, color="0.7", ls=":")
-right.set(xlabel="samples", ylabel="share of draws with the signal found", ylim=(0, 1.05))
+right.set(xlabel="samples", ylabel="fraction of draws recovered", ylim=(0, 1.05))
 right.legend(fontsize=8)
 figure.tight_layout()
 plt.show()

@@ -1,10 +1,10 @@
 """
-Who can explain this digit?
-===========================
+Which class explains a partly hidden digit?
+===========================================
 
-A digit is written as a sparse combination of training digits of all classes. The class whose own
-digits explain it best wins. With single pixels as further atoms, what is painted over can be
-explained by pixels and left out; it helps, though with 64 pixels there is not much left to see.
+A digit is written as a sparse combination of training digits of all classes. The class whose
+digits explain it best wins. With single pixels as additional atoms, the pixels can explain the
+painted area, so that it is left out; this helps, although with 64 pixels little remains visible.
 """
 
 # %%
@@ -26,7 +26,7 @@ rng = np.random.default_rng(0)
 
 
 def paint_over(images, side):
-    """Fill a square of each image with one gray value."""
+    """Fill a square of each image with one grey value."""
     out = images.reshape(-1, 8, 8).copy()
     for image in out:
         row, column = rng.integers(0, 9 - side, size=2)
@@ -35,7 +35,7 @@ def paint_over(images, side):
 
 
 # %%
-# The share of digits told right, for larger and larger squares.
+# Compute the accuracy for larger and larger squares.
 
 sides = (0, 1, 2, 3, 4)
 methods = {
@@ -51,7 +51,7 @@ for name, method in methods.items():
     print(name, [round(score, 3) for score in scores[name]])
 
 # %%
-# One painted digit, what pixels and digits explain of it, and the residuals of the classes.
+# Plot one painted digit, the parts explained by pixels and by digits, and the class residuals.
 
 model = methods["with pixels as atoms"]
 found = model.predict(painted[3])
@@ -79,6 +79,6 @@ axes[3].bar(range(10), residuals, color=colors)
 axes[3].set(title="residual of each class", xlabel="digit", xticks=range(10))
 for name, values in scores.items():
     axes[4].plot(np.square(sides) / 64 * 100, values, "o-", label=name)
-axes[4].set(xlabel="painted over, % of pixels", ylabel="told right", ylim=(0.7, 1.01))
+axes[4].set(xlabel="painted over, % of pixels", ylabel="accuracy", ylim=(0.7, 1.01))
 axes[4].legend()
 plt.show()

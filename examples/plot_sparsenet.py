@@ -2,15 +2,15 @@
 What does a visual cortex learn from photographs?
 =================================================
 
-Patches of two photographs, whitened as the retina does, are coded under a sparse prior, and the
-dictionary that makes the codes most likely is learned. Principal components of the same patches
-are gratings that cover the whole patch; the atoms are small edges with a place and a direction,
+We whiten patches of two photographs as the retina does, code them under a sparse prior, and learn
+the dictionary that makes the codes most likely. Principal components of the same patches are
+gratings that cover the whole patch; the atoms are small edges with a position and an orientation,
 like the receptive fields of simple cells (Olshausen and Field 1996).
 """
 
 # %%
-# Whitening of a whole picture: frequencies are amplified in proportion, the highest cut off, where
-# there is noise rather than picture.
+# Whiten the whole image: each frequency is amplified in proportion, and the highest frequencies,
+# which contain noise rather than structure, are cut off.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,14 +33,15 @@ side = 10
 parts = []
 for image in load_sample_images().images:
     grey = image.mean(axis=2)[:426]
-    half = grey.reshape(213, 2, 320, 2).mean(axis=(1, 3))  # without the noise of single pixels
+    half = grey.reshape(213, 2, 320, 2).mean(axis=(1, 3))  # averages out pixel noise
     white = whiten(np.log1p(half))[5:-5, 5:-5]  # edges are artefacts
     parts.append(extract_patches_2d(white, (side, side), max_patches=15000, random_state=0))
 patches = np.concatenate(parts).reshape(-1, side**2)
 patches = patches - patches.mean(axis=1, keepdims=True)
 
 # %%
-# Learning, and a measure of how sparse the codes are: the kurtosis, 0 for Gaussian ones.
+# Learn the atoms and measure how sparse the codes are by their kurtosis, which is 0 for Gaussian
+# codes.
 
 models = {
     prior: Sparsenet(100, prior=prior, alpha=0.2, max_iter=8, random_state=0).fit(patches)
@@ -62,7 +63,7 @@ for name, value in sparseness.items():
     print(f"{name}: kurtosis {value:.1f}")
 
 # %%
-# The atoms beside the principal components.
+# Plot the atoms next to the principal components.
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")
 for ax, model, title in (

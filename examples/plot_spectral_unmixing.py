@@ -2,16 +2,15 @@
 Which substances are in a mixed pixel, and how much of each?
 ============================================================
 
-A pixel of a satellite's picture, or a spot below a microscope, holds several substances, whose
+A pixel of a satellite image, or a spot under a microscope, contains several substances, whose
 spectra add up in proportion to their amounts. Neither spectra nor amounts are known, but both are
-at least zero, and few substances share a pixel. Does non-negative factorisation with sparse
-amounts separate them, where plain factorisation leaves mixtures?
+non-negative, and few substances share a pixel. Does non-negative factorisation with sparse amounts
+separate the substances when plain factorisation leaves mixtures?
 """
 
 # %%
-# A generated scene of 40 x 40 pixels and 60 wavelengths: four substances with smooth spectra,
-# whose peaks overlap, in patches with soft borders. Noise of one per cent of a typical value is
-# added.
+# Generate a scene of 40 x 40 pixels and 60 wavelengths: four substances with smooth spectra, whose
+# peaks overlap, in patches with soft borders. Noise of one per cent of a typical value is added.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +34,9 @@ X = amounts @ spectra
 X = np.maximum(X + 0.01 * X.mean() * rng.normal(size=X.shape), 0)
 
 # %%
-# Each method gets the right number of substances. What it finds is matched to the truth, and
-# compared by angles between spectra, and by correlations of the maps of amounts.
+# Each method is given the correct number of substances. Its results are matched to the true
+# substances and compared by the angles between spectra and the correlations of the maps of
+# amounts.
 
 methods = {
     "SparseNMF": SparseNMF(4, alpha=0.05, random_state=0),
@@ -46,7 +46,7 @@ methods = {
 
 
 def matched(model):
-    """Spectra and maps in the order of the truth, with their errors."""
+    """Spectra and maps in the true order, with their errors."""
     maps = model.fit_transform(X)
     found = model.components_ if not isinstance(model, FastICA) else model.mixing_.T
     unit = found / np.linalg.norm(found, axis=1, keepdims=True)
@@ -66,10 +66,11 @@ for name, (_, _, angles, fits) in results.items():
     )
 
 # %%
-# Maps of one substance, and the spectra of all (truth in grey, each scaled to the same height).
-# With sparse amounts three of four spectra are found to a degree, and the maps of all; the fourth
-# spectrum is twelve degrees off. Plain factorisation leaves a little of the others in each.
-# Independent components are none: amounts that add up to one depend on each other.
+# Plot the maps of one substance and the spectra of all (true spectra in grey, each scaled to the
+# same height). With sparse amounts, three of four spectra are found to within a degree, and so are
+# the maps of all; the fourth spectrum is twelve degrees off. Plain factorisation leaves a little
+# of the other substances in each spectrum. Independent components fail: amounts that add up to one
+# are not independent.
 
 fig, axes = plt.subplots(2, 4, figsize=(13, 5.4), layout="constrained")
 axes[0, 0].imshow(amounts[:, 0].reshape(size, size), cmap="viridis")

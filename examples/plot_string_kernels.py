@@ -1,16 +1,16 @@
 """
-Which parts of a string tell? Kernels on strings and what they forgive
-======================================================================
+Which kernel on strings finds a common part despite errors?
+===========================================================
 
-Kernels on strings differ in what counts as a common part. First a case whose truth is known: a
-motif is hidden in random strings as it is, with a wrong symbol, or stretched by gaps. Then a real
-one: peptides that kill bacteria, and peptides that span a membrane.
+Kernels on strings differ in what counts as a common part. The first data set has a known truth: a
+motif is hidden in random strings unchanged, with a wrong symbol, or stretched by gaps. The second
+one is real: peptides that kill bacteria, and peptides that span a membrane.
 """
 
 # %%
-# Sixty random nucleotides, and in half of the strings the motif ``gattacca`` at a random place.
-# In the second case one of its two middle symbols is wrong; in the third, three random symbols are
-# inserted into it.
+# Draw sixty random nucleotides, and place the motif ``gattacca`` at a random position in half of
+# the strings. In the second case one of its two middle symbols is wrong; in the third, three
+# random symbols are inserted into it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,7 +59,7 @@ def accuracy(kernel, X, y, C=10):
     return cross_val_score(model, X, y, cv=folds).mean()
 
 
-cases = ["as it is", "a wrong symbol", "gaps"]
+cases = ["unchanged", "a wrong symbol", "gaps"]
 kernels = {
     "PSpectrum(5)": PSpectrum(5),
     "Mismatch(7, 1)": Mismatch(7, 1, "acgt"),
@@ -72,10 +72,10 @@ table = np.array(
 )
 
 # %%
-# Peptides: antimicrobial ones against transmembrane regions of proteins. Twenty amino acids, and
-# strings of 8 to 56 of them. The search reaches the parameters of the kernel through the pipeline,
-# and the cache computes each kernel value once for all folds. The baseline counts substrings of up
-# to p symbols in a linear classifier.
+# The peptides are antimicrobial peptides and transmembrane regions of proteins, strings of 8 to 56
+# symbols over twenty amino acids. The search reaches the parameters of the kernel through the
+# pipeline, and the cache computes each kernel value once for all folds. The baseline counts
+# substrings of up to p symbols in a linear classifier.
 
 X, y = load_peptides(return_X_y=True)
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -89,7 +89,7 @@ def search(kernel, grid):
 
 
 def best_for(found, name, value):
-    """Best accuracy of a search where a parameter has a value."""
+    """Best accuracy of a search among settings with the given value of a parameter."""
     values = found.cv_results_[f"param_kerneltransformer__kernel__kernel__{name}"]
     return found.cv_results_["mean_test_score"][np.array(values) == value].max()
 
@@ -104,7 +104,7 @@ searches = {
 curves = {
     name: [best_for(found, "p", p) for p in lengths[1:]] for name, found in searches.items()
 }
-for name, found in searches.items():  # with one of one symbols wrong all strings are alike
+for name, found in searches.items():  # Mismatch needs p > 1
     first = np.nan if "Mismatch" in name else best_for(found, "p", 1)
     curves[name].insert(0, first)
 baseline = []
@@ -114,10 +114,10 @@ for p in lengths:
     baseline.append(cross_val_score(model, X, y, cv=folds).mean())
 
 # %%
-# On the left, a motif in one piece is found by all that look at neighbours. Mismatches help with
-# wrong symbols and a price for gaps helps with gaps, while gaps that cost nothing drown the motif
-# in chance. On the right, single amino acids are a strong hint already. Exact substrings are soon
-# too rare in strings of twenty; those that tolerate a change or a gap go on to gain.
+# Left: every kernel that uses contiguous symbols finds a motif in one piece. Mismatches help with
+# wrong symbols, and a price for gaps helps with gaps, whereas free gaps drown the motif in chance
+# matches. Right: single amino acids are already a strong hint. Exact substrings soon become too
+# rare in strings of twenty symbols; kernels that allow a change or a gap keep improving.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 left.imshow(table, cmap="viridis", vmin=0.5, vmax=1, aspect="auto")

@@ -2,15 +2,15 @@
 Which of two thousand features matter?
 ======================================
 
-A problem of the shape of a microarray study: 100 samples, 2000 features, and the classes depend on
-five of them. A support vector machine with an L1 penalty, recursive elimination and the support
-feature machine are asked for the classes, and for the features.
+The problem has the shape of a microarray study: 100 samples and 2000 features, and the classes
+depend on five of the features. A support vector machine with an L1 penalty, recursive elimination
+and the support feature machine each predict the classes and select the features.
 """
 
 # %%
-# All see the same 100 samples, and are judged by 1000 others. The penalty of the L1 machine is
-# chosen by cross-validation. Recursive elimination is told that there are five features; the
-# support feature machine runs with its defaults.
+# All methods train on the same 100 samples and are evaluated on 1000 others. The penalty of the L1
+# machine is chosen by cross-validation. Recursive elimination is given the number of features,
+# five; the support feature machine runs with its defaults.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,17 +32,17 @@ machine = SupportFeatureMachine().fit(X_train, y_train)
 
 weights = {
     "L1-SVM, cross-validated": search.best_estimator_.coef_[0],
-    "recursive elimination, told: 5": np.zeros(2000),
+    "recursive elimination, given: 5": np.zeros(2000),
     "support feature machine": machine.coef_[0],
 }
-weights["recursive elimination, told: 5"][rfe.support_] = rfe.estimator_.coef_[0]
+weights["recursive elimination, given: 5"][rfe.support_] = rfe.estimator_.coef_[0]
 fitted = dict(zip(weights, (search, rfe, machine), strict=True))
 
 # %%
-# The L1 machine finds the five, together with others that happen to help: the penalty that
-# suppresses the last of them would suppress the five as well. Recursive elimination starts from a
-# machine with 2000 weights, in which the relevant ones are lost. The support feature machine pays
-# for a feature, not for the size of its weight.
+# The L1 machine finds the five features together with others that happen to help: a penalty large
+# enough to suppress all the others would suppress the five as well. Recursive elimination starts
+# with 2000 weights, among which the relevant ones are lost. The support feature machine pays for a
+# feature, not for the size of its weight.
 
 fig, axes = plt.subplots(3, 1, figsize=(9, 6), sharex=True, layout="constrained")
 relevant = np.flatnonzero(truth)
@@ -55,7 +55,7 @@ for ax, (name, w) in zip(axes, weights.items(), strict=True):
     ax.vlines(wrong, 0, w[wrong], color="C3")
     ax.vlines(right, 0, w[right], color="C0")
     ax.plot(wrong, w[wrong], "o", color="C3", ms=4, label=f"{wrong.size} wrong")
-    ax.plot(right, w[right], "o", color="C0", ms=4, label=f"{right.size} of 5 right")
+    ax.plot(right, w[right], "o", color="C0", ms=4, label=f"{right.size} of 5 correct")
     ax.axhline(0, color="0.6", lw=0.8)
     error = 1 - fitted[name].score(X_test, y_test)
     ax.set_title(f"{name}: test error {100 * error:.1f} %", loc="left")
@@ -65,8 +65,8 @@ axes[-1].set_xlabel("feature (green: relevant)")
 plt.show()
 
 # %%
-# The linear programs on the way, and the certificate: the last one is solved exactly, so that no
-# small change of the weights would lower the objective.
+# Print the linear programs and the certificate: the last program is solved exactly, so no small
+# change of the weights would lower the objective.
 
 print("features after each linear program:", machine.n_features_history_[0][0].tolist())
 print(f"relative gap: {machine.dual_gap_:.1e}")

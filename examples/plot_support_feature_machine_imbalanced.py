@@ -1,15 +1,16 @@
 """
-Few features for a rare class
-=============================
+How do I select few features for a rare class?
+==============================================
 
-One sample in ten is of the second class, and labels are noisy. Slack for the rare class costs no
-more than slack for the other, so it is cheapest to give the rare class up. Does
+One sample in ten belongs to the second class, and the labels are noisy. Slack for the rare class
+costs no more than slack for the other class, so it is cheapest to sacrifice the rare class. Does
 ``class_weight="balanced"`` help?
 """
 
 # %%
-# Two of 300 features are relevant. The price of slack, C, is varied; test samples tell which share
-# of each class is recognised. The number of features is the number that has to be paid for.
+# Two of 300 features are relevant. We vary the cost of slack, C, and measure on test samples which
+# fraction of each class is recognised. The number of features is the number that has to be paid
+# for.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,10 +38,10 @@ def recall(machine, label):
 
 
 # %%
-# With equal costs no feature is worth its price while slack is cheap: all samples are given to the
-# larger class, and there is no line to draw on the right. With balanced costs the same price is
-# enough for both classes, with the two relevant features. Where slack is dear both machines spend
-# features on single noisy labels, and forget the rare class again.
+# With equal costs, no feature is worth its price while slack is cheap: all samples are assigned to
+# the larger class, and the right panel has no line to draw. With balanced costs the same price is
+# enough for both classes, with the two relevant features. If slack is expensive, both machines
+# spend features on single noisy labels and miss the rare class again.
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 colors = {"equal costs": "C3", "balanced costs": "C0"}
@@ -51,7 +52,7 @@ for name, machines in fitted.items():
     axes[0].semilogx(prices, rare, "o-", color=colors[name], label=f"{name}, rare class")
     axes[0].semilogx(prices, common, "o:", color=colors[name], label=f"{name}, other class")
     axes[1].semilogx(prices, sizes, "o-", color=colors[name], label=name)
-axes[0].set(xlabel="C", ylabel="share recognised", title="Test samples", ylim=(-0.03, 1.03))
+axes[0].set(xlabel="C", ylabel="fraction recognised", title="Test samples", ylim=(-0.03, 1.03))
 axes[0].legend(fontsize=7, loc="upper left", bbox_to_anchor=(0.0, 0.62))
 axes[1].axhline(2, color="0.6", ls="--", label="relevant")
 axes[1].set(xlabel="C", ylabel="features", title="Features kept")

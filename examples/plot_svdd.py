@@ -1,12 +1,12 @@
 """
-============================================================
+======================================================
 When is a ball around the samples better than a plane?
-============================================================
+======================================================
 
-A ball in feature space describes the images of one digit; how far from its centre are other
+A ball in feature space describes the images of one digit. How far from its centre are other
 digits? With a Gaussian kernel, under which all samples have the same norm, the ball and the
-one-class machine rank alike. With a polynomial kernel the norm of an image grows with its ink, and
-separating it from the origin says little: the ball ranks better.
+one-class machine rank alike. With a polynomial kernel the norm of an image grows with its amount
+of ink, so separating it from the origin is not informative: the ball ranks better.
 """
 
 # %%
@@ -26,7 +26,8 @@ kernels = {
 }
 
 # %%
-# 100 images of one digit are learned; the others of that digit are to rank above all other digits.
+# Learn 100 images of one digit; the remaining images of that digit should rank above all other
+# digits.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
 for ax, (name, kernel) in zip(axes, kernels.items(), strict=True):
     for shift, (label, cls) in enumerate({"SVDD": SVDD, "OneClassSVM": OneClassSVM}.items()):
@@ -39,12 +40,13 @@ for ax, (name, kernel) in zip(axes, kernels.items(), strict=True):
         ax.bar(
             np.arange(10) + 0.4 * shift - 0.2, auc, 0.4, label=f"{label}: {np.mean(auc):.3f}"
         )
-    ax.set(title=name, xticks=range(10), xlabel="digit that was learned", ylim=(0.5, 1.02))
+    ax.set(title=name, xticks=range(10), xlabel="learned digit", ylim=(0.5, 1.02))
     ax.legend(loc="lower right", title="mean")
 axes[0].set_ylabel("area under the curve")
 
 # %%
-# The images of the digit 3 on the surface of the ball and outside, and the nearest to its centre.
+# Plot images of the digit 3 on or outside the surface of the ball, and those nearest to its
+# centre.
 train = np.flatnonzero(digit == 3)[:100]
 ball = SVDD(nu=0.1, **kernels["polynomial kernel, degree 2"]).fit(images[train])
 order = np.argsort(ball.score_samples(images[train]))

@@ -60,7 +60,7 @@ RobustPCADisplay.from_estimator(model, table)
 plt.show()
 
 # %%
-# The root mean square error in degrees, and the number of broken cells that were found:
+# Print the root mean square error in degrees, and the number of broken cells found:
 
 
 def degrees(repaired):
@@ -116,7 +116,7 @@ RolesDisplay.from_estimator(model, access.astype(bool))
 plt.show()
 
 # %%
-# The fraction of wrong entries in the roles:
+# Print the fraction of wrong entries in the roles:
 
 print(f"NMF thresholded at half   {source_mismatch(roles, parts):.3f}")
 print(f"MultiAssignmentClustering {source_mismatch(roles, model.components_):.3f}")

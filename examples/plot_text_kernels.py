@@ -1,14 +1,15 @@
 """
-What is this sentence about? Kernels that have read other texts
-===============================================================
+What is this sentence about if it shares no word with the examples?
+===================================================================
 
-Two short texts on one subject may have no word in common. A kernel that has seen which words go
-together in *other* documents, which nobody had to label, finds them similar all the same.
+Two short texts on one subject may have no word in common. A kernel that has seen which words occur
+together in *other* documents, which need no labels, still finds them similar.
 """
 
 # %%
-# The task: the first sentence of a docstring, and the part of NumPy or SciPy that it is from. The
-# first forty of each part are classified; the full docstrings of all others are the corpus.
+# The task is to predict, from the first sentence of a docstring, which part of NumPy or SciPy it
+# comes from. We classify the first forty docstrings of each part; the full docstrings of all
+# others are the corpus.
 
 import ast
 import importlib
@@ -80,9 +81,10 @@ for size in sizes:
         curves[name].append(np.mean(values))
 
 # %%
-# With few labelled sentences the kernels that know the corpus are far ahead, as most words of a
-# new sentence are new to the training sentences. With more of these the gap closes. On the right,
-# single words as texts: words of one subject are similar, although no sentence was labelled.
+# With few labelled sentences the kernels that know the corpus are far ahead, because most words of
+# a new sentence do not occur in the training sentences. The gap closes with more labelled
+# sentences. The right panel uses single words as texts: words of one subject are similar although
+# no sentence was labelled.
 
 terms = ["mask", "masked", "minimum", "minimize", "filter", "frequency", "signal", "sparse",
          "csr", "distribution", "random", "quantile"]  # fmt: skip

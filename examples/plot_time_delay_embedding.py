@@ -3,17 +3,17 @@ Which lag unfolds an attractor?
 ===============================
 
 The Lorenz system moves in three dimensions; we measure only its first coordinate, with a little
-noise. Windows of three delayed measurements bring the picture back, if the delay is right. At
-too short a lag all windows lie along the diagonal, where the noise is as large as the structure.
-At too long a lag the system has forgotten the earlier values.
+noise. Windows of three delayed measurements recover the attractor if the delay is right. If the
+lag is too short, all windows lie along the diagonal, where the noise is as large as the structure.
+If it is too long, the system has forgotten the earlier values.
 
-The test is whether the whole hidden state can be read from a window: the right panel shows how
-much of the variance of the three coordinates a nearest neighbour regression explains on the
-second half of the series.
+To test a lag, we read the whole hidden state from a window: the right panel shows how much of the
+variance of the three coordinates a nearest neighbour regression explains on the second half of the
+series.
 """
 
 # %%
-# One coordinate of the Lorenz system, and the lags that the three rules choose.
+# Simulate one coordinate of the Lorenz system, and compute the lags that three rules choose.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,7 +55,7 @@ lags = np.array([1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 90, 128, 181])
 scores = [explained(lag) for lag in lags]
 
 # %%
-# The picture: the hidden attractor, three unfoldings, and what can be read from the windows.
+# Plot the hidden attractor, three unfoldings, and the explained variance.
 
 fig = plt.figure(figsize=(11, 5.5), layout="constrained")
 grid = fig.add_gridspec(2, 4)

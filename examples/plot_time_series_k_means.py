@@ -1,14 +1,14 @@
 """
-What does a cluster look like? Prototypes under warping
-=======================================================
+What does a typical member of a cluster look like?
+==================================================
 
-Events that begin earlier or later are the same events. The average of such series, point by
-point, is a smear that looks like none of them; the average under warping looks like a member.
+Events that begin earlier or later are the same events. The point-by-point average of such series
+is blurred and looks like none of them; the average under warping looks like a member.
 """
 
 # %%
-# Outlines of the digits 0, 1, 4 and 7 of scikit-learn: the distance from the centre, once around.
-# Hands differ in where a corner comes.
+# Extract the outlines of scikit-learn's digits 0, 1, 4 and 7: the distance from the centre, once
+# around. Handwritings differ in where a corner comes.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +36,7 @@ X = np.array([outline(digits.images[i]) for i in chosen])
 y = digits.target[chosen]
 
 # %%
-# The same alternation of nearest prototypes and averages, with and without warping.
+# Alternate between nearest prototypes and averages, with and without warping.
 
 models = {
     "warped": TimeSeriesKMeans(4, radius=6, n_init=5, random_state=0).fit(X),
@@ -47,8 +47,8 @@ for name, value in agreement.items():
     print(f"{name:15s} agreement with the digits {value:.2f}")
 
 # %%
-# Series in grey, prototypes in red. Averages point by point flatten bumps that come at different
-# times; averages under warping keep their height.
+# Series are grey, prototypes red. Point-by-point averages flatten bumps that come at different
+# times; averages under warping preserve their height.
 
 fig, axes = plt.subplots(2, 4, figsize=(11, 5), sharex=True, sharey=True, layout="constrained")
 for row, (name, model) in zip(axes, models.items(), strict=True):

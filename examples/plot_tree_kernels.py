@@ -1,15 +1,15 @@
 """
-Whose code is this? Kernels on syntax trees
-===========================================
+Who wrote this code?
+====================
 
-A Python function is a tree of statements and expressions. Four libraries, 120 functions from each
-with all names removed: does the shape of the code tell who wrote it? The parameter that matters is
-the decay, the factor for each production that two subtrees share.
+A Python function is a tree of statements and expressions. We use 120 functions from each of four
+libraries, with all names removed: does the shape of the code reveal who wrote it? The parameter
+that matters is the decay, the factor for each production that two subtrees share.
 """
 
 # %%
-# The functions come from the installed libraries, at most three from a file. Of each, the syntax
-# tree holds the classes of the nodes only: ``If``, ``Call``, ``Name``.
+# The functions come from the installed libraries, with at most three from a file. The syntax tree
+# of a function contains only the classes of its nodes: ``If``, ``Call``, ``Name``.
 
 import ast
 import importlib
@@ -64,8 +64,8 @@ def accuracy(kernel):
 encoded = AllSubtree().encode(trees)  # once, for all kernels on trees
 
 # %%
-# The baselines count the types of the nodes and forget the tree: in the same machine, and in a
-# linear classifier.
+# The baselines count the types of the nodes and ignore the tree: in the same classifier, and in a
+# linear one.
 
 bags = [" ".join(type(node).__name__ for node in ast.walk(tree)) for tree in trees]
 counts = make_pipeline(CountVectorizer(lowercase=False), Normalizer())
@@ -81,10 +81,10 @@ matrices = {d: Normalized(AllSubtree(decay=d))(encoded) for d in (0.1, 1.0)}
 
 # %%
 # With a decay of 1 the subtrees of a few long functions outnumber everything else: a function is
-# similar to itself alone, the matrix on the right is near the identity, and little is learnt. A
-# decay of 0.3 or less lets small subtrees speak, and the kernel does better than the counts.
-# Complete subtrees are never many and need no decay; from the root, functions share next to
-# nothing.
+# similar only to itself, the matrix on the right is close to the identity, and little is learned.
+# A decay of 0.3 or less gives small subtrees more influence, and the kernel does better than the
+# counts. Complete subtrees are never numerous and need no decay; from the root, functions share
+# almost nothing.
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", width_ratios=[1.3, 1, 1])
 for (name, values), marker in zip(curves.items(), "os^", strict=True):
