@@ -1,4 +1,4 @@
-"""The telling half: terminal table, JSON, and the Markdown page of the docs."""
+"""Reports: the table for the terminal, JSON, and the Markdown page of the docs."""
 
 import json
 import math
@@ -52,13 +52,13 @@ def terminal(name, case, rows, measured):
 
 
 def markdown(case, rows, measured):
-    """Page of the docs: ratios and figures only, nothing that depends on the machine's speed."""
+    """Page of the docs: only ratios and figures, nothing that depends on the machine's speed."""
     parts = [f"# {case.title}", "", case.question, ""]
     if case.remarks:
         parts += [case.remarks, ""]
 
     parts += [
-        "Time is the median over the rounds, divided by that of "
+        "Time is the median over the rounds, divided by the time of "
         f"`{case.ours}`: above 1, the contender takes longer.",
         "",
         *markdown_table(case, rows),
@@ -67,7 +67,7 @@ def markdown(case, rows, measured):
 
     parts += [f"- *{label}*: {text}" for label, text in _legend(case, rows).items()]
 
-    # who took part, and who did not
+    # contenders, and peers that were left out
     parts += ["", "## Contenders", ""]
     for name, contender in case.contenders.items():
         packaged = f" (`{contender.requires}`)" if contender.requires else ""
@@ -79,7 +79,7 @@ def markdown(case, rows, measured):
     if measured["targets"]:
         parts += [
             "",
-            "## Figures to reach",
+            "## Targets",
             "",
             "| figure | measured | reached |",
             "|---|---|---|",
@@ -139,7 +139,7 @@ def _legend(case, rows):
     if "peak memory" in names:
         unit = case.memory_unit[0]
         legend["peak memory"] = (
-            f"what the run adds to resident memory at its highest, in {unit}"
+            f"largest increase of the resident memory during the run, in {unit}"
         )
     return legend
 
@@ -163,9 +163,9 @@ def _how(rows, measured):
     runs = sorted({len(row.seconds) for row in rows if row.seconds})
     rounds = " to ".join(str(n) for n in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
     return (
-        f"{rounds} timed rounds, contenders interleaved in rotating order, each on its own copy "
-        "of the same data; one untimed warm-up of every contender on a small problem (imports, "
-        f"compilation) is not counted. {_count(measured['cores'], 'core')}, "
+        f"{rounds} timed rounds, with the contenders interleaved in rotating order, each on its "
+        "own copy of the same data. One untimed warm-up of every contender on a small problem "
+        f"(imports, compilation) is not counted. {_count(measured['cores'], 'core')}, "
         f"{_count(measured['blas_threads'], 'BLAS thread')}."
     )
 

@@ -109,12 +109,15 @@ SIZES = EQUATIONS | {
 CASE = Case(
     title="Basis pursuit",
     question=(
-        "How fast is the representation of least l1 norm found, and how near is it to the optimum?"
+
+            "How fast is the representation of minimum l1 norm found, and how close is it to "
+            "the optimum?"
+
     ),
     remarks=(
-        "The excess is over a lower bound that a dual variable proves. Few planted coefficients "
-        "are the optimum without noise, so that `error` is to be zero; with noise, or where all "
-        "are planted, they are not."
+        "The excess is measured over a lower bound that a dual variable proves. Without "
+        "noise, a few planted coefficients are the optimum, so `error` should be zero; with "
+        "noise, or if all coefficients are planted, they are not."
     ),
     ours="BasisPursuit",
     sizes=SIZES,
@@ -122,11 +125,11 @@ CASE = Case(
     warmup=(20, 40, 2, 0.0),
     work=work,
     contenders={
-        "BasisPursuit": Contender(run=ours, peer=False, note="the bound, no intercept"),
+        "BasisPursuit": Contender(run=ours, peer=False, note="the lower bound, no intercept"),
         "cvxpy": Contender(
             run=statement,
             peer=False,
-            note="the problem as stated: HiGHS, with noise Clarabel",
+            note="the problem as stated: HiGHS without noise, Clarabel with noise",
             sizes=(SMALL, EXACT, NOISY),
             why_not="shown at three sizes; takes many seconds",
         ),
@@ -134,7 +137,7 @@ CASE = Case(
             run=linear_program,
             note="`linprog(method='highs')` on positive and negative parts",
             sizes=(SMALL, EXACT, DENSE, FULL),
-            why_not="solves linear programs only; takes minutes at the large sizes",
+            why_not="solves only linear programs; takes minutes at the large sizes",
         ),
         "spgl1": Contender(
             run=spectral_projection,
@@ -145,7 +148,7 @@ CASE = Case(
     quality=quality,
     figures={
         "excess": "l1 norm over the proved lower bound, minus 1",
-        "violation": "of the constraint, relative to the norm of y",
+        "violation": "violation of the constraint, relative to the norm of y",
         "error": "relative distance to the planted coefficients",
     },
     targets=(
@@ -156,7 +159,7 @@ CASE = Case(
         at_most("constraint kept to 1e-8", "BasisPursuit", "violation", 1e-8),
         at_least("cvxpy takes at least 5 times as long", "cvxpy", "ratio", 5),
         none_faster(
-            "no peer of like accuracy (excess and violation at most 1e-6) is faster",
+            "no peer of similar accuracy (excess and violation at most 1e-6) is faster",
             qualifies=lambda row: (
                 max(abs(row.quality.get("excess", 1)), row.quality.get("violation", 1)) <= 1e-6
             ),

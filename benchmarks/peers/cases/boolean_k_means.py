@@ -60,7 +60,9 @@ def _ten_times(rows):
         found.append((equal and row.ratio >= 10, row.ratio))
     if not found:
         return None, "kmodes not measured"
-    return all(good for good, _ in found), f"kmodes takes {min(r for _, r in found):.3g} times"
+    return all(
+        good for good, _ in found
+    ), f"kmodes takes {min(r for _, r in found):.3g} times as long"
 
 
 QUICK = {"500 x 40, 20 % flipped": (500, 40, 0.2)}
@@ -76,7 +78,10 @@ UP_TO_4000 = tuple(label for label in (*QUICK, *SIZES) if label != LARGE)
 
 CASE = Case(
     title="Boolean k-means",
-    question="How fast are clusters of Boolean rows by Hamming distance found, and how good?",
+    question=(
+        "How fast are clusters of Boolean rows found by Hamming distance, and how "
+        "good are they?"
+    ),
     remarks=f"{N_CLUSTERS} planted patterns, a fraction of the bits flipped.",
     ours="BooleanKMeans",
     sizes=SIZES,
@@ -90,7 +95,7 @@ CASE = Case(
         "kmodes, Huang": Contender(
             run=kmodes("Huang"),
             requires="kmodes>=0.12.2",
-            note="2 random starts by frequencies, so that it ends in time (default: 10)",
+            note="2 random starts by frequencies, to limit the time (default: 10)",
             sizes=UP_TO_4000,
             why_not="takes minutes",
         ),
@@ -108,7 +113,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"error": "share of bits in which rows differ from the nearest centre"},
+    figures={"error": "fraction of bits in which rows differ from the nearest centre"},
     targets=(
         Target(
             text="at least 10 times as fast as kmodes at equal or lower error",

@@ -92,9 +92,10 @@ def quality(files, told):
 
 CASE = Case(
     title="Core vector machine on a memory map",
-    question="How much memory does training on ten million rows take?",
-    remarks="Rows of ten numbers in single precision, 400 MB for ten million. The peak is the "
-    "resident memory of the whole process, the pages of the file that it has touched included.",
+    question="How much memory does training on ten million rows need?",
+    remarks="The rows have ten numbers in single precision, 400 MB for ten million rows. The "
+    "peak is the resident memory of the whole process, including the pages of the "
+    "file that it has touched.",
     ours="max_core",
     sizes={"100 000": 10**5, "1 000 000": 10**6, "10 000 000": 10**7},
     quick_sizes={"50 000": 50_000},
@@ -108,9 +109,9 @@ CASE = Case(
     quality=quality,
     figures={
         "peak GiB": "highest resident memory of the process",
-        "error %": "on 100 000 of the training rows",
+        "error %": "error on 100 000 of the training rows",
         "support": "support vectors",
-        "gap": "relative duality gap, far from the optimum with so small a core set",
+        "gap": "relative duality gap; with such a small core set it is far from the optimum",
     },
     seconds=lambda told: told.seconds,
     targets=(at_most("peak below 2 GiB at ten million rows", "max_core", "peak GiB", 2.0),),

@@ -129,11 +129,12 @@ LANDMARKS = (
 
 CASE = Case(
     title="Core vector regression of many samples",
-    question="How long does it take to fit a noisy function, how large is the error?",
-    remarks="Two cores. Errors are against the function without noise. `C`, `epsilon` and "
-    "`gamma` of `SVR` are the best of a small grid at 10 000 samples; ours has the same "
-    "`gamma`. Where features of random landmarks with ridge regression reach a lower error in "
-    "less time, they are the better choice.",
+    question="How long does it take to fit a noisy function, and how large is the error?",
+    remarks="Two cores. Errors are measured against the function without noise. `C`, "
+    "`epsilon` and `gamma` of `SVR` are the best of a small grid at 10 000 samples; "
+    "`CoreVectorRegressor` uses the same `gamma`. If features of random landmarks "
+    "with ridge regression reach a lower error in less time, they are the better "
+    "choice.",
     ours="CoreVectorRegressor",
     sizes={
         "sinc 1 000": ("sinc", 1_000),
@@ -155,14 +156,19 @@ CASE = Case(
             "and 0.003 with max_core=3400; n_jobs=2",
         ),
         "SVR, 10 000": Contender(
-            run=theirs(10_000), requires="scikit-learn>=1.9", note="on 10 000 of the samples"
+            run=theirs(10_000),
+            requires="scikit-learn>=1.9",
+            note=("trained on 10 000 of the samples"),
         ),
         "SVR": Contender(
             run=theirs(None),
             requires="scikit-learn>=1.9",
             note="cache of 1 GB",
             sizes=("sinc 2 000", "sinc 30 000"),
-            why_not="up to 10 000 it is the one above; takes minutes at the other sizes",
+            why_not=(
+                "up to 10 000 samples it is the same as the row above; takes minutes "
+                "at the other sizes"
+            ),
         ),
         "Nystroem, Ridge": Contender(
             run=landmarks,
@@ -174,7 +180,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "RMSE": "root of the mean squared error against the true function, 5000 new samples",
+        "RMSE": "root mean squared error against the true function, 5000 new samples",
         "support": "support vectors",
         "gap": "relative duality gap",
     },
@@ -183,7 +189,7 @@ CASE = Case(
         Target(text="SVR on all samples takes 5 times as long", check=_against("time")),
         Target(text="fewer support vectors than SVR", check=_against("support")),
         Target(
-            text="no larger RMSE than Nystroem with ridge regression where that takes no longer",
+            text="RMSE no larger than Nystroem with ridge regression if that is no slower",
             check=_in_equal_time,
         ),
     ),

@@ -88,18 +88,20 @@ def _ten_times(rows):
     if not found:
         return None, "no peer measured"
     nearest = min(found, key=lambda entry: entry[1])
-    return all(entry[0] for entry in found), f"{nearest[2]} takes {nearest[1]:.3g} times"
+    return all(
+        entry[0] for entry in found
+    ), f"{nearest[2]} takes {nearest[1]:.3g} times as long"
 
 
 UP_TO_4000 = ("300 x 30", "500 x 60", "1,000 x 60", "4,000 x 60", "200 x 400")
 
 CASE = Case(
     title="Boolean factorisation",
-    question="How many bits does a Boolean product of six components leave wrong, and at what "
-    "price?",
-    remarks="Overlapping sources, up to three per row, 5 % of the bits flipped: no factorisation "
-    "can explain these. At 500 rows a third of the time of DiscreteBasis goes to checks of "
-    "parameters and input by scikit-learn.",
+    question="How many bits does a Boolean product of six components get wrong, and how long "
+    "does it take?",
+    remarks="The sources overlap, with up to three per row, and 5 % of the bits are flipped: "
+    "no factorisation can explain these. At 500 rows, a third of the time of "
+    "DiscreteBasis is spent on scikit-learn's checks of parameters and input.",
     ours="DiscreteBasis",
     sizes={
         "500 x 60": (500, 60),
@@ -119,13 +121,12 @@ CASE = Case(
         "DiscreteBasis, threshold 0.5": Contender(
             run=ours(association_threshold=TAU),
             peer=False,
-            note="the threshold that the peer is given; refitted",
+            note="the same threshold as the peer; refitted",
         ),
         "PyBMF Asso": Contender(
             run=pybmf,
             requires="PyBMF>=0.0.1",
-            note="the same greedy algorithm, threshold 0.5; pictures that it writes are switched "
-            "off",
+            note="the same greedy algorithm, threshold 0.5; its image output is switched off",
             sizes=UP_TO_4000,
             why_not="takes minutes",
         ),
@@ -134,13 +135,13 @@ CASE = Case(
             requires="nimfa>=1.4.0",
             note="penalised NMF, 100 rounds, random columns; thresholds from a grid of 81 pairs",
             sizes=UP_TO_4000,
-            why_not="shown up to 4,000 rows",
+            why_not="shown for up to 4,000 rows",
         ),
     },
     quality=quality,
     figures={
-        "error": "share of wrong bits",
-        "explained": "share of the error of a product of zeros that is gone",
+        "error": "fraction of wrong bits",
+        "explained": "fraction by which the error of an all-zero product is reduced",
     },
     targets=(
         Target(

@@ -44,8 +44,8 @@ def quality(data, distances):
 
 CASE = Case(
     title="Edit distances of words",
-    question="How fast are Levenshtein distances of short words?",
-    remarks="One thread for both. Words have nine letters on average.",
+    question="How fast are Levenshtein distances between short words?",
+    remarks="One thread for both contenders. Words have nine letters on average.",
     ours="pairwise_edit_distance",
     sizes={
         "300 x 3,000": (300, 3000, False),
@@ -63,5 +63,5 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"sum of distances": "of all pairs, the same for both"},
+    figures={"sum of distances": "over all pairs, the same for both contenders"},
 )

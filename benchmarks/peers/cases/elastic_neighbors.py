@@ -60,10 +60,11 @@ SIZES = {
 
 CASE = Case(
     title="Nearest neighbours under elastic distances",
-    question="How fast is the nearest series of a set of the archive found?",
-    remarks="One neighbour, no band, default parameters, which are the same in both; one thread, "
-    "fitting included. The sets are in the wheel of aeon. Its distance `erp` differs from the "
-    "paper at the borders of the table, so that errors under it may differ.",
+    question="How fast is the nearest series found in the data sets of the archive?",
+    remarks="One neighbour, no band, and default parameters, which are the same in both "
+    "packages; one thread; the time includes fitting. The data sets are in the wheel "
+    "of aeon. aeon's distance `erp` differs from the paper at the borders of the "
+    "table, so its errors may differ.",
     ours="DTWNeighborsClassifier",
     sizes=SIZES,
     quick_sizes={"GunPoint, msm": ("GunPoint", "msm")},
@@ -77,7 +78,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"error": "share of wrong labels of the test part"},
+    figures={"error": "fraction of wrong labels in the test part"},
     targets=(
         at_least(
             "at least 3 times as fast as aeon",

@@ -83,8 +83,10 @@ def _many_times(rows):
 
 CASE = Case(
     title="Minimum enclosing ball",
-    question="How long until the radius of the smallest ball is known to a millionth?",
-    remarks="One core for the core set. Gaussian points.",
+    question=(
+        "How long does it take to determine the radius of the smallest ball to a millionth?"
+    ),
+    remarks="One core for the core set. The points are Gaussian.",
     ours="MinimumEnclosingBall",
     sizes={
         "1 000 x 5": (1_000, 5),
@@ -104,7 +106,7 @@ CASE = Case(
             peer=False,
             note="the same class with solver='away_steps', gap 1e-6",
             sizes=("1 000 x 5", "10 000 x 10", "100 000 x 10"),
-            why_not="a pass for every step",
+            why_not="one pass for every step",
         ),
         "cvxpy, dual": Contender(
             run=dual_by_cvxpy,
@@ -123,9 +125,9 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "radius": "of the ball around the centre found that holds all points",
-        "passes": "over the data",
-        "gap": "radius over the bound from below, less one",
+        "radius": "radius of the ball around the computed centre that contains all points",
+        "passes": "passes over the data",
+        "gap": "radius divided by the lower bound, minus one",
     },
     targets=(
         at_most("gap of a millionth", "MinimumEnclosingBall", "gap", 1e-6),
@@ -136,9 +138,11 @@ CASE = Case(
             6,
             sizes=("100 000 x 100",),
         ),
-        Target(text="100 000 x 100 in a second", check=_at_once("100 000 x 100", 1.0)),
-        Target(text="1 000 000 x 10 in two seconds", check=_at_once("1 000 000 x 10", 2.0)),
-        Target(text="the cvxpy statement takes 50 times as long", check=_many_times),
+        Target(text="100 000 x 100 within a second", check=_at_once("100 000 x 100", 1.0)),
+        Target(
+            text="1 000 000 x 10 within two seconds", check=_at_once("1 000 000 x 10", 2.0)
+        ),
+        Target(text="the cvxpy formulation takes 50 times as long", check=_many_times),
     ),
     repeat=3,
 )

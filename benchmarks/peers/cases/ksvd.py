@@ -116,7 +116,7 @@ def _sklearn_beaten(rows):
         return None, "not measured"
     ok = all(t.ratio > 1 and t.quality["rmse"] > o.quality["rmse"] for t, o in pairs)
     shown = "; ".join(
-        f"{t.ratio:.0f} times the time, error {t.quality['rmse']:.2f} against "
+        f"takes {t.ratio:.0f} times as long, error {t.quality['rmse']:.2f} against "
         f"{o.quality['rmse']:.2f}"
         for t, o in pairs
     )
@@ -139,7 +139,7 @@ def _peers_beaten(rows):
     )
     peer, mine = min(pairs, key=lambda pair: pair[0].ratio / pair[1].ratio)
     return ok, (
-        f"nearest: {peer.contender}, {peer.ratio / mine.ratio:.1f} times the time, error "
+        f"nearest: {peer.contender}, takes {peer.ratio / mine.ratio:.1f} times as long, error "
         f"{peer.quality['rmse']:.2f} against {mine.quality['rmse']:.2f} ({peer.size})"
     )
 
@@ -164,11 +164,12 @@ CASE = Case(
         "how well does it code them with four atoms each?"
     ),
     remarks=(
-        "One thread. `rmse` is that of the training patches, coded with the final atoms by the "
-        "same plain orthogonal matching pursuit for all. The online method of spams updates its "
-        "atoms after every 512 patches, ours after every 2,048 (at the small size 750) and, with "
-        "the coefficients, at the end of a pass. Updating once a pass only, as K-SVD was "
-        "published, is cheaper and learns about half as much from a pass."
+        "One thread. `rmse` is computed on the training patches, coded with the final atoms "
+        "by the same plain orthogonal matching pursuit for all contenders. The online method "
+        "of spams updates its atoms after every 512 patches; `KSVD` updates them after every "
+        "2,048 (at the small size 750) and, together with the coefficients, at the end of a "
+        "pass. Updating only once per pass, as K-SVD was published, is cheaper but learns "
+        "about half as much from a pass."
     ),
     ours="KSVD",
     sizes=SIZES,
@@ -187,14 +188,17 @@ CASE = Case(
         "KSVD, batches": Contender(
             run=ours(algorithm="omp", batch_size=1024),
             peer=False,
-            note="`algorithm='omp'`, `batch_size=1024`: four signals for each atom, not eight",
+            note=(
+                "`algorithm='omp'`, `batch_size=1024`: four signals for each atom instead "
+                "of eight"
+            ),
             sizes=TEN_PASSES,
             why_not="shown for 10 passes",
         ),
-        "KSVD, once a pass": Contender(
+        "KSVD, once per pass": Contender(
             run=ours(batch_size=None),
             peer=False,
-            note="`batch_size=None`: atoms move at the end of a pass only",
+            note="`batch_size=None`: atoms change only at the end of a pass",
             sizes=TEN_PASSES,
             why_not="shown for 10 passes",
         ),
@@ -233,8 +237,8 @@ CASE = Case(
     targets=(
         Target(text="lower error than scikit-learn in less time", check=_sklearn_beaten),
         Target(
-            text="less time than every peer for as many passes, at equal or lower error "
-            "(batches of 1024)",
+            text="faster than every peer for the same number of passes, at equal or lower "
+            "error (batches of 1024)",
             check=_peers_beaten,
         ),
         at_most("error after 30 passes", "KSVD", "rmse", 10.3, sizes=[LONG]),

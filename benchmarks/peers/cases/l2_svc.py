@@ -77,17 +77,21 @@ QUICK = {"1 000 classes, C=1": (1000, "classes", 1.0)}
 
 CASE = Case(
     title="Squared hinge loss with a kernel",
-    question="How long does training with squared slack take, beside the hinge loss of LIBSVM?",
+    question=(
+        "How long does training with squared slack take, compared with the hinge loss "
+        "of LIBSVM?"
+    ),
     remarks="Gaussian kernel of the default width. The losses differ: `SVC` minimises another "
-    "objective with the same C. LIBSVM on the matrix with `1 / (2 C)` on the diagonal solves our "
-    "problem; computing that matrix is not timed.",
+    "objective with the same C. LIBSVM on the kernel matrix with `1 / (2 C)` added to "
+    "the diagonal solves the same problem as `L2SVC`; computing this matrix is not "
+    "timed.",
     ours="L2SVC",
     sizes=QUICK | FEW | MANY,
     quick_sizes=QUICK,
     warmup=(2100, "classes", 1.0),
     work=work,
     contenders={
-        "L2SVC": Contender(run=ours, peer=False, note="duality gap of at most a thousandth"),
+        "L2SVC": Contender(run=ours, peer=False, note="duality gap at most a thousandth"),
         "SVC": Contender(
             run=hinge, requires="scikit-learn>=1.9", note="hinge loss, cache of 1 GB"
         ),
@@ -96,19 +100,23 @@ CASE = Case(
             prepare=gram,
             requires="scikit-learn>=1.9",
             sizes=(*QUICK, *FEW),
-            why_not="a matrix of 800 MB",
+            why_not="needs a matrix of 800 MB",
             note="the same problem: C=1e8 on the kernel matrix plus 1 / (2 C)",
         ),
     },
     quality=quality,
     figures={
         "support": "support vectors",
-        "test error %": "on 4000 further samples",
+        "test error %": "error on 4000 further samples",
         "gap": "relative duality gap",
     },
     targets=(
-        Target(text="at most 0.7 times SVC at 4 000", check=_takes_at_most(0.7, FEW)),
-        Target(text="at most 0.9 times SVC at 10 000", check=_takes_at_most(0.9, MANY)),
+        Target(
+            text="at most 0.7 times as long as SVC at 4 000", check=_takes_at_most(0.7, FEW)
+        ),
+        Target(
+            text="at most 0.9 times as long as SVC at 10 000", check=_takes_at_most(0.9, MANY)
+        ),
         at_most("gap at most 1e-3", "L2SVC", "gap", 1e-3),
     ),
     repeat=3,

@@ -63,9 +63,12 @@ SIZES = {
 }
 CASE = Case(
     title="Squared hinge loss of a linear function",
-    question="How long does a linear machine with squared slack take, beside LIBLINEAR?",
-    remarks="LIBLINEAR penalises the offset. With `intercept_scaling` of 30 it minimises the same "
-    "objective up to 1e-6; its trust region method is the faster one of its two here.",
+    question=(
+        "How long does a linear classifier with squared slack take, compared with LIBLINEAR?"
+    ),
+    remarks="LIBLINEAR penalises the offset. With `intercept_scaling` of 30 it minimises the "
+    "same objective up to 1e-6; of its two algorithms, the trust region method is the "
+    "faster one here.",
     ours="L2SVC",
     sizes=SIZES,
     quick_sizes={"500 x 20, C=1": SIZES["500 x 20, C=1"]},
@@ -88,7 +91,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "objective": "value reached, without a penalty of the offset",
+        "objective": "objective reached, without penalising the offset",
         "gap": "relative duality gap",
     },
     targets=(

@@ -55,18 +55,21 @@ MANY = {
 LARGEST = {"50,000, C=1": (50_000, 1.0)}
 
 CASE = Case(
-    title="Squared slack of a regression",
-    question="How long does regression with squared slack take, beside linear slack by LIBSVM?",
+    title="Regression with squared slack",
+    question=(
+        "How long does regression with squared slack take, compared with linear slack "
+        "in LIBSVM?"
+    ),
     remarks="Gaussian kernel of the default width, `epsilon=0.1`. The losses differ: `SVR` "
-    "minimises another objective with the same C. One run of it with 50,000 rows took 12 times as "
-    "long.",
+    "minimises another objective with the same C. One run of `SVR` with 50,000 rows "
+    "took 12 times as long.",
     ours="L2SVR",
     sizes=QUICK | MANY | LARGEST,
     quick_sizes=QUICK,
     warmup=(200, 1.0),
     work=work,
     contenders={
-        "L2SVR": Contender(run=ours, peer=False, note="duality gap of at most a thousandth"),
+        "L2SVR": Contender(run=ours, peer=False, note="duality gap at most a thousandth"),
         "SVR": Contender(
             run=linear_slack,
             requires="scikit-learn>=1.9",
@@ -83,7 +86,7 @@ CASE = Case(
     },
     targets=(
         Target(
-            text="SVR takes at least 6 times as long, 2,000 to 16,000 rows",
+            text="SVR takes at least 6 times as long, for 2,000 to 16,000 rows",
             check=_takes_longer,
         ),
         at_most("gap at most 1e-3", "L2SVR", "gap", 1e-3),

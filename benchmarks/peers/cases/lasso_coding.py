@@ -39,12 +39,12 @@ CASE = Case(
     title="Lasso codes of image patches",
     question=(
         "How fast are noisy 8 x 8 patches coded with 256 over-complete cosines by the lasso, "
-        f"`1/2 |x - a D|^2 + {ALPHA:.0f} |a|_1`, and how near to the optimum is the worst code?"
+        f"`1/2 |x - a D|^2 + {ALPHA:.0f} |a|_1`, and how close is the worst code to the optimum?"
     ),
     remarks=(
-        "Patches have no mean. The dictionary of 2,000 atoms is Gaussian and has 1,000 entries an "
-        "atom. One thread unless the name of the contender says otherwise. The "
-        "gap is computed from the codes, not taken from the program."
+        "Patches have mean zero. The dictionary of 2,000 atoms is Gaussian and has 1,000 "
+        "entries per atom. One thread unless the name of the contender says otherwise. The "
+        "gap is computed from the codes, not read from the program."
     ),
     ours="SparseCoder",
     sizes=SIZES,
@@ -69,7 +69,7 @@ CASE = Case(
         "spams": Contender(
             run=spams_codes(1),
             requires="spams-bin>=2.6",
-            note="C++; follows the homotopy; patches in columns, prepared before",
+            note="C++; follows the homotopy; patches in columns, prepared before the timing",
         ),
         "spams, 2 threads": Contender(
             run=spams_codes(2), requires="spams-bin>=2.6", note="`numThreads=2`"
@@ -79,31 +79,31 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             note="`sparse_encode(algorithm='lasso_lars')`",
             sizes=SMALL,
-            why_not="too slow to be run at this size",
+            why_not="too slow at this size",
         ),
         "scikit-learn, descent": Contender(
             run=sklearn_descent,
             requires="scikit-learn>=1.9",
-            note="`Lasso(precompute=True)` with `tol` for a gap of nearly 1e-6",
+            note="`Lasso(precompute=True)` with a `tol` that gives a gap of nearly 1e-6",
             sizes=SMALL,
-            why_not="too slow to be run at this size",
+            why_not="too slow at this size",
         ),
     },
     quality=quality,
     figures={
         "atoms": "mean number of atoms in a code",
         "rmse": "root mean squared residual, in grey levels",
-        "gap": "largest duality gap in proportion to the objective",
+        "gap": "largest duality gap relative to the objective",
     },
     targets=(
         at_most("relative gap at most 1e-6", "SparseCoder", "gap", 1e-6),
         beats(
-            "patches: at most 1.2 times the time of spams, one thread", "spams", 1 / 1.2, USUAL
+            "patches: at most 1.2 times as long as spams, one thread", "spams", 1 / 1.2, USUAL
         ),
         beats(
             "patches: 10 times as fast as scikit-learn", "scikit-learn, descent", 10.0, USUAL
         ),
-        beats("2,000 atoms: not slower than spams, one thread", "spams", 1.0, LARGE),
+        beats("2,000 atoms: no slower than spams, one thread", "spams", 1.0, LARGE),
     ),
     repeat=3,
 )

@@ -152,13 +152,13 @@ LARGE = {"1500 x 1500, rank 10, 30 % known, noise 0.1": (1500, 1500, 10, 0.3, 0.
 CASE = Case(
     title="Matrix completion",
     question=(
-        "How fast is a table of low rank filled from 30 or 40 % of its cells, and how near does "
-        "each program come to the optimum of the nuclear norm?"
+        "How fast is a low-rank table completed from 30 or 40 % of its cells, and how close "
+        "does each program come to the optimum of the nuclear norm?"
     ),
     remarks=(
-        "Exact: the smallest nuclear norm that agrees with the known cells. Noisy: "
-        "`||P(L - X)||^2 / 2 + t ||L||_*` with t = noise sqrt(fraction) (sqrt(n) + sqrt(p)) "
-        "for all who solve it."
+        "Exact: the smallest nuclear norm that agrees with the known cells. Noisy: `||P(L - "
+        "X)||^2 / 2 + t ||L||_*` with t = noise sqrt(fraction) (sqrt(n) + sqrt(p)) for all "
+        "contenders that solve it."
     ),
     ours="NuclearNormImputer",
     sizes=EXACT | NOISY | LARGE,
@@ -175,27 +175,33 @@ CASE = Case(
         "NuclearNormImputer, auto": Contender(
             run=ours_auto,
             peer=False,
-            note='`alpha="auto"` (chosen on hidden cells, time included) and refitted singular '
-            "values: for the error, not for the objective",
+            note='`alpha="auto"` (chosen on hidden cells, time included) and refitted '
+            "singular values: minimises the error, not the objective",
         ),
         "reference": Contender(
             run=soft_impute,
             peer=False,
-            note="soft-impute with a full singular value decomposition, written in this case",
+            note=(
+                "soft-impute with a full singular value decomposition, implemented in "
+                "this case"
+            ),
             sizes=tuple(NOISY),
-            why_not="cannot solve the problem with equality; takes minutes at the large size",
+            why_not=(
+                "cannot solve the problem with equality constraints; takes minutes at "
+                "the large size"
+            ),
         ),
         "matrix-completion": Contender(
             run=svt_solver,
             requires="matrix-completion>=0.0.2",
             note="singular value thresholding of Cai, Candès and Shen, `epsilon=1e-5`",
             sizes=tuple(EXACT),
-            why_not="knows no noise",
+            why_not="does not model noise",
         ),
         "cmfrec": Contender(
             run=cmfrec_imputer,
             requires="cmfrec>=3.5.1.post14",
-            note="alternating least squares on two factors, not convex: is told the true "
+            note="alternating least squares on two factors, not convex: is given the true "
             "rank; penalty t on both factors (1e-6 when exact), 100 sweeps, Cholesky",
         ),
     },
@@ -204,14 +210,14 @@ CASE = Case(
         "error": "relative error on the unknown cells",
         "misfit": "relative residual on the known cells",
         "rank": "singular values above 1e-4 of the largest",
-        "nuclear norm": "relative to that of the planted table",
+        "nuclear norm": "relative to the nuclear norm of the planted table",
         "gap": "relative duality gap of the penalised problem, with the residual as dual variable",
     },
     excluded={
         "fancyimpute (SoftImpute)": "version 0.7.0, the newest, fails with scikit-learn 1.8 and "
         "later: `check_array() got an unexpected keyword argument 'force_all_finite'`",
-        "matrix-completion (nuclear_norm_solve)": "hands the problem to a conic solver: minutes "
-        "at a tenth of this size",
+        "matrix-completion (nuclear_norm_solve)": "passes the problem to a conic solver: "
+        "minutes at a tenth of this size",
     },
     targets=(
         at_most("relative gap at most 1e-4", "NuclearNormImputer", "gap", 1e-4),
@@ -229,8 +235,8 @@ CASE = Case(
             sizes=tuple(EXACT),
         ),
         none_faster(
-            "no peer that needs no rank is faster at equal accuracy (gap with noise, nuclear norm "
-            "and misfit without, at most 1e-4)",
+            "no peer that works without the rank is faster at equal accuracy (gap with noise; "
+            "nuclear norm and misfit without noise; at most 1e-4)",
             qualifies=lambda row: row.contender != "cmfrec" and like_accuracy(row),
         ),
     ),

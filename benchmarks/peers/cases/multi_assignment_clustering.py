@@ -84,10 +84,10 @@ def _linear(rows):
 
 CASE = Case(
     title="Multi-assignment clustering of many rows",
-    question="What do ten times the rows cost? No other package has the method.",
+    question="How much do ten times the rows cost? No other package has the method.",
     remarks=f"{K} sources, up to {LARGEST} per row (176 assignment sets), one start. "
-    "The memory counts what the fit adds to the input; at 1,000 rows the limit is 4 MB, and the "
-    "tables that a step works on come on top.",
+    "The memory counts the increase during the fit, without the input; at 1,000 rows the limit is "
+    "4 MB, and the working tables of a step are extra.",
     ours="MultiAssignmentClustering",
     sizes={
         "1,000 x 500": (1000, N_FEATURES),
@@ -105,8 +105,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "mismatch": "share of wrong source bits under the best permutation",
-        "noise": "error of the estimated noise share",
+        "mismatch": "fraction of wrong source bits under the best permutation",
+        "noise": "error of the estimated noise fraction",
     },
     targets=(
         Target(text="10,000 rows under 10 seconds", check=_fast),

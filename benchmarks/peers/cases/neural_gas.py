@@ -113,14 +113,15 @@ QUICK = {"400 digits, 16 prototypes": ("digits", 400, 16)}
 CASE = Case(
     title="Prototypes by neural gas",
     question=(
-        "How low is the quantisation error of as many prototypes, and what does it cost, with "
-        "neural gas, k-means and a self-organising map?"
+        "For the same number of prototypes, how low is the quantisation error of neural gas, "
+        "k-means and a self-organising map, and what does it cost?"
     ),
     remarks=(
-        "The error is the mean squared distance from the nearest prototype, computed alike for "
-        "all, in thousandths of the total variance. k-means is much faster; the question is how "
-        "many of its starts, k-means++ each, one neural gas is worth. A self-organising map keeps "
-        "its prototypes on a grid, which is what it is for, and pays for it with the error."
+        "The error is the mean squared distance to the nearest prototype, computed in the "
+        "same way for all contenders, in thousandths of the total variance. k-means is much "
+        "faster; the question is how many of its starts, each by k-means++, one neural gas is "
+        "worth. A self-organising map keeps its prototypes on a grid, which is its purpose, "
+        "at the cost of a larger error."
     ),
     ours="NeuralGas",
     sizes=SIZES,
@@ -134,7 +135,7 @@ CASE = Case(
         "as published": Contender(
             run=ours(polish=False),
             peer=False,
-            note="`polish=False`: without the end in k-means",
+            note="`polish=False`: without the final k-means",
         ),
         "on-line": Contender(
             run=ours(algorithm="online", max_iter=20),
@@ -162,9 +163,7 @@ CASE = Case(
     quality=quality,
     figures={"error": "mean squared distance in thousandths of the variance"},
     targets=(
-        Target(
-            text="error not above that of one start of k-means", check=_lower_than_one_start
-        ),
+        Target(text="error no larger than one start of k-means", check=_lower_than_one_start),
     ),
     repeat=3,
 )

@@ -71,9 +71,9 @@ MANY = "2 000, 5 ranks"
 CASE = Case(
     title="Ordinal regression with a kernel",
     question="How long does it take to place thresholds along a kernel function?",
-    remarks="nu = 0.5 of the constraints may have slack where nothing else is said; Gaussian "
-    "kernel of the default width. "
-    "`mord` fits another, linear model. Errors are those on the training samples.",
+    remarks="A fraction of nu = 0.5 of the constraints may have slack unless the size says "
+    "otherwise; Gaussian kernel of the default width. `mord` fits another, linear "
+    "model. Errors are measured on the training samples.",
     ours="NuSVOR",
     sizes={
         "200, 4 ranks": (200, 4, NU),
@@ -92,7 +92,7 @@ CASE = Case(
             run=ours,
             peer=False,
             note="steps of two and four weights, and of all free weights at once, to a gap of "
-            "5e-5; up to 500 samples an active set method goes on to the optimum",
+            "5e-5; up to 500 samples an active set method continues to the optimum",
         ),
         "cvxpy": Contender(
             run=cone,
@@ -106,13 +106,13 @@ CASE = Case(
     quality=quality,
     figures={
         "ranks off": "mean absolute error on the training samples",
-        "objective": "value reached, smaller is better",
+        "objective": "objective reached, smaller is better",
         "gap": "relative duality gap",
     },
     targets=(
         Target(text="2000 samples in less than 0.5 s", check=_fast),
         Target(text="at least 40 times as fast as cvxpy at 400", check=_ratio),
-        Target(text="the objective of cvxpy at 400", check=_equal),
+        Target(text="the same objective as cvxpy at 400", check=_equal),
     ),
     repeat=3,
 )

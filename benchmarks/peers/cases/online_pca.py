@@ -87,12 +87,12 @@ def sklearn_batch(stream):
 CASE = Case(
     title="Online PCA: one pass over a stream",
     question=(
-        "How near to batch PCA does one pass come, and at what price? CCIPCA updates after every "
-        "row and keeps k vectors; scikit-learn's IncrementalPCA needs blocks of rows."
+        "How close to batch PCA does one pass come, and at what cost? CCIPCA updates after "
+        "every row and keeps k vectors; scikit-learn's IncrementalPCA needs batches of rows."
     ),
     remarks=(
-        "Ten components. A method that sees each row once and keeps only k vectors cannot match "
-        "methods that keep a block; the table says by how much it misses."
+        "Ten components. A method that sees each row once and keeps only k vectors cannot "
+        "match methods that keep a batch; the table shows by how much it falls short."
     ),
     ours="CCIPCA.partial_fit",
     sizes={
@@ -107,7 +107,7 @@ CASE = Case(
     work=work,
     contenders={
         "CCIPCA.partial_fit": Contender(
-            run=one_pass, peer=False, note="every row once, in order, k vectors kept"
+            run=one_pass, peer=False, note="every row once, in order; keeps k vectors"
         ),
         "CCIPCA.fit": Contender(
             run=many_passes,
@@ -117,12 +117,12 @@ CASE = Case(
         "IncrementalPCA": Contender(
             run=sklearn_incremental,
             requires="scikit-learn>=1.9",
-            note="default blocks of 5 n_features rows",
+            note="default batches of 5 n_features rows",
         ),
-        "IncrementalPCA, small blocks": Contender(
+        "IncrementalPCA, small batches": Contender(
             run=sklearn_rows,
             requires="scikit-learn>=1.9",
-            note="blocks of 20 rows: the nearest it comes to updating after every row",
+            note="batches of 20 rows: the closest it comes to updating after every row",
         ),
         "PCA": Contender(
             run=sklearn_batch,
@@ -132,12 +132,18 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "subspace": "sine of the largest angle between its subspace and that of batch PCA",
+        "subspace": (
+            "sine of the largest angle between the subspaces of the contender and of batch PCA"
+        ),
         "first": "sine of the angle between the first directions",
-        "variance lost": "share of the variance in the batch subspace that its subspace misses",
+        "variance lost": (
+            "fraction of the variance in the batch subspace that the subspace misses"
+        ),
     },
     memory_unit=("copies of the input", lambda stream: float(stream.X.nbytes)),
     excluded={
-        "incremental-pca-torch": "needs PyTorch, and is the block method of IncrementalPCA",
+        "incremental-pca-torch": (
+            "needs PyTorch, and implements the same batch method as IncrementalPCA"
+        ),
     },
 )

@@ -181,7 +181,7 @@ def _accurate(row):
     return abs(row.quality.get("excess", 1.0)) <= 1e-6
 
 
-LARGE = "too slow to be run at this size"
+LARGE = "too slow at this size"
 QUICK = {"n = 200, 5 % errors": (200, 200, 0.05, 0.0)}
 EXACT = QUICK | {
     f"n = {n}, {100 * share:.0f} % errors": (n, n, share, 0.0)
@@ -197,17 +197,18 @@ UP_TO_1000 = tuple(label for label, (_, p, *_) in SIZES.items() if p <= 1000)
 CASE = Case(
     title="Robust PCA: principal component pursuit",
     question=(
-        "How fast is the exact recovery of a low-rank matrix from gross errors, and how close "
+        "How fast is a low-rank matrix recovered exactly from gross errors, and how close "
         "does each program come to the optimum? Problems of Candès, Li, Ma and Wright (2011), "
-        "table 1: rank 0.05 n, random signs on 5 % or 10 % of the entries, `lam = 1 / sqrt(n)`; "
-        "also with Gaussian noise on all entries, so that the matrix is not low rank plus sparse."
+        "table 1: rank 0.05 n, random signs on 5 % or 10 % of the entries, `lam = 1 / "
+        "sqrt(n)`; also with Gaussian noise on all entries, so that the matrix is not exactly "
+        "low rank plus sparse."
     ),
     remarks=(
-        "Peers run with their default settings unless the list below says otherwise. All are "
-        "given the same `lam`; the sparse part is taken to be X - L, so that every "
-        "result is feasible and the objectives are comparable. The tall table has rank 10, and "
-        "`lam = 1 / sqrt(4000)`. What the defaults do with noise is "
-        "measured in [Robust PCA on tables](robust_tables.md)."
+        "Peers run with their default settings unless the list below says otherwise. All "
+        "contenders get the same `lam`; the sparse part is set to X - L, so every result is "
+        "feasible and the objectives are comparable. The tall table has rank 10 and `lam = 1 "
+        "/ sqrt(4000)`. For the behaviour of the defaults on noisy tables, see [Robust PCA on "
+        "tables](robust_tables.md)."
     ),
     ours="RobustPCA",
     sizes=SIZES,
@@ -224,13 +225,13 @@ CASE = Case(
             peer=False,
             note="`tol=1e-3`: about as far above the optimum as the reference",
             sizes=NOISY,
-            why_not="shown where there is noise",
+            why_not="shown only with noise",
         ),
         "reference": Contender(
             run=inexact_alm,
             peer=False,
             note="inexact augmented Lagrangian (rho = 1.5, tol = 1e-7) with `scipy.linalg.svd` "
-            "of the full matrix, written in this case",
+            "of the full matrix, implemented in this case",
             sizes=UP_TO_1000,
             why_not=LARGE,
         ),
@@ -270,8 +271,8 @@ CASE = Case(
         "rpca": Contender(
             run=rpca_altproj,
             requires="rpca>=0.1.6",
-            note="accelerated alternating projections: not convex, no certificate, is told the "
-            "true rank (plus one, because it centres the columns); `tol=1e-7`",
+            note="accelerated alternating projections: not convex, no certificate, is given "
+            "the true rank (plus one, because it centres the columns); `tol=1e-7`",
         ),
         "tensorly": Contender(
             run=tensorly_alm,
@@ -285,17 +286,21 @@ CASE = Case(
     excluded={
         "decompy (inexact and exact ALM)": "versions up to 1.1.1 fail with numpy 2: "
         "`AttributeError: np.Inf was removed`",
-        "decompy (its other methods)": "solve another problem, or did not recover the matrix with "
-        "their default settings",
+        "decompy (its other methods)": "solve another problem, or did not recover the matrix "
+        "with their default settings",
     },
     quality=quality,
     figures={
         "rank": "singular values of L above 1e-6 of the largest",
-        "exact rank": "whether that is the planted rank",
-        "error": "relative distance of L to the planted matrix, with noise not the optimum",
-        "excess": "relative excess of the objective at (L, X - L) over that of the planted parts, "
-        "with noise over a bound that a dual variable proves",
-        "gap": "relative duality gap, recomputed from the dual variable that the program returns",
+        "exact rank": "whether the rank equals the planted rank",
+        "error": (
+            "relative distance of L to the planted matrix, which is not the optimum with noise"
+        ),
+        "excess": "relative excess of the objective at (L, X - L) over the objective of the "
+        "planted parts, or with noise over a bound that a dual variable proves",
+        "gap": (
+            "relative duality gap, recomputed from the dual variable that the program returns"
+        ),
     },
     targets=(
         at_least(
@@ -322,12 +327,12 @@ CASE = Case(
             sizes=[label for label, (n, *_) in SIZES.items() if n == 1000],
         ),
         none_faster(
-            "no peer that solves the convex problem with like accuracy (excess at most 1e-6) is "
-            "faster",
+            "no peer that solves the convex problem with similar accuracy (excess at most "
+            "1e-6) is faster",
             qualifies=lambda row: row.contender != "rpca" and _accurate(row),
         ),
         none_faster(
-            "no peer of like accuracy is faster, not even the one that is told the rank",
+            "no peer of similar accuracy is faster, not even the one that is given the rank",
             qualifies=_accurate,
         ),
     ),

@@ -102,11 +102,12 @@ def told_where(rows):
 CASE = Case(
     title="Robust transform of new rows",
     question=(
-        "How wrong are the scores of new rows when 5 to 30 % of their entries are grossly wrong? "
-        "RobustPCA projects in the l1 norm; the usual projection is least squares."
+        "How wrong are the scores of new rows if 5 to 30 % of their entries are grossly "
+        "wrong? RobustPCA projects in the l1 norm; the usual projection is least squares."
     ),
     remarks=f"Rank {RANK}; the models are fitted on 400 other rows, in "
-    "which 5 % of the entries are wrong, before the clock starts (PCA: inside).",
+    "which 5 % of the entries are wrong, before the clock starts (for PCA, the time "
+    "includes the fit).",
     ours="RobustPCA.transform",
     sizes={
         "50 x 200, 10 % gross errors": (50, 200, 0.1),
@@ -137,19 +138,19 @@ CASE = Case(
         "told where": Contender(
             run=told_where,
             peer=False,
-            note="least squares on the true components and only the entries that are right: "
-            "out of reach, for orientation",
+            note="least squares on the true components and only the correct entries: an "
+            "unattainable reference",
         ),
     },
     quality=quality,
     figures={
-        "excess": f"l1 norm of what the projection leaves of {JUDGED} rows, over the least one by "
+        "excess": f"l1 norm of the residuals of {JUDGED} rows, divided by the minimum found by "
         "linear programs on the planted space, minus 1",
         "error": "relative error of the scores, Frobenius norm",
     },
     targets=(
         at_most(
-            "l1 norm at most 1e-6 above that of linear programs",
+            "l1 norm at most 1e-6 above the optimum of linear programs",
             "RobustPCA.transform",
             "excess",
             1e-6,

@@ -52,7 +52,9 @@ def _fifty_times(rows):
         found.append((lower and row.ratio >= 50, row.ratio))
     if not found:
         return None, "sammon-mapping not measured"
-    return all(good for good, _ in found), f"takes {min(r for _, r in found):.3g} times"
+    return all(
+        good for good, _ in found
+    ), f"takes {min(r for _, r in found):.3g} times as long"
 
 
 def _fast(rows):
@@ -72,13 +74,13 @@ def _lowest(rows):
     ]
     if not found:
         return None, "no rival measured"
-    return min(found) >= 0, f"that of the best rival is {100 * min(found):.2g} % higher"
+    return min(found) >= 0, f"the best competitor is {100 * min(found):.2g} % higher"
 
 
 LARGE = "digits, 2000 rows"
 CASE = Case(
     title="Sammon's map",
-    question="How fast, and how low, does the stress get?",
+    question="How fast is the mapping, and how low does the stress get?",
     ours="SammonMapping",
     sizes={"iris, 149 rows": "iris", "digits, 500 rows": 500, LARGE: 2000},
     quick_sizes={"digits, 120 rows": 120},
@@ -89,7 +91,7 @@ CASE = Case(
         "sammon-mapping": Contender(
             run=sammon_package,
             requires="sammon-mapping>=0.0.2",
-            note="defaults: diagonal Newton steps, 500 at most",
+            note="defaults: at most 500 diagonal Newton steps",
             sizes=("iris, 149 rows", "digits, 500 rows", "digits, 120 rows"),
             why_not="minutes",
         ),
@@ -102,7 +104,7 @@ CASE = Case(
     targets=(
         Target(text="50 times as fast as sammon-mapping, lower stress", check=_fifty_times),
         Target(text="2000 rows in less than 1.5 s", check=_fast),
-        Target(text="stress not above that of any rival", check=_lowest),
+        Target(text="stress no higher than any competitor", check=_lowest),
     ),
     repeat=3,
 )

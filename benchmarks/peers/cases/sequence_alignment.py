@@ -62,9 +62,9 @@ SIZES = {
 
 CASE = Case(
     title="Alignments with gaps",
-    question="How fast are the scores of alignments of amino acids computed?",
-    remarks="All ordered pairs of the sequences, each with itself included, with BLOSUM62 and "
-    "affine gaps; scores only, one thread.",
+    question="How fast are alignment scores of amino acid sequences?",
+    remarks="All ordered pairs of the sequences, including each with itself, with BLOSUM62 "
+    "and affine gaps; scores only, one thread.",
     ours="pairwise_alignment",
     sizes=SIZES,
     quick_sizes={"30 peptides, local": (30, None, "local")},
@@ -78,7 +78,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"sum of scores": "of all pairs, the same for both"},
+    figures={"sum of scores": "over all pairs, the same for both contenders"},
     targets=(
         at_least("at least as fast as biopython", "biopython", "ratio", 1, sizes=tuple(SIZES)),
     ),

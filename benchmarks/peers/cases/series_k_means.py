@@ -74,8 +74,8 @@ def _faster(rows):
 CASE = Case(
     title="k-means of series",
     question="How fast are clusters of series found, and how good are they?",
-    remarks=f"{N_CLUSTERS} clusters, started from the same five series, otherwise the defaults of "
-    "each library.",
+    remarks=f"{N_CLUSTERS} clusters, started from the same five series; everything else is at "
+    "the defaults of each library.",
     ours="TimeSeriesKMeans",
     sizes={
         "100 x 128": (100, 128),
@@ -95,14 +95,15 @@ CASE = Case(
             requires="aeon>=1.6",
             note='`averaging_method="ba"`, `n_init=1`',
             sizes=("60 x 40", "100 x 128", "300 x 128", "100 x 500"),
-            why_not="has not ended after half an hour",
+            why_not="did not finish within half an hour",
         ),
     },
     quality=quality,
     figures={"objective": "sum of squared distances to the nearest prototypes"},
     targets=(
         Target(
-            text="objective not above, at least 5 times as fast as each peer", check=_faster
+            text="objective no higher than each peer, and at least 5 times as fast",
+            check=_faster,
         ),
     ),
 )

@@ -119,10 +119,10 @@ PUBLISHED = {
 
 CASE = Case(
     title="Support feature machine: linear programs",
-    question="How long do all linear programs of one fit take, by three routes?",
+    question="How long do all linear programs of one fit take with three solvers?",
     remarks=(
-        "The whole fit without the refit: all programs until the weights repeat. The routes solve "
-        "the same programs."
+        "The time covers the whole fit except the refit: all programs until the weights "
+        "repeat. All contenders solve the same programs."
     ),
     ours="highs",
     sizes=SMALL | PUBLISHED | LARGE,
@@ -133,8 +133,8 @@ CASE = Case(
         "highs": Contender(
             run=machine("highs"),
             peer=False,
-            note='`solver="highs"`, the default: columns by pricing, simplex steps from the last '
-            "basis",
+            note='`solver="highs"`, the default: columns by pricing, simplex steps from the '
+            "last basis",
         ),
         "cvxpy": Contender(
             run=machine("cvxpy"),
@@ -146,7 +146,7 @@ CASE = Case(
         "linprog": Contender(
             run=whole_programs,
             requires="scipy>=1.15",
-            note="whole programs by `scipy.optimize.linprog`, written in this case",
+            note="whole programs by `scipy.optimize.linprog`, implemented in this case",
             sizes=tuple(SMALL | PUBLISHED),
             why_not="takes minutes",
         ),
@@ -154,13 +154,13 @@ CASE = Case(
     quality=quality,
     figures={
         "features": "features after the last program",
-        "same features": "1: the same features as the first route",
+        "same features": "1: the same features as the first contender",
     },
     repeat=3,
     targets=(
-        Target(text="under 0.5 s on the default route", check=_under_half_a_second),
+        Target(text="under 0.5 s with the default solver", check=_under_half_a_second),
         at_least(
-            "at least 10 times as fast as the cvxpy route",
+            "at least 10 times as fast as the cvxpy solver",
             "cvxpy",
             "ratio",
             10,

@@ -107,13 +107,14 @@ def quality(problems, sizes):
 CASE = Case(
     title="Support feature machine: local optima",
     question=(
-        "The machine lowers a function with many local minima. How often does it reach the "
-        "smallest number of features there is, which integer programming finds?"
+        "The machine minimises a function with many local minima. How often does it reach the "
+        "minimum number of features, which integer programming finds?"
     ),
     remarks=f"Twelve problems of {N_SAMPLES} samples with 20, 30 and 40 standard normal "
-    "features; in half of them labels follow a noisy hyperplane of four features, in the other "
-    "half they are random. No slack. The weights of the integer program are at most 100; where "
-    "the fewest features need larger ones it counts more features than there must be.",
+    "features; in half of the problems the labels follow a noisy hyperplane of four features, "
+    "in the other half they are random. No slack. The weights of the integer program are at "
+    "most 100; if the minimum number of features needs larger weights, the program returns more "
+    "features than necessary.",
     ours="20 starts",
     sizes={f"12 problems, {form}": (form, 12) for form in FORMS},
     quick_sizes={f"3 problems, {form}": (form, 3) for form in FORMS},

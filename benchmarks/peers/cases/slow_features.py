@@ -164,14 +164,15 @@ def _no_peer_faster(rows):
 CASE = Case(
     title="Slow feature analysis",
     question=(
-        "What does slow feature analysis cost, linear or quadratic (1325 expanded features for 50 "
-        "inputs), against the arithmetic that the theory cannot avoid?"
+        "How much does slow feature analysis cost, linear or quadratic (1325 expanded "
+        "features for 50 inputs), compared with the arithmetic that the theory cannot avoid?"
     ),
     remarks=(
-        "The expansion is part of the work of everyone but the bare minimum, whose centred "
-        "expansion and steps lie in memory before the clock starts. Peers get the expansion "
-        "from scikit-learn's `PolynomialFeatures`. Ten features are asked for. A peer of like "
-        "accuracy has a slowest feature at most 1e-3 less slow."
+        "The expansion is part of the work of every contender except the bare minimum, whose "
+        "centred expansion and steps are in memory before the clock starts. Peers get the "
+        "expansion from scikit-learn's `PolynomialFeatures`. All contenders compute ten "
+        "features. A peer has similar accuracy if its slowest feature is at most 1e-3 less "
+        "slow."
     ),
     ours="SlowFeatureAnalysis",
     sizes=SIZES,
@@ -186,7 +187,7 @@ CASE = Case(
             run=bare_minimum,
             prepare=expand,
             peer=False,
-            note="two `dsyrk` and two `eigh` on arrays that are ready; not a full program",
+            note="two `dsyrk` and two `eigh` on prepared arrays; not a complete program",
         ),
         "sksfa": Contender(
             run=sksfa_sfa,
@@ -197,13 +198,15 @@ CASE = Case(
             run=deeptime_tica,
             requires="deeptime>=0.4.5",
             note="time-lagged independent components at lag 1 (symmetrised in time), "
-            "`scaling=None`: the same problem up to the two ends of the series",
+            "`scaling=None`: the same problem except for the two ends of the series",
         ),
     },
     quality=quality,
     figures={
-        "delta": "mean squared step of the slowest feature at unit variance: smaller is better",
-        "correlation": "of the slowest feature with the planted slow signal",
+        "delta": (
+            "mean squared step of the slowest feature at unit variance: smaller is better"
+        ),
+        "correlation": "correlation of the slowest feature with the planted slow signal",
         "constraints": "largest deviation of the covariance of the features from the identity",
     },
     memory_unit=("matrices of expanded x expanded features", _matrix_bytes),
@@ -213,14 +216,17 @@ CASE = Case(
     },
     targets=(
         at_least(
-            "within 1.3 times of the bare minimum (it takes at least 0.77 of our time)",
+            "within 1.3 times the bare minimum (which takes at least 0.77 times as long)",
             "bare minimum",
             "ratio",
             1 / 1.3,
             sizes=[PUBLISHED],
         ),
         at_least(
-            "linear: within 1.5 times of the bare minimum (it takes at least 0.67 of our time)",
+            (
+                "linear: within 1.5 times the bare minimum (which takes at least 0.67 times "
+                "as long)"
+            ),
             "bare minimum",
             "ratio",
             1 / 1.5,
@@ -233,7 +239,7 @@ CASE = Case(
             5 + 3165 / 1325,
             sizes=[PUBLISHED],
         ),
-        Target(text="no peer of like accuracy is faster", check=_no_peer_faster),
+        Target(text="no peer of similar accuracy is faster", check=_no_peer_faster),
     ),
     repeat=3,
 )

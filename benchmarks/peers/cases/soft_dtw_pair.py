@@ -48,8 +48,11 @@ SHORT = {"1,000 pairs of length 20": (1000, 20, 1.0, 0.0)}
 
 CASE = Case(
     title="Soft dynamic time warping: one pair at a time",
-    question="How long does a call of the smooth cost of two series take?",
-    remarks="One thread for all. Short series measure what a call costs, long ones the table.",
+    question="How long does it take to compute the smooth cost between two series?",
+    remarks=(
+        "One thread for all contenders. Short series measure the overhead of a call, "
+        "long ones the dynamic programming."
+    ),
     ours="soft_dtw",
     sizes=SHORT | LONG,
     quick_sizes={"20 pairs of length 20": (20, 20, 1.0, 0.0)},
@@ -66,7 +69,9 @@ CASE = Case(
         "tslearn": Contender(run=tslearn, requires="tslearn>=0.6", note="`soft_dtw`"),
     },
     quality=quality,
-    figures={"sum of costs": "of all pairs, the same for all but absolute values"},
+    figures={
+        "sum of costs": ("over all pairs, the same for all contenders except absolute values")
+    },
     targets=(
         none_faster("no peer is faster", qualifies=lambda row: "sum of costs" in row.quality),
     ),

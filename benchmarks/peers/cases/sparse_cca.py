@@ -91,13 +91,14 @@ CASE = Case(
     title="Sparse canonical correlation: the first pair",
     question=(
         "How long does it take to find a pair of sparse weights of two views, with the same "
-        "bounds, and how large is the covariance of the scores, which all of them maximise?"
+        "bounds, and how large is the covariance of the scores, which all contenders "
+        "maximise?"
     ),
     remarks=(
         "The problem has several maxima: a larger covariance within the bounds is the better "
-        "answer. `SparseCCA` makes a hundred starts, cca-zoo one; the variant with `n_init=1` "
-        "makes one too. A twentieth of the columns is related; in the noisy sizes their noise has "
-        "three times the standard deviation of what they share."
+        "answer. `SparseCCA` uses a hundred starts, cca-zoo one; the variant with `n_init=1` "
+        "also uses one. A twentieth of the columns is related; in the noisy sizes, their "
+        "noise has three times the standard deviation of the shared signal."
     ),
     ours="SparseCCA",
     sizes={
@@ -124,12 +125,12 @@ CASE = Case(
     quality=quality,
     figures={
         "covariance": "covariance of the scores, larger is better",
-        "excess": "largest violation of a bound, relative",
-        "columns": "columns with a weight",
+        "excess": "largest relative violation of a bound",
+        "columns": "number of columns with a non-zero weight",
     },
     targets=(
         at_most("the bounds hold to 1e-10", "SparseCCA", "excess", 1e-10),
-        Target(text="covariance nowhere lower than that of cca-zoo", check=no_peer_is_better),
+        Target(text="covariance nowhere lower than with cca-zoo", check=no_peer_is_better),
     ),
     repeat=3,
 )

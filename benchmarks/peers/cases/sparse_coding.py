@@ -206,17 +206,17 @@ LARGE = ["100 of 2,000 atoms, 5 signals", "100 of 2,000 atoms, 50 signals"]
 CASE = Case(
     title="Sparse codes of image patches",
     question=(
-        "How fast are noisy 8 x 8 patches, 50,000 unless said otherwise, coded with 256 "
-        "over-complete cosines: with 4 or 10 atoms, or with as few as meet the error bound of "
-        "image denoising (sigma = 20)?"
+        "How fast are noisy 8 x 8 patches, 50,000 unless stated otherwise, coded with 256 "
+        "over-complete cosines: with 4 or 10 atoms, or with as few atoms as the error bound "
+        "of image denoising allows (sigma = 20)?"
     ),
     remarks=(
-        "Patches have no mean. One thread unless the name of the contender says otherwise; the "
-        "times include the Gram matrix of the dictionary and sparse codes as the result, where a "
-        "program can give them. `textbook` compares supports with orthogonal matching pursuit "
-        "written with `numpy.linalg.lstsq`, on 400 patches; another algorithm, such as "
-        "the one of spams, has other supports, which are no worse. The dictionary of 2,000 atoms "
-        "is Gaussian and has 1,000 entries an atom."
+        "Patches have mean zero. One thread unless the name of the contender says otherwise; "
+        "the times include the Gram matrix of the dictionary, and sparse codes as the result "
+        "if a program can return them. `textbook` compares supports with the standard "
+        "orthogonal matching pursuit, implemented with `numpy.linalg.lstsq`, on 400 patches; "
+        "another algorithm, such as the one in spams, has other supports, which are no worse. "
+        "The dictionary of 2,000 atoms is Gaussian and has 1,000 entries per atom."
     ),
     ours="SparseCoder",
     sizes=SIZES,
@@ -234,9 +234,9 @@ CASE = Case(
         "spams": Contender(
             run=spams_codes(1),
             requires="spams-bin>=2.6",
-            note="C++; takes the atom that leaves the smallest residual; patches in columns, "
-            "prepared before; `eps=1e-3` besides the number of atoms, without which single "
-            "precision gives zero codes",
+            note="C++; adds the atom that leaves the smallest residual; patches in columns, "
+            "prepared before the timing; `eps=1e-3` besides the number of atoms, without "
+            "which single precision gives zero codes",
         ),
         "spams, 2 threads": Contender(
             run=spams_codes(2), requires="spams-bin>=2.6", note="`numThreads=2`"
@@ -246,27 +246,33 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             note="`orthogonal_mp_gram`",
             sizes=(*SMALL, *DOUBLE, *QUICK),
-            why_not="shown in double precision up to 50,000 patches",
+            why_not="shown in double precision for up to 50,000 patches",
         ),
     },
     quality=quality,
     figures={
         "atoms": "mean number of atoms in a code",
         "rmse": "root mean squared residual, in grey levels",
-        "textbook": "share of codes with exactly the atoms of textbook pursuit",
+        "textbook": "fraction of codes with exactly the atoms of the standard pursuit",
         "violations": "patches whose residual is above the bound",
     },
     targets=(
-        at_least("supports of the textbook", "SparseCoder", "textbook", 0.999, sizes=DOUBLE),
+        at_least(
+            "the same supports as the standard pursuit",
+            "SparseCoder",
+            "textbook",
+            0.999,
+            sizes=DOUBLE,
+        ),
         at_most("no bound violated", "SparseCoder", "violations", 0),
-        beats("50,000 patches: not slower than spams, one thread", "spams", 1.0, USUAL),
+        beats("50,000 patches: no slower than spams, one thread", "spams", 1.0, USUAL),
         beats(
             "50,000 patches: 30 times as fast as scikit-learn",
             "scikit-learn, Gram",
             30.0,
             USUAL,
         ),
-        beats("2,000 atoms: not slower than spams, one thread", "spams", 1.0, LARGE),
+        beats("2,000 atoms: no slower than spams, one thread", "spams", 1.0, LARGE),
     ),
     repeat=3,
 )

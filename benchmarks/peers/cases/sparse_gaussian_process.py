@@ -103,11 +103,14 @@ def _better(figure, contender):
 
 CASE = Case(
     title="Sparse Gaussian process",
-    question="What does a Gaussian process of 10,000 samples and more cost, and what is gained?",
+    question=(
+        "How much does a Gaussian process of 10,000 and more samples cost, and what "
+        "does it gain?"
+    ),
     remarks=(
-        "Whole fits: hyperparameters, noise and inducing inputs by L-BFGS on 5,000 samples, the "
-        "posterior from all. GPy fits and keeps 5,000 samples only, with as many iterations. "
-        "`GaussianProcessRegressor` sees 1,000 samples."
+        "Complete fits: hyperparameters, noise and inducing inputs by L-BFGS on 5,000 "
+        "samples, the posterior from all samples. GPy fits and keeps only 5,000 samples, with "
+        "the same number of iterations. `GaussianProcessRegressor` uses 1,000 samples."
     ),
     ours="SparseGaussianProcessRegressor",
     sizes={
@@ -129,7 +132,7 @@ CASE = Case(
         "Nystroem, RidgeCV": Contender(
             run=nystroem,
             requires="scikit-learn>=1.9",
-            note="as many components, gamma 0.5: no variances",
+            note="the same number of components, gamma 0.5: no variances",
         ),
         "GPy": Contender(
             run=gpy, requires="GPy>=1.13", note="SparseGPRegression on 5,000 samples"
@@ -137,16 +140,18 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "error": "RMSE of the function on new samples, whose noise has the standard deviation 1",
-        "density": "negative log density of new targets; 1.419 for the truth",
+        "error": (
+            "RMSE of the function on new samples, whose noise has the standard deviation 1"
+        ),
+        "density": "negative log density of new targets; 1.419 for the true function",
     },
     targets=(
         Target(
-            text="density better than that of the exact process on 1,000 samples",
+            text="density better than the exact process on 1,000 samples",
             check=_better("density", "GaussianProcessRegressor"),
         ),
         Target(
-            text="error below that of Nystroem features with ridge regression",
+            text="error lower than Nystroem features with ridge regression",
             check=_better("error", "Nystroem, RidgeCV"),
         ),
     ),

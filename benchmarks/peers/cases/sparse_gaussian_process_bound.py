@@ -111,10 +111,10 @@ def _equal(rows):
 
 CASE = Case(
     title="Bound of a sparse Gaussian process",
-    question="What does one value of the bound with its gradient cost?",
+    question="How much does one value of the bound with its gradient cost?",
     remarks="Titsias' bound at given hyperparameters and inducing inputs, and its gradient in "
-    "the hyperparameters; setting up the model is counted for all. `gpytorch` needs torch, "
-    "whose version without graphics cards is enough.",
+    "the hyperparameters; the time includes setting up the model for all contenders. "
+    "`gpytorch` needs torch; the version for CPUs is sufficient.",
     ours="SparseGaussianProcessRegressor",
     sizes={
         "200 x 8, 20 inducing": (200, 20),
@@ -135,8 +135,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "bound": "value reached: the same for all, up to the jitter",
-        "gradient": "its norm, which depends on the parametrisation",
+        "bound": "value reached: the same for all contenders, up to the jitter",
+        "gradient": "norm of the gradient, which depends on the parametrisation",
     },
     targets=(
         Target(text="at least twice as fast as each peer at 20,000", check=_twice),

@@ -109,11 +109,14 @@ def _close(rows):
 
 CASE = Case(
     title="Sparse Gaussian process classification",
-    question="What do probabilities of a Gaussian process cost, and how good are they?",
-    remarks="Two thirds of each table for training, inputs standardised; the covariance is a "
-    "constant times a Gaussian with one length scale, and both are optimised. Several classes "
-    "have a process each, against the rest. GPflow follows posterior, covariance and inducing "
-    "inputs together, from the centres of k-means.",
+    question=(
+        "How much do the probabilities of a Gaussian process cost, and how good are they?"
+    ),
+    remarks="Two thirds of each table are used for training, with standardised inputs; the "
+    "covariance is a constant times a Gaussian with one length scale, and both are "
+    "optimised. With several classes, each class has its own process against the "
+    "rest. GPflow optimises posterior, covariance and inducing inputs together, "
+    "starting from the centres of k-means.",
     ours="SparseGaussianProcessClassifier",
     sizes={
         "breast cancer, 379 x 30, 50 inducing": ("breast_cancer", 50),
@@ -138,9 +141,9 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"loss": "log loss of the samples held out"},
+    figures={"loss": "log loss on held-out samples"},
     targets=(
-        Target(text="log loss at most .01 above that of each other", check=_close),
+        Target(text="log loss at most .01 above each other contender", check=_close),
         none_faster("no peer is faster", qualifies=lambda row: "loss" in row.quality),
     ),
     repeat=3,

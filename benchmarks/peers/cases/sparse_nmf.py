@@ -183,8 +183,8 @@ def _never_above(rows):
 CASE = Case(
     title="Sparse non-negative matrix factorisation",
     question=(
-        "How low is the objective of plain and l1-penalised factorisation, in what time, and how "
-        "far from stationary is the result?"
+        "How low is the objective of plain and l1-penalised factorisation, how long does it "
+        "take, and how far from stationary is the result?"
     ),
     remarks=(
         "Local optima differ: `excess` is the objective divided by the lowest of eight random "
@@ -226,7 +226,7 @@ CASE = Case(
             run=tensorly_hals,
             requires="tensorly>=0.9,<1",
             sizes=tuple(PLAIN),
-            why_not="its l1 terms are not those of an objective",
+            why_not="its l1 terms do not come from an objective",
             note="a matrix as a tensor of order two",
         ),
         "nimfa SNMF/R": Contender(
@@ -234,17 +234,20 @@ CASE = Case(
             requires="nimfa>=1.4,<2",
             sizes=tuple(PARK),
             why_not="has only the penalty of Kim and Park",
-            note="at most 30 passes; given back `np.mat` and `np.Inf`, which numpy 2 has not",
+            note=(
+                "at most 30 passes; with `np.mat` and `np.Inf`, which numpy 2 has "
+                "removed, added back"
+            ),
         ),
     },
     quality=quality,
     figures={
-        "excess": "objective beside the lowest of eight random starts",
+        "excess": "objective relative to the lowest of eight random starts",
         "KKT": "relative projected gradient, the larger of both factors",
     },
     targets=(
         Target(
-            text="objective not above the best peer (to 1e-4) after the same time",
+            text="objective no higher than the best peer (to 1e-4) after the same time",
             check=_never_above,
         ),
         at_most("KKT residual of 1e-4 reached", "SparseNMF", "KKT", 1e-4),

@@ -119,14 +119,14 @@ def like_accuracy(row):
 CASE = Case(
     title="Sparse recovery",
     question=(
-        "How fast is the code of least l1 norm found from few measurements, with a matrix and "
-        "with a transform alone, and how near is it to the optimum?"
+        "How fast is the code of minimum l1 norm found from few measurements, with a matrix "
+        "and with a transform alone, and how close is it to the optimum?"
     ),
     remarks=(
-        "Without noise the planted code is the optimum, so that `excess` is to be zero; with "
-        "noise the residual gives a bound on what is missing to the optimum, the `gap`. Hard "
-        "thresholding pursuit and subspace pursuit are told the number of non-zeros, and solve "
-        "another problem."
+        "Without noise the planted code is the optimum, so `excess` should be zero; with "
+        "noise, the residual gives a bound on the distance of the objective from the optimum, "
+        "the `gap`. Hard thresholding pursuit and subspace pursuit are given the number of "
+        "non-zeros, and solve another problem."
     ),
     ours="SparseRecovery",
     sizes=SIZES,
@@ -139,11 +139,11 @@ CASE = Case(
         ),
         "htp": Contender(
             run=ours("htp"), peer=False, note="`algorithm='htp'`",
-            sizes=PURSUITS, why_not="at this size the case compares l1 solvers only",
+            sizes=PURSUITS, why_not="at this size the case compares only l1 solvers",
         ),
         "subspace_pursuit": Contender(
             run=ours("subspace_pursuit"), peer=False, note="`algorithm='subspace_pursuit'`",
-            sizes=PURSUITS, why_not="at this size the case compares l1 solvers only",
+            sizes=PURSUITS, why_not="at this size the case compares only l1 solvers",
         ),
         "spgl1": Contender(
             run=spectral_projection,
@@ -154,8 +154,8 @@ CASE = Case(
     quality=quality,
     figures={
         "error": "relative distance to the planted code",
-        "violation": "of the constraint, in proportion to the norm of y",
-        "excess": "l1 norm over that of the planted code, minus 1",
+        "violation": "violation of the constraint, relative to the norm of y",
+        "excess": "l1 norm divided by the l1 norm of the planted code, minus 1",
         "gap": "relative duality gap of the l1 problem, with the residual as dual variable",
     },
     targets=(
@@ -166,8 +166,8 @@ CASE = Case(
         at_most("gap of 1e-8 with noise", "SparseRecovery", "gap", 1e-8),
         at_most("constraint kept to 1e-8", "SparseRecovery", "violation", 1e-8),
         none_faster(
-            "no peer of like accuracy (violation, and gap with noise or excess without, at most "
-            "1e-6) is faster",
+            "no peer of similar accuracy (violation, and gap with noise or excess without, at "
+            "most 1e-6) is faster",
             qualifies=like_accuracy,
         ),
     ),

@@ -187,13 +187,14 @@ MANY_SINGLE = "1,397 training digits, 400 new ones, lasso"
 CASE = Case(
     title="Classification by sparse representation",
     question=(
-        "How fast are new samples coded by all training samples, with the classes as groups and "
-        "with the lasso, and to what duality gap?"
+        "How fast are new samples coded by all training samples, with the classes as groups "
+        "and with the lasso, and to which duality gap?"
     ),
     remarks=(
-        "No library has the classifier; peers are solvers of the two problems, called for one new "
-        "sample after the other, as they are made for one response. The penalty is 0.1 of the "
-        "least one at which a code is zero. Gap and labels are computed alike for all."
+        "No library has the classifier; the peers are solvers of the two problems, called for "
+        "one new sample after the other because they accept one response at a time. The "
+        "penalty is 0.1 times the smallest penalty at which a code is zero. Gap and labels "
+        "are computed in the same way for all contenders."
     ),
     ours="SparseRepresentationClassifier",
     sizes=QUICK
@@ -211,15 +212,15 @@ CASE = Case(
             run=ours,
             prepare=compiled(ours),
             peer=False,
-            note="gap of at most 1e-6; `fit` is part of the time",
+            note="gap at most 1e-6; the time includes `fit`",
         ),
         "proximal gradient": Contender(
             run=fista,
             prepare=compiled(fista),
             peer=False,
-            note='`SparseCoder(transform_algorithm="fista")`, gap of at most 1e-6',
+            note='`SparseCoder(transform_algorithm="fista")`, gap at most 1e-6',
             sizes=FEW,
-            why_not="takes a minute and more",
+            why_not="takes more than a minute",
         ),
         "celer": Contender(
             run=celer,
@@ -243,8 +244,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "gap": "largest duality gap, in proportion to the objective",
-        "right": "share of right labels",
+        "gap": "largest duality gap, relative to the objective",
+        "right": "fraction of correct labels",
     },
     targets=(
         at_most("gap of 1e-6 reached", "SparseRepresentationClassifier", "gap", 1.01e-6),

@@ -126,10 +126,12 @@ SIZES = {
 
 CASE = Case(
     title="Projection onto a given sparseness",
-    question="How long does the nearest non-negative vector of sparseness 0.8 take?",
+    question=(
+        "How long does it take to find the nearest non-negative vector of sparseness 0.8?"
+    ),
     remarks=(
-        "No package on PyPI was found that projects onto l1 and l2 norm at once; the two others "
-        "are written here, in numpy. One thread."
+        "We found no package on PyPI that projects onto l1 and l2 norm simultaneously; the "
+        "two other contenders are implemented here, in numpy. One thread."
     ),
     ours="project_sparseness",
     sizes=SIZES,
@@ -141,13 +143,15 @@ CASE = Case(
             run=ours, peer=False, note="passes that drop entries, numba"
         ),
         "sorting": Contender(run=sorting, peer=False, note="sort and bisection, numpy"),
-        "Hoyer's alternation": Contender(run=hoyer, peer=False, note="as printed, numpy"),
+        "Hoyer's alternation": Contender(
+            run=hoyer, peer=False, note=("as printed in the paper, numpy")
+        ),
     },
     quality=quality,
     figures={
-        "sparseness off": "largest difference between the sparseness wanted and got",
+        "sparseness off": "largest difference between requested and achieved sparseness",
         "negative": "negative entries",
-        "distance": "relative distance to the rows",
+        "distance": "relative distance to the original rows",
     },
     targets=(
         at_most("sparseness exact to 1e-12", "project_sparseness", "sparseness off", 1e-12),

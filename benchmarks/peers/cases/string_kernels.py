@@ -174,16 +174,16 @@ REACH = dict(zip(SPECTRA, (5, 3, 2, 2, 5, 3, 3, 3), strict=True))
 CASE = Case(
     title="Kernels on strings",
     question=(
-        "How long do kernel matrices of strings, and their features, take: gap-weighted "
-        "subsequences, substrings, substrings with mismatches?"
+        "How long does it take to compute kernel matrices of strings and their features: "
+        "gap-weighted subsequences, substrings, and substrings with mismatches?"
     ),
     remarks=(
-        "Random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted kernel), and "
-        "words of 3 to 12 letters. "
-        "strkernels sums over the lengths 1 to p and normalises, and so does ours here. One "
-        "thread for all. Three entries of each matrix are compared with loops over the "
-        "definition; those of CountVectorizer differ for English, as it takes several spaces for "
-        "one."
+        "Random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted kernel), "
+        "and words of 3 to 12 letters. strkernels sums over the lengths 1 to p and "
+        "normalises, and so do the kernels of this package here. One thread for all "
+        "contenders. Three entries of each matrix are compared with loops over the "
+        "definition; the entries of CountVectorizer differ for English because it treats "
+        "several spaces as one."
     ),
     ours="skmoderndata",
     sizes={**GAPS, **SPECTRA, **MISMATCHES, **WORDS},
@@ -206,18 +206,18 @@ CASE = Case(
                 "gap-weighted p = 3, 1,000 words",
                 "gap-weighted p = 3, 8 DNA strings",
             ),
-            why_not="its spectrum kernel knows three fixed alphabets",
+            why_not="its spectrum kernel supports three fixed alphabets",
         ),
         "CountVectorizer": Contender(
             run=count_vectorizer,
             note="characters, sparse product, in scikit-learn",
             sizes=(*SPECTRA, "spectrum p = 3, 5,000 words", "spectrum p = 4, 50 DNA"),
-            why_not="counts substrings only",
+            why_not="counts only substrings",
         ),
         "neighbourhoods": Contender(
             run=neighbourhoods,
             peer=False,
-            note="the features of our `Mismatch`, multiplied",
+            note="the features of `Mismatch`, multiplied",
             sizes=("mismatch (5, 1), 1,000 DNA",),
             why_not="for mismatches; with (6, 2) the product takes far longer",
         ),
@@ -225,7 +225,7 @@ CASE = Case(
     quality=quality,
     figures={"difference": "largest relative difference from loops over the definition"},
     targets=(
-        at_most("values right to 1e-10", "skmoderndata", "difference", 1e-10),
+        at_most("values accurate to 1e-10", "skmoderndata", "difference", 1e-10),
         *(at_least(f"{size}: strkernels takes 6 times as long", "strkernels", "ratio", 6,
                    sizes=(size,)) for size in GAPS),
         *(at_least(f"{size}: CountVectorizer takes {ratio} times as long", "CountVectorizer",
@@ -235,15 +235,15 @@ CASE = Case(
         in_time("mismatch (5, 1), 1,000 DNA", 0.1),
         in_time("mismatch (6, 2), 1,000 DNA", 0.7),
         none_faster(
-            "no peer with values right to 1e-8 is faster",
+            "no peer with values accurate to 1e-8 is faster",
             qualifies=lambda row: row.quality.get("difference", 1) <= 1e-8,
         ),
     ),
     excluded={
         "mismatch-string-kernel": "one pair at a time in Python, about 2 ms each: 15 minutes "
         "for the matrix here",
-        "strkernel": "2018; one pair at a time, and its normalised matrix is not that of the "
-        "definition",
+        "strkernel": "2018; one pair at a time, and its normalised matrix does not match the "
+                    "definition",
     },
     repeat=5,
 )  # fmt: skip

@@ -193,15 +193,15 @@ NOISY = {
 CASE = Case(
     title="Support feature machine: relevant features",
     question=(
-        "Which of 100 to 10,000 features matter, when five or ten of them make the classes and "
-        "100 to 400 samples are known, some of them with the wrong label?"
+        "Which of 100 to 10,000 features matter if five or ten of them determine the classes "
+        "and 100 to 400 samples are known, some of them with the wrong label?"
     ),
     remarks=(
         f"{N_DRAWS} draws of `make_sparse_classes(n, p, n_informative=k, margin=0.3)`: standard "
-        "normal features, labels by a hyperplane of k of them, from which samples keep a distance "
-        "(in the last size `margin=0`, none); then a fraction of the labels is flipped at random. "
-        "Errors in per cent on 2000 new samples with right labels for each draw. Times are those "
-        "of all draws, cross-validation included where there is one."
+        "normal features, labels by a hyperplane of k of the features, from which samples keep "
+        "a distance (except in the last size, `margin=0`); then a fraction of the labels is "
+        "flipped at random. Errors are per cent on 2000 new samples with correct labels for "
+        "each draw. Times are sums over all draws, including cross-validation if there is any."
     ),
     ours="SupportFeatureMachine",
     sizes=CLEAN | NOISY,
@@ -220,14 +220,14 @@ CASE = Case(
             peer=False,
             note="`C=None`",
             sizes=tuple(CLEAN),
-            why_not="for right labels; see the first sizes",
+            why_not="only for correct labels; see the first sizes",
         ),
         "class centres": Contender(
             run=machine(C=None, formulation="centers"),
             peer=False,
             note='`C=None, formulation="centers"`',
             sizes=tuple(CLEAN),
-            why_not="for right labels; see the first sizes",
+            why_not="only for correct labels; see the first sizes",
         ),
         "L1-SVM": Contender(
             run=l1_machine,
@@ -237,17 +237,18 @@ CASE = Case(
         "stability selection": Contender(
             run=stability_selection,
             requires="scikit-learn>=1.9",
-            note='`LinearSVC(penalty="l1")` on 50 halves of the samples, features that are among '
-            "the first $\\sqrt{p / 2}$ in three quarters of them (at most one wrong one is "
-            "expected), written in this case; then `LinearSVC` on these",
+            note='`LinearSVC(penalty="l1")` on 50 halves of the samples; keeps the features '
+            "that are among the first $\\sqrt{p / 2}$ in three quarters of the halves (at "
+            "most one wrong feature is expected), implemented in this case; then "
+            "`LinearSVC` on these features",
             sizes=tuple(name for name in CLEAN | NOISY if "10,000" not in name),
             why_not="takes minutes",
         ),
         "RFE": Contender(
             run=elimination,
             requires="scikit-learn>=1.9",
-            note="recursive elimination by a linear SVM, a tenth at a time; is told how many "
-            "features are relevant",
+            note="recursive elimination by a linear SVM, a tenth at a time; is given the "
+            "number of relevant features",
         ),
         "abess": Contender(
             run=best_subset,
@@ -259,7 +260,7 @@ CASE = Case(
     quality=quality,
     figures={
         "exact": "draws in which exactly the relevant features are found",
-        "found": "mean number of relevant features that are found",
+        "found": "mean number of relevant features found",
         "features": "mean number of features",
         "error": "mean test error, per cent",
         "worst error": "test error of the worst draw, per cent",
@@ -267,14 +268,17 @@ CASE = Case(
     repeat=3,
     targets=(
         at_least(
-            "exactly the relevant features in at least 4 of 5 draws, five relevant, labels right",
+            (
+                "exactly the relevant features in at least 4 of 5 draws, five relevant, "
+                "correct labels"
+            ),
             "SupportFeatureMachine",
             "exact",
             4,
             sizes=tuple(CLEAN),
         ),
         at_most(
-            "mean error at most 1 % in these",
+            "mean error at most 1 % in these draws",
             "SupportFeatureMachine",
             "error",
             1.0,

@@ -113,12 +113,13 @@ CASE = Case(
     title="All-subtree kernel",
     question=(
         "How fast is the matrix of the all-subtree kernel of Collins and Duffy, from nested "
-        "tuples to the last value? Random trees of 20 to 100 nodes with three labels, decay 0.5."
+        "tuples to the last value? Random trees of 20 to 100 nodes with three labels, decay "
+        "0.5."
     ),
     remarks=(
-        "No library for Python has this kernel, and the rival is the recursion as one would write "
-        "it, with a table of the pairs of nodes. It is handed the productions, and converts "
-        "nothing."
+        "No Python library has this kernel, so the competitor is a direct implementation of "
+        "the recursion, with a table of the pairs of nodes. It gets the productions and "
+        "converts nothing."
     ),
     ours="AllSubtree",
     sizes={"20 trees": 20, "50 trees": 50, "200 trees": 200, "2000 trees": 2000},
@@ -130,14 +131,14 @@ CASE = Case(
         "memoised loop": Contender(
             run=loop,
             peer=False,
-            note="Python, all pairs of nodes; written in this case",
+            note="Python, all pairs of nodes; implemented in this case",
             sizes=LOOPS,
             why_not="takes minutes",
         ),
         "loop over productions": Contender(
             run=loop_over_productions,
             peer=False,
-            note="the same, over pairs of nodes with equal productions only",
+            note="the same, but only over pairs of nodes with equal productions",
             sizes=LOOPS,
             why_not="takes minutes",
         ),
@@ -145,7 +146,7 @@ CASE = Case(
     quality=quality,
     figures={"difference": "largest relative difference from the loop, on twelve trees"},
     targets=(
-        at_most("values equal those of the loop", "AllSubtree", "difference", 1e-12),
+        at_most("values equal to the loop", "AllSubtree", "difference", 1e-12),
         at_least(
             "the loop takes at least 200 times as long for 200 trees",
             "memoised loop",

@@ -97,11 +97,11 @@ def quality(problem, K):
 CASE = Case(
     title="Weisfeiler-Lehman kernel",
     question=(
-        "How fast is the matrix of the Weisfeiler-Lehman kernel with three rounds? Random graphs "
-        "of 15 to 60 nodes with four labels, with as few edges as molecules; and of 60 nodes with "
-        "half of all edges."
+        "How fast is the matrix of the Weisfeiler-Lehman kernel with three rounds? Random "
+        "graphs of 15 to 60 nodes with four labels, with as few edges as molecules; and of 60 "
+        "nodes with half of all edges."
     ),
-    remarks="Each is handed graphs in its own format; making it is not timed.",
+    remarks="Each contender gets the graphs in its own format; making it is not timed.",
     ours="WeisfeilerLehman",
     sizes={
         "20 graphs": (20, molecules),
@@ -120,13 +120,13 @@ CASE = Case(
         "plain counts": Contender(
             run=lambda problem: plain(problem.graphs),
             peer=False,
-            note="nested tuples; written in this case",
+            note="nested tuples; implemented in this case",
         ),
     },
     quality=quality,
     figures={"difference": "largest difference from the plain counts, on twelve graphs"},
     targets=(
-        at_most("values equal the plain counts", "WeisfeilerLehman", "difference", 0.0),
+        at_most("values equal to the plain counts", "WeisfeilerLehman", "difference", 0.0),
         at_least("GraKeL takes at least twice as long", "GraKeL", "ratio", 2),
     ),
     repeat=3,
