@@ -1,4 +1,4 @@
-"""Figures of fits to tables in blocks: `python -m benchmarks.blocks [PART ...] [--write-docs]`.
+"""Figures of fits to tables in chunks: `python -m benchmarks.blocks [PART ...] [--write-docs]`.
 
 Each part prints what it found; with `--write-docs` its section of docs/benchmarks/blocks.md is
 replaced. Every fit runs in a process of its own, with one thread; a map of 4 GB is written below
@@ -89,15 +89,15 @@ HEAD_OF_KILLED = (
     "checkpoints",
     "passes",
     "seconds",
-    "seconds with the loss",
+    "seconds with a killed worker",
     "passes repeated",
-    "the same bits",
+    "identical bits",
 )
 HEAD_OF_CLUSTER = (
     "estimator",
     "seconds in memory",
-    "one worker over memory",
-    "two workers over one",
+    "one worker / memory",
+    "two workers / one",
     "GiB at the driver",
     "difference from memory",
 )
@@ -448,12 +448,18 @@ def disk(gib):
 
     most = max(row[-1] for row in rows)
     return Section(
-        f"{gib:g} GiB in float32, in a file that is mapped read-only. Resident is all that the "
-        "process holds, pages of\nthe file included. Factorisations and k-means stop after few "
-        "passes.",
-        ("estimator", "rows", "shape", "seconds", "GiB resident at most"),
+        f"{gib:g} GiB in float32, in a file that is mapped read-only. The resident memory "
+        "includes everything that the\nprocess holds, also pages of the file. Factorisations "
+        "and k-means stop after few passes.",
+        ("estimator", "rows", "shape", "seconds", "peak resident GiB"),
         rows,
-        [(f"resident at most {MOST_RESIDENT} GiB", f"{most:.2f}", most <= MOST_RESIDENT)],
+        [
+            (
+                f"peak resident memory at most {MOST_RESIDENT} GiB",
+                f"{most:.2f}",
+                most <= MOST_RESIDENT,
+            )
+        ],
     )
 
 
@@ -484,7 +490,10 @@ def cluster(gib):
 
         # what is to be reached
         one, two = (np.median(seconds[:, i + 1] / seconds[:, i]) for i in range(2))
-        text = f"{name}: at most {MOST_OF_MEMORY} of memory, then {MOST_OF_ONE_WORKER} of one"
+        text = (
+            f"{name}: one worker at most {MOST_OF_MEMORY} times as long as in memory, two at most "
+            f"{MOST_OF_ONE_WORKER} times as long as one"
+        )
         reached = one <= MOST_OF_MEMORY and two <= MOST_OF_ONE_WORKER
         figures.append((text, f"{one:.2f}, {two:.2f}", bool(reached)))
 
@@ -494,9 +503,9 @@ def cluster(gib):
     return Section(
         f"{gib / 4:g} GiB in float32, generated on the workers and kept there, in chunks of "
         f"{CHUNK_MIB} MiB. A worker is\na process of one thread on this machine; the fit in "
-        f"memory has one thread too. Medians of {ROUNDS} rounds, in\nwhich the three take turns, "
-        "with the smallest and the largest. At the driver is all that its process holds,\nDask's "
-        "scheduler included.",
+        f"memory also has one thread. Medians of {ROUNDS} interleaved\nrounds, with the smallest "
+        "and the largest. The memory at the driver includes everything that its process\nholds, "
+        "also Dask's scheduler.",
         HEAD_OF_CLUSTER,
         rows,
         figures,
@@ -542,13 +551,13 @@ def killed(gib):
         fit["checkpoint_dir"] = None
 
     return Section(
-        f"{gib * 8:g} MiB in {BLOCKS_KILLED} blocks on two workers, of which one is killed by "
-        "the system after half of the\npasses; its rows are generated again. Repeated passes are "
-        "counted over the rows of one worker.",
+        f"{gib * 8:g} MiB in {BLOCKS_KILLED} chunks on two workers. The system kills one worker "
+        "after half of the\npasses; its rows are generated again. Repeated passes are counted "
+        "over the rows of one worker.",
         HEAD_OF_KILLED,
         rows,
         [
-            ("the same bits", f"{same} of {len(rows)}", same == len(rows)),
+            ("identical bits", f"{same} of {len(rows)}", same == len(rows)),
             (
                 f"with checkpoints at most {MOST_REPEATED} passes repeated",
                 f"{most_repeated:.1f}",
@@ -563,11 +572,10 @@ def lacking(gib):
     rows = apart(fit_without_package)
     told = sum(PACKAGE in message and "install" in message for *_, message in rows)
     return Section(
-        "Two workers whose Python does not find the package, and what the user sees instead of an "
-        "answer.",
+        "Two workers whose Python does not find the package, and the error that you see.",
         ("call", "seconds", "error"),
         rows,
-        [("errors that say what to do", f"{told} of {len(rows)}", told == len(rows))],
+        [("errors that name the remedy", f"{told} of {len(rows)}", told == len(rows))],
     )
 
 

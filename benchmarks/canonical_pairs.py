@@ -158,7 +158,7 @@ def false_pairs(runs):
 
     text = (
         f"{SHAPE[0]} rows of {SHAPE[1]} and {SHAPE[2]} independent columns, mixed at random,\n"
-        f"{N_PERMUTATIONS} permutations, level {LEVEL:g}: share of the runs in which at least\n"
+        f"{N_PERMUTATIONS} permutations, level {LEVEL:g}: fraction of the runs in which at least\n"
         "one pair is found. Its standard error is .007 for 1,000 runs."
     )
     return Section(
@@ -210,10 +210,11 @@ def power(runs):
         most_false = max(most_false, shares[1])
 
     text = (
-        f"Views as above with one or two pairs of correlation rho; {runs} runs. `found`: all\n"
-        "planted pairs; `more`: more than these. Refits, as cca-zoo has them, compare the j-th\n"
-        "correlation of the data with the j-th of the permutations, and remove no pair: where\n"
-        "there is one, they find a second one whether it is there or not."
+        f"Views as above with one or two pairs of correlation rho; {runs} runs. `found`: "
+        "all\nplanted pairs; `more`: more than the planted pairs. Refits, as in cca-zoo, "
+        "compare the j-th\ncorrelation of the data with the j-th correlation of the "
+        "permutations, and remove no pair:\nif there is one pair, they find a second one "
+        "whether it exists or not."
     )
 
     kinds = ("alpha=0", "refits", 'alpha="auto"')
@@ -270,16 +271,16 @@ def strict(runs):
         worst = min(worst, ours[0] - found)
 
     text = (
-        f"Refits at the largest level, of those that {STRICT_PERMUTATIONS:,} permutations allow,\n"
-        f"at which they find more pairs than planted in at most {MOST_FALSE:.0%} of the {runs}\n"
-        "runs. Nobody knows that level for data of their own; `none`: more are found at any\n"
-        "level."
+        f"Refits at the largest level that {STRICT_PERMUTATIONS:,} permutations allow and at "
+        f"which\nthey find more pairs than planted in at most {MOST_FALSE:.0%} of the {runs} "
+        "runs. You\ncannot know this level for your own data; `none`: more pairs are found at "
+        "any level."
     )
     head = ("columns", "pairs", "rho", "alpha=0: found", "alpha=0: more")
     head += ("refits: level", "refits: found", "refits: more")
     figures = [
         (
-            "all planted pairs found at most .02 less often than by such refits",
+            "all planted pairs found at most .02 less often than by these refits",
             f"{worst:+.3f}",
             worst >= LEAST_POWER,
         )
@@ -315,9 +316,9 @@ def kernels(runs):
             worst = min(worst, across - ranks)
 
     text = (
-        "One column of Y is `strength * abs(x) + noise`, two more of each view are noise; n=100,\n"
-        "Gaussian kernels, `alpha=0.1`: share of the runs in which the pair is found. Refits\n"
-        "compare correlations of the samples that were fitted."
+        "One column of Y is `strength * abs(x) + noise`, two more columns of each view are "
+        "noise;\nn=100, Gaussian kernels, `alpha=0.1`: fraction of the runs in which the pair is "
+        "found.\nRefits compare correlations of the samples that were fitted."
     )
     head = ("strength", "runs", "KernelCCA", "KernelCCA, refits", "RegularizedCCA")
     figures = [
@@ -344,14 +345,14 @@ def loadings(runs):
         least = min(least, first, second)
 
     text = (
-        "Two factors of correlation .8 and .5 in 6 and 5 columns; loadings of the population\n"
-        "from 200,000 rows. Share of the loadings that the intervals of 95 % hold; 100 samples\n"
-        "each."
+        "Two factors of correlation .8 and .5 in 6 and 5 columns; loadings of the "
+        "population\nfrom 200,000 rows. Fraction of the loadings that lie in their 95 % "
+        "intervals; 100 samples\neach."
     )
     head = ("rows", "alpha", "runs", "first pair", "second pair")
     figures = [
         (
-            f"at least {LEAST_COVERAGE:.0%} of the loadings held",
+            f"at least {LEAST_COVERAGE:.0%} of the loadings covered",
             f"{least:.1%}",
             least >= LEAST_COVERAGE,
         )

@@ -1,9 +1,9 @@
-"""Every estimator with its defaults beside its nearest relative: `python -m benchmarks.defaults`.
+"""Every estimator and the closest one in scikit-learn: `python -m benchmarks.defaults`.
 
 Real tables that come with scikit-learn or this package, raw and standardised, in the form that a
-class takes: rows with labels or values, two halves of the columns, cells above the median, gaps,
+class accepts: rows with labels or values, two halves of the columns, cells above the median, gaps,
 planted outliers, strings, series. Nothing is tuned. Scores are at most 1, and higher is better;
-the page shows means over the tables, and says why a class is behind by more than `MARGIN`.
+the page shows means over the tables, and explains why a class is behind by more than `MARGIN`.
 """
 
 import argparse
@@ -36,12 +36,12 @@ from skmoderndata import all_estimators
 from skmoderndata.datasets import load_language_names, load_peptides
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "defaults.md"
-MARGIN = 0.05  # difference of mean scores from which on the page gives a reason
-MOST_ROWS = 500  # of a table, drawn at random
+MARGIN = 0.05  # difference of mean scores above which the page gives a reason
+MOST_ROWS = 500  # per table, drawn at random
 N_RANKS = 5  # into which ordinal classifiers get the values of a regression
 N_OUTLIERS = 15  # planted among the rows of a table
 
-# relatives of classes whose card names none, or one for another kind of work
+# Closest scikit-learn estimator of classes whose card names none, or one for another task
 RELATIVES = {
     "DTWNeighborsClassifier": "sklearn.neighbors.KNeighborsClassifier",
     "DTWNeighborsRegressor": "sklearn.neighbors.KNeighborsRegressor",
@@ -52,17 +52,17 @@ RELATIVES = {
     "RoundedSVD": "sklearn.decomposition.NMF",
 }
 
-# what a table of rows cannot show
+# Classes that a table of rows cannot evaluate
 ELSEWHERE = {
-    "AlignedKernelCombination": "a step before a kernel machine, of no use by itself",
-    "ClusteringStability": "chooses a number",
-    "CompressedSensing": "measures, to be decoded by another class",
+    "AlignedKernelCombination": "a step before a kernel machine, useless by itself",
+    "ClusteringStability": "chooses the number of clusters",
+    "CompressedSensing": "takes measurements that another class decodes",
     "CoreVectorRanker": "ranks pairs within queries",
-    "DictionaryDenoiser": "takes one image",
-    "DictionaryInpainter": "takes one image",
+    "DictionaryDenoiser": "accepts a single image",
+    "DictionaryInpainter": "accepts a single image",
     "DoubleCenterer": "a step on kernel matrices",
-    "HierarchicalSlowFeatureAnalysis": "takes a film",
-    "IncrementalSlowFeatureAnalysis": "takes rows in the order of time",
+    "HierarchicalSlowFeatureAnalysis": "accepts a film",
+    "IncrementalSlowFeatureAnalysis": "needs rows in the order of time",
     "JamesStein": "estimates a mean",
     "KernelNormalizer": "a step on kernel matrices",
     "KernelProjector": "a step on kernel matrices",
@@ -72,41 +72,43 @@ ELSEWHERE = {
     "MinorComponentAnalysis": "looks for the directions of least variance",
     "SampleColumn": "converts samples",
     "SeriesFormatter": "converts samples",
-    "SlowFeatureAnalysis": "takes rows in the order of time",
+    "SlowFeatureAnalysis": "needs rows in the order of time",
     "SparseCoder": "needs a dictionary",
     "SpectrumCorrector": "a step on kernel matrices",
-    "TimeDelayEmbedding": "takes rows in the order of time",
+    "TimeDelayEmbedding": "needs rows in the order of time",
 }
 
-# why a class is behind its relative by more than the margin; the page prints it
+# Why a class is behind the closest scikit-learn estimator by more than the margin, for the page
 COPIES = "`NMF()` keeps as many components as the table has columns, and copies it"
 REASONS = {
-    "BooleanKMeans": "its centres are Boolean, so that they can be read as roles; means are "
-    "not",
-    "BridgeRegression": "its penalty is a fourth of that of `Lasso()`, and exponents differ",
+    "BooleanKMeans": "its centres are Boolean, so that you can read them as roles; means are "
+    "not Boolean",
+    "BridgeRegression": "its penalty is a fourth of the penalty of `Lasso()`, and the "
+    "exponents differ",
     "ConvexNMF": "its components are means of rows, two by default; `NMF()` keeps all columns",
     "DTWNeighborsClassifier": "aligns values of different times, which standardised columns make "
-    "incomparable; ahead on raw ones",
-    "DictionaryClassifier": "made for 20 columns and more, and says so in a warning",
+    "incomparable; ahead on raw columns",
+    "DictionaryClassifier": "designed for 20 columns and more, and warns if there are fewer",
     "DiscreteBasis": COPIES,
     "FormalConceptFactorization": COPIES,
-    "KernelCCA": "regularised by the variance of a whole view: columns of small units are "
-    "lost",
-    "KernelGraphEmbedding": "two components by default, 100 those of `Nystroem()`",
-    "LaplacianEmbedding": "two components, as those of `Isomap()`, which keeps distances",
+    "KernelCCA": "regularised by the variance of a whole view, so columns with small units "
+    "are lost",
+    "KernelGraphEmbedding": "two components by default; `Nystroem()` has 100",
+    "LaplacianEmbedding": "two components, like `Isomap()`, which preserves distances",
     "MultiAssignmentClustering": COPIES,
-    "ProbabilisticLSA": "models counts, and these tables hold none",
-    "RBFNetworkRegressor": "one width for all columns: those of large units decide; ahead on "
-    "standardised ones",
+    "ProbabilisticLSA": "models counts, and these tables contain none",
+    "RBFNetworkRegressor": "one width for all columns, so columns with large units dominate; "
+    "ahead on standardised columns",
     "RoleMiner": COPIES,
     "RoundedSVD": COPIES,
-    "SVDD": "leaves a tenth of the rows outside, `OneClassSVM()` half: more are kept, fewer "
-    "outliers found",
+    "SVDD": "leaves a tenth of the rows outside, `OneClassSVM()` half: it keeps more rows and "
+    "finds fewer outliers",
     "SemiNMF": "two components by default; `NMF()` keeps all columns",
     "SparseNMF": "two components by default; `NMF()` keeps all columns",
-    "SparseRepresentationClassifier": "made for 20 columns and more, and says so in a warning",
+    "SparseRepresentationClassifier": "designed for 20 columns and more, and warns if there are "
+    "fewer",
     "TimeSeriesKMeans": "aligns values of different times, which standardised columns make "
-    "incomparable; equal on raw ones",
+    "incomparable; equal on raw columns",
 }
 
 
@@ -119,7 +121,7 @@ class Table(NamedTuple):
 
 
 def main(arguments=None):
-    """Measure, print and, if asked, write the page; the exit status is 0 if nothing is untold."""
+    """Measure, print and, on request, write the page; return 0 if each gap has a reason."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.defaults", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
     parser.add_argument("--write-docs", action="store_true", help="write the page")
@@ -142,7 +144,7 @@ def main(arguments=None):
 
 
 def measure(cls):
-    """Name, relative, mean scores raw and standardised of both, and the table of most loss."""
+    """Names and mean scores, raw and standardised, of both, and the table of the largest loss."""
     ours = cls()
     relative = relative_of(cls)
     protocol, tables = protocol_of(cls, ours, relative)
@@ -150,15 +152,15 @@ def measure(cls):
     scores = np.array([[[score(protocol, m, t) for m in (ours, relative)] for t in form(tables)]
                        for form in (raw, standardised)])  # fmt: skip
 
-    scores[np.isnan(scores).any(axis=2)] = np.nan  # compare on what both take
+    scores[np.isnan(scores).any(axis=2)] = np.nan  # compare only on tables that both accept
     loss = np.nan_to_num((scores[..., 1] - scores[..., 0]).mean(axis=0))
     worst = tables[int(loss.argmax())].name if loss.max() > MARGIN else ""
-    means = np.nanmean(scores, axis=1)  # (raw or standardised, ours or the relative)
+    means = np.nanmean(scores, axis=1)  # (raw or standardised, ours or scikit-learn)
     return cls.__name__, type(relative_of(cls)).__name__, *means[0], *means[1], worst
 
 
 def score(protocol, model, table):
-    """Return the score, or NaN where the model refuses the table."""
+    """Return the score, or NaN if the model rejects the table."""
     try:
         return protocol(model, table)
     except ValueError as refusal:
@@ -167,18 +169,18 @@ def score(protocol, model, table):
 
 
 def any_classes(model):
-    """Return the model, one for each class if it knows two only."""
+    """Return the model, wrapped one-versus-rest if it handles only two classes."""
     tags = model.__sklearn_tags__().classifier_tags
     return model if tags is None or tags.multi_class else OneVsRestClassifier(model)
 
 
 def behind(row):
-    """Whether a class is behind its relative on raw or on standardised tables."""
+    """Whether a class is behind scikit-learn on raw or on standardised tables."""
     return row[3] - row[2] > MARGIN or row[5] - row[4] > MARGIN
 
 
 def relative_of(cls):
-    """Return the nearest estimator of scikit-learn, with its defaults."""
+    """Return the closest scikit-learn estimator, with its defaults."""
     card = cls._card
     path = RELATIVES.get(cls.__name__) or card.comparison.baseline
     module, _, name = path.rpartition(".")
@@ -262,7 +264,7 @@ def protocol_of(cls, model, relative):
     card = cls._card
     parts = any(m.__sklearn_tags__().input_tags.positive_only for m in (model, relative))
 
-    # tasks that tags do not tell: ranks, pairs of views, boolean tables, gaps
+    # tasks that tags do not show: ranks, pairs of views, boolean tables, gaps
     if cls.__name__ in ("NuSVOR", "KernelPRank"):
         return ordinal, ranked()
     if card.family == "two and more views" or cls.__name__ == "RegularizedCCA":
@@ -272,14 +274,14 @@ def protocol_of(cls, model, relative):
     if cls.__name__ == "NuclearNormImputer":
         return gaps, labelled()
 
-    # samples that are no rows of numbers
+    # samples other than rows of numbers
     if card.samples == "series":
         by_kind = {True: clusters, False: ordinal if is_regressor(model) else classes}
         return by_kind[is_clusterer(model)], series()
     if card.samples == "strings":
         return neighbours_of_strings, strings()
 
-    # the others by their kind
+    # the remaining classes by their kind
     if is_classifier(model):
         return classes, labelled()
     if is_regressor(model):
@@ -428,11 +430,11 @@ def page(rows):
     lines = [
         "# Defaults",
         "",
-        "What does a class find on a plain table, with its defaults, beside the nearest estimator",
-        "of scikit-learn with its own? Real tables, raw and standardised, nothing tuned. Scores",
-        "are accuracies, R2, correlations and the like: at most 1, higher is better.",
+        "How well does a class do on plain tables, compared with the closest scikit-learn class",
+        "(columns 'closest'), both with their defaults? Real tables, raw and standardised,",
+        "nothing tuned. Scores are accuracies, R2, correlations: at most 1, higher is better.",
         "",
-        "| class | relative | raw | relative | standardised | relative |",
+        "| class | closest estimator | raw | closest | standardised | closest |",
         "|---|---|---|---|---|---|",
     ]
 
@@ -440,9 +442,9 @@ def page(rows):
         cells = [f"{s:.2f}" for s in (a, b, c, d)]
         lines.append(f"| {name} | {relative} | " + " | ".join(cells) + " |")
 
-    lines += ["", "## Behind, and why", ""]
+    lines += ["", "## Classes that are behind, and why", ""]
     for row in filter(behind, rows):
-        table = f" Most on {row[6]}." if row[6] else ""
+        table = f" Largest gap on {row[6]}." if row[6] else ""
         lines.append(f"- **{row[0]}**: {REASONS.get(row[0], 'not known')}.{table}")
     lines += ["", "## Not in the table", ""]
     lines += [f"- {name}: {reason}." for name, reason in ELSEWHERE.items()]
@@ -459,8 +461,10 @@ def page(rows):
         "Regressors: R2. Ordinal classifiers: error in five ranks, relative to the middle rank.",
         f"Clusterers: adjusted Rand index. Detectors: {N_OUTLIERS} planted outliers of six",
         "standard deviations in a quarter of the columns, mean of the fraction found and of the",
-        "other rows kept. Transformers: accuracy of five nearest neighbours in their coordinates.",
-        "Boolean classes: fraction of right cells. Two views: held-out correlation of two halves",
+        "fraction of other rows kept. Transformers: accuracy of five nearest neighbours in their "
+        "coordinates.",
+        "Boolean classes: fraction of correct cells. Two views: held-out correlation of two "
+        "halves",
         "of the columns.",
         "",
     ]

@@ -1,8 +1,9 @@
 """How often hidden entries find a planted number: `python -m benchmarks.entry_search [CASE ...]`.
 
-Prints the number that `EntrySearchCV` chooses for each seed, beside `GridSearchCV` over rows where
-the estimator has a score; with `--write-docs` it writes docs/benchmarks/entry_search.md. Twenty
-seeds of all cases take about a quarter of an hour on one core.
+Prints the number that `EntrySearchCV` chooses for each seed, and if the estimator has a score, the
+number that `GridSearchCV` over rows chooses; with `--write-docs` it writes
+docs/benchmarks/entry_search.md. Twenty seeds of all cases take about a quarter of an hour on one
+core.
 """
 
 import argparse
@@ -74,9 +75,9 @@ def sources(seed, noise=0.1):
 
 TEXT = """# How many components?
 
-How often does `EntrySearchCV` find the number of components that was planted? Twenty tables of
+How often does `EntrySearchCV` find the planted number of components? Twenty tables of
 each kind, grids of 1 to 8 (sources: 2 to 8), five folds, defaults otherwise, one core.
-`GridSearchCV` holds out rows and takes the best `score`.
+`GridSearchCV` holds out rows and chooses the best `score`.
 
 """
 ONE_TO_EIGHT = list(range(1, 9))
@@ -129,7 +130,7 @@ CASES = {
         {"pca__n_components": ONE_TO_EIGHT},
         4,
         0,
-        "as for SemiNMF",
+        "same as for SemiNMF",
     ),
 }
 
@@ -200,8 +201,8 @@ def as_page(rows):
         "found",
         "otherwise",
         "found by GridSearchCV",
-        "seconds a choice",
-        "to reach",
+        "seconds per choice",
+        "target",
     )
     return TEXT + "\n".join(
         [*table(head, rows), "", "```bash", f"{COMMAND} --write-docs", "```", ""]

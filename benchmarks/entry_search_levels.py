@@ -1,7 +1,7 @@
 """Planted ranks over noise and sizes: `python -m benchmarks.entry_search_levels [--write-docs]`.
 
-Tables of four non-negative parts; how often each way finds the four. With `--write-docs` it writes
-a section of docs/benchmarks/entry_search.md. It takes about a minute on one core.
+Tables of four non-negative parts; how often each method finds the four. `--write-docs` writes a
+section of docs/benchmarks/entry_search.md. It takes about a minute on one core.
 """
 
 import sys
@@ -19,10 +19,10 @@ from skmoderndata.model_selection import EntrySearchCV
 PAGE = Page(
     Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "entry_search.md",
     "python -m benchmarks.entry_search_levels",
-    {"levels": "Noise and sizes, beside other ways"},
+    {"levels": "Noise and sizes, compared with other methods"},
 )
 SHAPES = ((50, 20), (200, 40), (500, 60))
-NOISES = (0.3, 1.0, 2.0)  # standard deviation; that of a part in a cell is about 1.7
+NOISES = (0.3, 1.0, 2.0)  # standard deviation; a part has about 1.7 per cell
 PLANTED = 4
 MOST = 8
 SEEDS = 5
@@ -97,10 +97,10 @@ def levels(seeds):
             rows.append((f"{shape[0]} x {shape[1]}", noise, *cells))
 
     text = (
-        "Four non-negative parts as in the first row, `SparseNMF` for hidden entries; how many\n"
-        f"of {seeds} tables give four, and the mean number found. `bi-cross-validation` of the\n"
-        "singular value decomposition [Owen and Perry 2009], in ten lines, holds out half of the\n"
-        "rows and half of the columns at a time."
+        "Four non-negative parts as in the first row, and `SparseNMF` for hidden entries. The\n"
+        f"cells show how many of {seeds} tables give four, and the mean number found. The method\n"
+        "`bi-cross-validation` of the singular value decomposition [Owen and Perry 2009], in ten\n"
+        "lines, holds out half of the rows and half of the columns at a time."
     )
     return Section(text, ("table", "noise", *WAYS), rows, [])
 

@@ -1,11 +1,11 @@
 """Time import plus first fit with an empty cache: `python -m benchmarks.first_call`.
 
 Each parameter set of a card is fitted in a process of its own whose `NUMBA_CACHE_DIR` is an empty
-folder; the clock runs from the start of the process to the end of `fit` (`fit_transform`, where
-there is one). A second process with the filled cache shows what later sessions wait for.
+folder; the clock runs from the start of the process to the end of `fit` (or `fit_transform`, if
+there is one). A second process with the filled cache shows how long later processes wait.
 
-With `--options` every value of every named option follows (but of kernels, which compile nothing),
-each also with groups and with missing entries, where the estimator takes them, and every switch;
+With `--options` every value of every named option follows (except kernels, which compile nothing),
+each also with groups and with missing entries if the estimator accepts them, and every switch;
 the slowest of each estimator is measured again and shown.
 """
 
@@ -168,21 +168,21 @@ def limit(shown):
 
 
 LATER = """\
-What a later process waits for beyond the import of scikit-learn is, for two fifths, the import of
-numba and, for nearly all that remains, the registration of numba's own functions, which it does
-before it opens the first file of the cache: neither can be had for less. To read and link the
-compiled functions takes 0.01 to 0.05 s. Methods at 0.8 to 1.0 s have no compiled code.
+Apart from importing scikit-learn, a later process spends two fifths of its time on importing numba
+and nearly all of the rest on registering numba's own functions, which numba does before it opens
+the first file of the cache: neither step can be avoided. Reading and linking compiled functions
+takes 0.01 to 0.05 s. Methods at 0.8 to 1.0 s have no compiled code.
 """
 
 
 def page(rows, repeat, given, tried=0):
     """Text of the page; `rows` are the slowest of `tried` sets of parameters, if not 0."""
-    which = f"Of {tried} sets of parameters the slowest of each estimator is shown. "
+    which = f"Out of {tried} sets of parameters, the slowest of each estimator is shown. "
     lines = [
         "# First calls with any option" if tried else "# First calls",
         "",
-        "How long does the first `fit` take, from the start of Python to its end, when the cache",
-        "of numba is empty? And later, when it is filled? The data are a table of 40 rows.",
+        "How long does the first `fit` take, from the start of Python to the end, if the cache of",
+        "numba is empty? And how long later, with a filled cache? The data have 40 rows.",
         f"{which if tried else ''}"
         f"At most {LIMITS['defaults']:g} s are allowed with default parameters, and "
         f"{LIMITS['options']:g} s with others.",
@@ -206,9 +206,9 @@ def page(rows, repeat, given, tried=0):
         f"python -m benchmarks.first_call{given} --write-docs",
         "```",
         "",
-        f"Rounds: {repeat}, of which the median is shown; one process at a time, one BLAS thread; "
+        f"Median of {repeat} rounds; one process at a time, one BLAS thread; "
         f"Python {platform.python_version()}, {os.cpu_count()} cores. These are seconds of one",
-        "machine, and not ratios: they say what a newcomer waits for.",
+        "machine, not ratios: they show how long a new user waits.",
         "",
     ]
 

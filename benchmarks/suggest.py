@@ -464,7 +464,7 @@ def rows(draws):
         others = sorted({name for name in first if name not in row["take"]})
         shown.append((row["problem"], row["take"][0], f"{hits} of {draws}", ", ".join(others)))
     return Section(
-        f"A row counts if its class comes first for all of {draws} draws of its table. Some "
+        f"A row counts if its class comes first for all {draws} draws of its table. Some "
         "problems have the same\ndata and differ only in what you want; `about=` distinguishes "
         'them: `about="how many components"` puts\n`EntrySearchCV` first, and `about="codes for a '
         'dictionary that I have"` puts `SparseCoder` first.',
@@ -510,7 +510,7 @@ def real(draws):
         told = "yes" if hit else "**no**"
         shown.append((name, table.why, table.right[0], found[0].names[0], told))
     return Section(
-        "The labels were written down before the first rule; the conditions were then mended "
+        "The labels were written down before the first rule; the conditions were then adjusted "
         "with these tables in\nsight, so that new tables may do worse.",
         ("table", "why", "right", "first", "as labelled"),
         shown,
@@ -524,7 +524,7 @@ def real(draws):
 def _in_time(slowest):
     return (
         f"within {MOST_SECONDS:g} second",
-        f"{slowest:.2f} at most",
+        f"at most {slowest:.2f}",
         slowest <= MOST_SECONDS,
     )
 

@@ -183,7 +183,7 @@ REAL = {
     "breast cancer": Real(
         cancer,
         ("KernelDiscriminantAnalysis", "KernelGraphEmbedding"),
-        "classes of a small table of real numbers: features that tell them apart",
+        "classes of a small table of real numbers: features that separate them",
     ),
     "wine": Real(
         wine,

@@ -80,11 +80,13 @@ ENTRY = Entry(
     cites="Bauer, van der Wilk, Rasmussen: Understanding probabilistic sparse Gaussian process "
     "approximations. Advances in Neural Information Processing Systems 29, 2016.",
     source="section 3: FITC can severely underestimate the noise variance and VFE overestimates "
-    "it, VFE improves with further inducing inputs and FITC may ignore them, FITC does not "
-    "recover the exact process and VFE does. Statements, not numbers. That the objective of FITC "
-    "may exceed the exact likelihood, and fall, follows from its not being a bound.",
+    "it, VFE improves with additional inducing inputs and FITC may ignore them, FITC does "
+    "not recover the exact process and VFE does. These are statements, not numbers. That "
+    "the objective of FITC may exceed the exact likelihood, and fall, follows because it "
+    "is not a bound.",
     values=values,
-    remarks="100 samples of a sum of two sines with noise 0.3 stand for the one-dimensional data "
-    "of the paper, which are not bundled. Noise variances are those of standardised targets, as "
-    "are the objectives; exact values are those of `GaussianProcessRegressor` on the same draw.",
+    remarks="The one-dimensional data of the paper are not bundled; 100 samples of a sum of "
+    "two sines with noise 0.3 replace them. Noise variances and objectives refer to "
+    "standardised targets; exact values come from `GaussianProcessRegressor` on the "
+    "same draw.",
 )

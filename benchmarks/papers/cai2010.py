@@ -23,7 +23,7 @@ def values(quick):
             value(setting, "relative error", "< 1e-3", PRINTED, error, holds=error < 1e-3),
             value(
                 setting,
-                "nuclear norm relative to that of the truth",
+                "nuclear norm relative to the true matrix",
                 "at most 1",
                 THEORY,
                 nuclear,
@@ -38,8 +38,9 @@ ENTRY = Entry(
     cites="Cai, Candès, Shen: A singular value thresholding algorithm for matrix completion. SIAM "
     "Journal on Optimization 20(4), 2010; Candès, Li, Ma, Wright 2011, section 4.2.",
     source="recovery is declared below a relative error of 1e-3 in Candès et al. 2011, section "
-    "4.2 (arXiv:0912.3599), for products of Gaussian factors, n = 400. Cai et al. report in their "
-    "abstract (arXiv:0810.3286) that 1000 x 1000 matrices are recovered in less than a minute. "
-    "The tables of the paper were not at hand: rank and share of known entries are our choice.",
+    "4.2 (arXiv:0912.3599), for products of Gaussian factors, n = 400. Cai et al. report "
+    "in their abstract (arXiv:0810.3286) that 1000 x 1000 matrices are recovered in less "
+    "than a minute. The tables of the paper were not available, so rank and fraction of "
+    "known entries are our choice.",
     values=values,
 )

@@ -42,8 +42,10 @@ ENTRY = Entry(
     title="Ordinal regression on a table",
     cites="Chu and Keerthi: Support vector ordinal regression. Neural Computation 19, 2007.",
     source="the paper cuts the targets of regression tables into bins of equal frequency; its "
-    "tables are not at hand. The target is our own, for a table that scikit-learn ships.",
+    "tables are not available. The target value is our own, for a table that ships with "
+    "scikit-learn.",
     values=values,
-    remarks="The relation is close to linear: rounded ridge regression has a mean absolute error "
-    "of 0.80 here, below that of both machines. `nu` is 0.8; with 0.5 the error is 0.98.",
+    remarks="The relation is nearly linear: rounded ridge regression has a mean absolute "
+    "error of 0.80 here, lower than both support vector methods. `nu` is 0.8; with "
+    "0.5 the error is 0.98.",
 )

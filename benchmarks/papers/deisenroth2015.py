@@ -61,11 +61,12 @@ ENTRY = Entry(
     title="Committees of Gaussian processes",
     cites="Deisenroth, Ng: Distributed Gaussian processes. International Conference on Machine "
     "Learning, 2015.",
-    source="the order is what we ask for; the paper shows its results in figures, on "
-    "data that are not bundled.",
+    source="we set the expected order ourselves; the paper shows its results in figures, on data "
+    "that are not bundled.",
     values=values,
-    remarks="Friedman's function with noise 1 stands for the data of the paper; means of three "
-    "draws. The place of gpoe is not reached: its variances are too large while experts are good, "
-    "which costs density, and where experts are poor that caution makes it the best of all.",
+    remarks="The data of the paper are replaced by Friedman's function with noise 1; values "
+    "are means of three draws. gpoe does not reach its expected place: its variances "
+    "are too large if the experts are good, which costs density, but if the experts "
+    "are poor, this caution makes it the best of all.",
     not_reached=tuple(f"{n} experts of {N_SAMPLES // n} samples, all" for n in (10, 40, 160)),
 )

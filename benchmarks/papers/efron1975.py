@@ -57,7 +57,7 @@ def values(quick):
     found.append(
         value(
             "all players",
-            "squared error of the averages over that of the estimates",
+            "squared error of the averages divided by the error of the estimates",
             "3.5",
             PRINTED,
             raw / shrunk,
@@ -73,11 +73,11 @@ ENTRY = Entry(
     cites="Efron, Morris: Data analysis using Stein's estimator and its generalizations. Journal "
     "of the American Statistical Association 70, 1975; Stein's paradox in statistics. Scientific "
     "American 236, 1977.",
-    source="table of the article of 1977: averages of 18 players after 45 at-bats, the estimates "
+    source="table in the article of 1977: averages of 18 players after 45 at-bats, the estimates "
     "of the first and the last, and averages over the rest of the season; factor and ratio of the "
     "errors are in its text.",
     values=values,
-    remarks="The averages are shrunk as they are, with the variance of a binomial share at the "
-    "mean of all players; the article of 1975 transforms them by an arcsine first, which gives "
+    remarks="The averages are shrunk without a transformation, with the variance of a binomial "
+    "proportion at the mean of all players; the article of 1975 first applies an arcsine, giving "
     "almost the same numbers.",
 )

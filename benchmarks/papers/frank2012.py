@@ -8,7 +8,7 @@ N_SAMPLES = 350
 N_FEATURES = 48
 N_SOURCES = 3
 LEVELS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
-LARGEST = {0.6: 0.005, 0.7: 0.03}  # 0 below; above 80 % nothing is asked
+LARGEST = {0.6: 0.005, 0.7: 0.03}  # 0 below; there is no target above 80 %
 
 
 def values(quick):
@@ -24,7 +24,7 @@ def values(quick):
             found.append(
                 value(
                     f"{100 * level:.0f} % noise",
-                    "mean estimate of the noise share minus the truth",
+                    "mean estimate of the noise fraction minus the true value",
                     "within 0.02",
                     OWN_TARGET,
                     off,
@@ -57,20 +57,20 @@ def _judge(level, mismatch, n_seeds):
     rivals = {name: m for name, m in mismatch.items() if name not in ("default", "gibbs")}
 
     return [
-        # ours, with the bound that we ask for
+        # ours, with its target
         value(
             setting,
             f"wrong source bits, mean of {n_seeds}",
-            "nothing asked" if limit is None else f"at most {100 * limit:.1f} %",
+            "no target" if limit is None else f"at most {100 * limit:.1f} %",
             OWN_TARGET,
             f"{100 * ours:.2f} % (refine='gibbs': {100 * mismatch['gibbs']:.2f} %)",
             holds=limit is None or ours <= limit,
         ),
-        # no rival below it where the noise leaves something to find
+        # no competitor below it if the noise leaves anything to find
         value(
             setting,
-            "wrong source bits of the rivals",
-            "not below ours" if level <= 0.8 else "nothing asked",
+            "wrong source bits of the competitors",
+            "not below `MultiAssignmentClustering`" if level <= 0.8 else "no target",
             OWN_TARGET,
             ", ".join(f"{name} {100 * m:.1f} %" for name, m in rivals.items()),
             holds=level > 0.8 or min(rivals.values()) >= ours,
@@ -146,14 +146,15 @@ ENTRY = Entry(
     title="Boolean sources under noise",
     cites="Frank, Streich, Basin, Buhmann: Multi-assignment clustering for Boolean data. Journal "
     "of Machine Learning Research 13, 2012.",
-    source="the set-up is that of the comparison of the paper: three overlapping sources, rows of "
-    "all assignment sets, a growing share of the bits replaced by fair coins. Its curves were not "
-    "at hand as numbers; the expected values are those that the project asked for.",
+    source="the set-up follows the comparison in the paper: three overlapping sources, rows of "
+    "all assignment sets, a growing fraction of the bits replaced by fair coins. Its "
+    "curves were not available as numbers, so we set the expected values.",
     values=values,
-    remarks="350 rows, 48 features; each source has 24 features, of which it shares 8 with each "
-    "of the other two. Centres of KMeans are rounded at one half, parts of NMF at half of their "
-    "maximum, both from scikit-learn; RoundedSVD chooses its thresholds by reconstruction error. "
-    "At 80 % noise every method is lost on data of this size, and NMF has the fewest wrong bits "
-    "by a little: there the sources of largest likelihood are often not the true ones.",
+    remarks="There are 350 rows and 48 features; each source has 24 features and shares 8 of "
+    "them with each of the other two sources. Centres of KMeans are rounded at one "
+    "half, parts of NMF at half of their maximum, both from scikit-learn; RoundedSVD "
+    "chooses its thresholds by reconstruction error. At 80 % noise every method fails "
+    "on data of this size, and NMF has slightly fewer wrong bits than the others: at "
+    "this level, the sources of maximum likelihood are often not the true sources.",
     not_reached=("80 % noise",),
 )

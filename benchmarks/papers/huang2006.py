@@ -32,7 +32,7 @@ def values(quick):
     return [
         value(
             "sinc, 20 neurons",
-            "RMSE of the training part",
+            "RMSE on the training part",
             "0.1148",
             PRINTED,
             f"{training:.4f}",
@@ -40,7 +40,7 @@ def values(quick):
         ),
         value(
             "sinc, 20 neurons",
-            "RMSE of the test part",
+            "RMSE on the test part",
             "0.0097",
             PRINTED,
             f"{test:.4f}",
@@ -54,9 +54,10 @@ ENTRY = Entry(
     cites="Huang, Zhu and Siew: Extreme learning machine: theory and applications. "
     "Neurocomputing 70, 2006.",
     source="table 1: means of 50 trials, with standard deviations of 0.0037 (training) and "
-    "0.0028 (test). The table itself was not at hand: the numbers are from memory.",
+    "0.0028 (test). The table itself was not available; the numbers are from memory.",
     values=values,
-    remarks="5,000 samples each for training, with uniform noise up to 0.2, and for testing, "
-    "without noise; sigmoid neurons, inputs as they are. Means agree where they are within a "
-    "printed standard deviation. The constant noise alone gives a training error of 0.1155.",
+    remarks="There are 5,000 samples for training, with uniform noise up to 0.2, and 5,000 "
+    "for testing, without noise; the neurons are sigmoids, and the inputs are not "
+    "scaled. Means agree if they are within one printed standard deviation. The "
+    "constant noise alone gives a training error of 0.1155.",
 )

@@ -44,7 +44,7 @@ def _relevant(quick):
             # against the 1-norm
             value(
                 setting,
-                "features, against those of a 1-norm machine",
+                "features, compared with a 1-norm machine",
                 "fewer",
                 PRINTED,
                 f"{ours['features']:.3g} and {theirs['features']:.3g}",
@@ -66,7 +66,7 @@ def _smallest(quick):
         found.append(
             value(
                 f'{len(problems)} problems of 20 samples, formulation="{form}", 20 starts',
-                "problems with the smallest number of features (integer program)",
+                "problems with the minimum number of features (integer program)",
                 f"at least {least}",
                 PRINTED,
                 reached,
@@ -140,15 +140,15 @@ ENTRY = Entry(
     "kernel methods. Journal of Machine Learning Research 3, 2003, pp. 1439-1461; Klement, "
     "Anders, Martinetz: The support feature machine: classification with the least number of "
     "features and application to neuroimaging data. Neural Computation 25(6), 2013, pp. 1548-84.",
-    source="that the machine finds the smallest subspace in which the classes are linearly "
-    "separable without error, with fewer features than support vector machines, is said in the "
-    "abstract of Klement et al. 2013. That the objective falls in every step follows from its "
-    "concavity (Weston et al. 2003). We set the other values.",
-    remarks="The tables of both papers were not at hand: problems of the same kind, drawn here. "
-    "The weights of the integer program are at most 100. By default the sizes of the weights "
-    "cost, too, and slack is paid for: in two of ten draws with 1000 features the optimum has "
-    "four of the five relevant ones, also where only these five are given, and predicts worse "
-    "for it.",
+    source="the abstract of Klement et al. 2013 says that the machine finds the smallest "
+    "subspace in which the classes are linearly separable without error, with fewer "
+    "features than support vector machines. That the objective falls in every step "
+    "follows from its concavity (Weston et al. 2003). We set the other values.",
+    remarks="The tables of both papers were not available, so we draw problems of the same kind. "
+    "The weights of the integer program are at most 100. By default the sizes of the weights and "
+    "the slack have a cost, too: in two of ten draws with 1000 features the optimum has only four "
+    "of the five relevant features, even if only these five are given, and therefore predicts "
+    "worse.",
     values=values,
     not_reached=("100 samples, 5 relevant of 1000, 10 draws",),
 )

@@ -42,7 +42,7 @@ def values(quick):
     found.append(
         value(
             setting,
-            "smallest cosine between the spaces of three features",
+            "smallest cosine between the subspaces of three features",
             "same features",
             PRINTED,
             cosine,
@@ -64,8 +64,8 @@ ENTRY = Entry(
     "low-complexity slow feature updating from high-dimensional input streams. Neural Computation "
     "24(11), 2012.",
     source="abstract of the paper: the incremental method learns the same set of features as the "
-    "batch method; it shows this in pictures, so we set the "
-    "figures to reach ourselves; for the subspace of three features, 0.95 is asked.",
+    "batch method. The paper shows this in pictures, so we set the targets ourselves; the "
+    "target for the subspace of three features is 0.95.",
     remarks="Input: the five quadratic terms of x1 = sin t + cos² 11t, x2 = cos 11t.",
     values=values,
 )

@@ -20,7 +20,7 @@ def simulated(seed):
 
 
 def expression():
-    """200 genes of 100 patients with lung cancer; None where the package is not at hand."""
+    """200 genes of 100 patients with lung cancer; None if the package is not available."""
     folder = os.environ.get(SOURCE)
     if folder is None:
         return None
@@ -68,14 +68,14 @@ ENTRY = Entry(
     title="Rank of a non-negative factorisation by hidden entries",
     cites="Lin and Boutros: Optimization and expansion of non-negative matrix factorization. BMC "
     "Bioinformatics 21, 2020.",
-    source="the section on the rank in the vignette of their R package NNLM, which names the rank "
-    "of least error for both tables and draws the errors of four runs.",
+    source="the section on the rank in the vignette of their R package NNLM, which names the "
+    "rank of minimum error for both tables and plots the errors of four runs.",
     values=values,
-    remarks="NNLM hides 30 % of the simulated entries, and 2,000 of the entries of nsclc of "
-    "which 30 % are missing before; `EntrySearchCV` hides a fifth, five times in each run, and "
-    "takes the smallest rank within a standard error. The rank of least mean error, "
+    remarks="NNLM hides 30 % of the simulated entries. In nsclc, 30 % of the entries are removed "
+    "first, and then 2,000 are hidden. `EntrySearchCV` hides a fifth, five times in each run, and "
+    "chooses the smallest rank within a standard error. The rank of minimum mean error, "
     '`rule="best"`, is 3 in each run of the first table, and 2, 9, 2, 3 for nsclc. The '
-    "simulated table is drawn by another random generator. The errors themselves are drawn and "
-    "not printed. nsclc is read from the source of NNLM, which is not shipped here: set "
+    "simulated table is drawn with another random generator. The paper plots the errors but does "
+    "not print them. nsclc is read from the source of NNLM, which is not shipped here: set "
     f"`{SOURCE}` to its folder, and install `rdata`.",
 )

@@ -88,16 +88,17 @@ ENTRY = Entry(
     cites="Lines and Bagnall: Time series classification with ensembles of elastic distance "
     "measures. Data Mining and Knowledge Discovery 29, 2015.",
     source="the table of accuracies `singleTrainTest.csv` in the wheel of tslearn, columns "
-    "`MSM_1NN` and `TWE_1NN`: the results of Bagnall, Lines, Bostrom, Large and Keogh 2017 for "
-    "the split into training and test part that the archive has.",
+    "`MSM_1NN` and `TWE_1NN`: the results of Bagnall, Lines, Bostrom, Large and Keogh "
+    "2017 for the archive's own split into training and test part.",
     values=values,
-    remarks="The costs are chosen among 100 by leave-one-out on the training part, the first of "
-    "equals, as in the publication. MSM agrees, or is off by one sample (the sets of the folder "
-    "were read from copies with five digits). The published program adds squared differences of "
-    "values for TWE, as `squared=True` does, where the paper of Marteau 2009 and other libraries "
-    "add absolute ones. It also lets the first points of one series be deleted for their steps "
-    "alone, where the paper forbids it: with that border GunPoint and TwoLeadECG agree, too. Sets "
-    "are read as for the other page on the archive: from wheels, and from the folder "
+    remarks="The costs are chosen among 100 by leave-one-out on the training part; among equal "
+    "errors the first cost is chosen, as in the publication. MSM agrees, or is off by one sample "
+    "(the data sets of the folder were read from copies with five digits). For TWE, the published "
+    "program adds squared differences of values, as `squared=True` does, whereas the paper of "
+    "Marteau 2009 and other libraries add absolute differences. The program also allows the first "
+    "points of one series to be deleted for their steps alone, which the paper forbids: with that "
+    "border GunPoint and TwoLeadECG agree, too. Data sets are read as for the other page on the "
+    "archive: from wheels, and from the folder "
     f"`{archive.ARCHIVE}`.",
     not_reached=(
         "ArrowHead, msm: cost 0.856",

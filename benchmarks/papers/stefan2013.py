@@ -55,6 +55,7 @@ ENTRY = Entry(
     source="the errors of the paper as listed under the algorithm MSM at "
     "timeseriesclassification.com",
     values=values,
-    remarks="The set is read from the wheel of aeon where it is installed. Other sets of the "
-    "paper are left out, as their printed errors could not be read here.",
+    remarks="The data set is read from the wheel of aeon if it is installed. The other data "
+    "sets of the paper are left out, because their printed errors could not be read "
+    "here.",
 )

@@ -55,6 +55,6 @@ ENTRY = Entry(
     source="the bound is stated in section 3; the paper shows in figures how it approaches the "
     "exact likelihood.",
     values=values,
-    remarks="A noisy sine with given hyperparameters; inducing inputs are samples, and each set "
-    "holds the one before.",
+    remarks="The data are a noisy sine with given hyperparameters; inducing inputs are "
+    "samples, and each set contains the previous one.",
 )

@@ -72,11 +72,11 @@ ENTRY = Entry(
     title="Recovery by orthogonal matching pursuit",
     cites="Tropp and Gilbert: Signal recovery from random measurements via orthogonal matching "
     "pursuit. IEEE Transactions on Information Theory 53, 2007.",
-    source="table I, Gaussian measurements for 99 % of the signals, and the line N = 1.5 m ln d + "
-    "15.4 through those for 95 % with d = 256. The paper was not at hand: both are from memory.",
+    source="table I, Gaussian measurements for 99 % of the signals, and for 95 % with d = 256 "
+    "the line N = 1.5 m ln d + 15.4. The paper was not available: both are from memory.",
     values=values,
-    remarks=f"{TRIALS} signals of m ones at random places, each with a matrix of its own (the "
-    "paper has 1000); a signal is recovered where the pursuit finds the places. A share agrees "
-    "where it is less than three standard errors (1.9 %, on the line 4 %) below the printed one; "
-    "with a quarter fewer measurements than on the line it has to be below 95 %.",
+    remarks=f"{TRIALS} signals of m ones at random places, each with its own matrix (the paper "
+    "has 1000 signals); a signal is recovered if the pursuit finds the places. A fraction "
+    "agrees if it is less than three standard errors (1.9 %, on the line 4 %) below the printed "
+    "one; with a quarter fewer measurements than on the line it has to be below 95 %.",
 )

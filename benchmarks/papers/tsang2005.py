@@ -21,7 +21,7 @@ def _best_of(size):
     return [
         value(
             setting,
-            "share of draws among the best 5 %",
+            "fraction of draws among the best 5 %",
             "0.95",
             PRINTED,
             share,
@@ -146,14 +146,16 @@ ENTRY = Entry(
     "sets. Journal of Machine Learning Research 6, 2005, pp. 363-392; Loosli, Canu: Comments on "
     "the core vector machines. Journal of Machine Learning Research 8, 2007, pp. 291-301; Badoiu, "
     "Clarkson: Smaller core-sets for balls. SODA 2003.",
-    source="that the core set and the time do not depend on the number of samples is what Tsang "
-    "et al. show on a checkerboard (their figure 3, page 379, as Loosli and Canu describe it, who "
-    "explain it by a stopping rule that is far from an optimum). The bound 2 / eps on the core "
-    "set is that of Badoiu and Clarkson; two more points begin it. The numbers at 10 000 samples "
-    "are those of the authors' library on one draw.",
-    remarks="The figures of the paper were not at hand as numbers. The width of the kernel is "
-    "that of its recipe, one over the mean squared distance; the cost is our choice. In the "
-    "comparison with the library both have gamma = 4. Ours goes on until twenty samples in a row "
-    "show no violation, so that its gap is smaller and its support larger.",
+    source="Tsang et al. show on a checkerboard that the core set and the time do not depend on "
+    "the number of samples (their figure 3, page 379, as described by Loosli and Canu, "
+    "who explain it by a stopping rule that is far from an optimum). The bound 2 / eps on "
+    "the core set comes from Badoiu and Clarkson; we add the two points that start the "
+    "core set. The numbers at 10 000 samples were obtained with the authors' library on "
+    "one draw.",
+    remarks="The figures of the paper were not available as numbers. The width of the kernel "
+    "follows its recipe, one over the mean squared distance; the cost is our choice. "
+    "In the comparison with the library both use gamma = 4. `CoreVectorMachine` "
+    "continues until twenty samples in a row show no violation, so its gap is smaller "
+    "and its support larger.",
     values=values,
 )

@@ -38,7 +38,7 @@ ENTRY = Entry(
     source="the paper shows in figures that two eigenvalues carry the trace; the threshold is "
     "our own.",
     values=values,
-    remarks="Edges may shrink (`constraints='at_most'`), which has a certificate; the paper keeps "
-    "them. Rolls are drawn again, with 800 samples as in the paper. Its teapot images "
-    "are not at hand.",
+    remarks="Edges may shrink (`constraints='at_most'`), which allows a certificate; the "
+    "paper preserves them. The rolls are new draws, with 800 samples as in the paper. "
+    "Its teapot images are not available.",
 )

@@ -52,7 +52,7 @@ def values(quick):
             ),
             value(
                 setting,
-                "delta against the one measured on the output, relative",
+                "delta against the delta measured on the output, relative",
                 "at most 1e-8",
                 OWN_TARGET,
                 abs(delta / measured - 1),
@@ -68,8 +68,8 @@ ENTRY = Entry(
     cites="Wiskott, Sejnowski: Slow feature analysis: unsupervised learning of invariances. "
     "Neural Computation 14(4), 2002, the example of section 2: "
     "x1 = sin t + cos² 11t, x2 = cos 11t.",
-    source="that x1 - x2² = sin t is the slowest quadratic function is the statement of the "
-    "example; the tolerances are ours; eta and delta of a sine with one "
-    "period in T samples are exact up to terms of order 1 / T: the closing step is missing.",
+    source="the example states that x1 - x2² = sin t is the slowest quadratic function; the "
+    "tolerances are ours; eta and delta of a sine with one period in T samples are exact "
+    "up to terms of order 1 / T, because the closing step is missing.",
     values=values,
 )

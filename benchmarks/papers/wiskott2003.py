@@ -91,8 +91,8 @@ ENTRY = Entry(
     cites="Wiskott: Estimating driving forces of nonstationary time series with slow feature "
     "analysis. arXiv:cond-mat/0312317, 2003.",
     source="printed values: the tutorial of the Modular toolkit for Data Processing, 'Logistic "
-    "Maps', which makes a figure of the paper again with r = 3.6 + 0.13 f, f a sum of "
-    "three sines (5, 11, 13 periods); we set the others, with f scaled to [-1, 1].",
+    "Maps', which reproduces a figure of the paper with r = 3.6 + 0.13 f, f a sum of "
+    "three sines (5, 11, 13 periods); we set the other values, with f scaled to [-1, 1].",
     remarks="The tutorial keeps all 285 expanded directions, so `rank_tol=1e-15` here; by default "
     "directions below the rounding errors of the covariance are dropped.",
     values=values,
