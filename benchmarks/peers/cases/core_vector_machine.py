@@ -281,7 +281,7 @@ CASE = Case(
             run=landmarks,
             requires="scikit-learn>=1.9",
             sizes=tuple(FLIPPED_SIZES),
-            why_not="shown where labels are flipped",
+            why_not="shown with flipped labels",
             note="1 000 landmarks, gamma=4, C=1",
         ),
     },

@@ -139,7 +139,7 @@ def _peers_beaten(rows):
     )
     peer, mine = min(pairs, key=lambda pair: pair[0].ratio / pair[1].ratio)
     return ok, (
-        f"nearest: {peer.contender}, takes {peer.ratio / mine.ratio:.1f} times as long, error "
+        f"nearest: {peer.contender} takes {peer.ratio / mine.ratio:.1f} times as long, error "
         f"{peer.quality['rmse']:.2f} against {mine.quality['rmse']:.2f} ({peer.size})"
     )
 

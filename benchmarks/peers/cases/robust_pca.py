@@ -291,7 +291,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "rank": "singular values of L above 1e-6 of the largest",
+        "rank": "number of singular values of L above 1e-6 of the largest",
         "exact rank": "whether the rank equals the planted rank",
         "error": (
             "relative distance of L to the planted matrix, which is not the optimum with noise"

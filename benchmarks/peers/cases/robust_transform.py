@@ -135,7 +135,7 @@ CASE = Case(
         "PCA": Contender(
             run=sklearn_pca, requires="scikit-learn>=1.9", note="fitted on the same rows"
         ),
-        "told where": Contender(
+        "known positions": Contender(
             run=told_where,
             peer=False,
             note="least squares on the true components and only the correct entries: an "
