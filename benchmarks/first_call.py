@@ -206,7 +206,7 @@ def page(rows, repeat, given, tried=0):
         f"python -m benchmarks.first_call{given} --write-docs",
         "```",
         "",
-        f"Median of {repeat} rounds; one process at a time, one BLAS thread; "
+        f"Rounds: {repeat} (the median is shown); one process at a time, one BLAS thread; "
         f"Python {platform.python_version()}, {os.cpu_count()} cores. These are seconds of one",
         "machine, not ratios: they show how long a new user waits.",
         "",

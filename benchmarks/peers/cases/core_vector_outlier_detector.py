@@ -105,7 +105,7 @@ CASE = Case(
             peer=False,
             note="slack=0.02, trained on all samples",
             sizes=("1 000", "2 000", "10 000"),
-            why_not="only a fraction of the samples has non-zero weight",
+            why_not="a fraction of all samples has non-zero weight",
         ),
         "OneClassSVM": Contender(
             run=theirs(None), requires="scikit-learn>=1.9", note="nu=0.05, cache of 1 GB"

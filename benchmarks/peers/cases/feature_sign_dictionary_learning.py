@@ -163,8 +163,8 @@ CASE = Case(
     remarks=(
         "One thread, and the same start for all contenders. The objective is computed for the "
         "final atoms, projected onto the unit ball, with optimal codes from the same coder "
-        "for all contenders, in thousandths of the squared norm of the signals. The online "
-        "methods update their atoms many times per pass."
+        "for all contenders, in thousandths of half the squared norm of the signals. The "
+        "online methods update their atoms many times per pass."
     ),
     ours="FeatureSignDictionaryLearning",
     sizes=SIZES,

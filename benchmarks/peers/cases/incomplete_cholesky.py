@@ -163,9 +163,7 @@ CASE = Case(
         "IncompleteCholesky": Contender(
             run=blocked,
             peer=False,
-            note=(
-                "pivots drawn in chunks, with probabilities proportional to their residuals"
-            ),
+            note=("pivots drawn at random by their residuals, in chunks"),
         ),
         "greedy": Contender(
             run=greedy,
