@@ -1,9 +1,9 @@
 """Figures of fits to tables in chunks: `python -m benchmarks.blocks [PART ...] [--write-docs]`.
 
-Each part prints what it found; with `--write-docs` its section of docs/benchmarks/blocks.md is
-replaced. Every fit runs in a process of its own, with one thread; a map of 4 GB is written below
-the folder for temporary files. All of them take about half an hour on two idle cores; `--gib .25`
-takes smaller tables.
+Each part prints what it found; with `--write-docs` it replaces its section of
+docs/benchmarks/blocks.md. Every fit runs in its own process, with one thread; a map of 4 GB is
+written below the folder for temporary files. All parts together take about half an hour on two
+idle cores; `--gib .25` uses smaller tables.
 """
 
 import itertools
@@ -46,9 +46,9 @@ PAGE = Page(
         "lacking": "Workers without the package",
     },
 )
-GIB = 4.0  # of the table on a disk; a quarter of it on the workers
+GIB = 4.0  # table on a disk; the workers get a quarter of it
 N_FEATURES = 100
-N_CHANNELS = 1000  # of spectra and words
+N_CHANNELS = 1000  # columns of spectra and words
 CHUNK_MIB = 64
 PACKAGE = "skmoderndata"
 WITHOUT_PACKAGE = f"""
@@ -65,8 +65,8 @@ for name in [name for name in sys.modules if name.partition(".")[0] == {PACKAGE!
 """
 MOST_RESIDENT = 1.5  # GiB
 MOST_AT_DRIVER = 0.3  # GiB
-MOST_OF_ONE_WORKER = 0.65  # time of two workers over that of one
-MOST_OF_MEMORY = 1.5  # time of one worker over that of the fit in memory
+MOST_OF_ONE_WORKER = 0.65  # time of two workers / time of one
+MOST_OF_MEMORY = 1.5  # time of one worker / time of the fit in memory
 MOST_REPEATED = 25  # passes after the loss of a worker
 ROUNDS = 3
 BLOCKS_KILLED = 8
@@ -104,23 +104,23 @@ HEAD_OF_CLUSTER = (
 
 
 class Case(NamedTuple):
-    """An estimator, and the rows it is for."""
+    """An estimator, and the rows that it is fitted to."""
 
     model: Any
     rows: Any  # (number of the first row, number of rows) -> rows in float32
     learned: str  # attribute that is compared
-    target: Any = None  # rows -> what is to be predicted from them
-    longer: Any = {}  # parameters for more passes: rows have a state with a history
-    in_memory: bool = False  # of the workers: the state is larger than the rows
+    target: Any = None  # rows -> target to predict from them
+    longer: Any = {}  # parameters for more passes, so that the state of the rows has a history
+    in_memory: bool = False  # kept in memory on workers: the state is larger than the rows
 
 
 class Run(NamedTuple):
-    """What a process has measured."""
+    """Measurements of one process."""
 
     seconds: float
-    resident: float  # GiB at most
+    resident: float  # peak GiB
     learned: Any
-    n_tasks: int = 0  # of passes on workers
+    n_tasks: int = 0  # number of tasks of passes on workers
 
 
 def main(arguments=None):
@@ -204,7 +204,7 @@ def height(X):
     return np.sin(2 * X[:, 0]) + X[:, 1] ** 2
 
 
-N_FEATURES_OF = {spectra: N_CHANNELS, counts: N_CHANNELS}  # others have N_FEATURES
+N_FEATURES_OF = {spectra: N_CHANNELS, counts: N_CHANNELS}  # all others have N_FEATURES
 CASES = {
     "MultiAssignmentClustering": Case(
         MultiAssignmentClustering(4, n_init=1, cooling=0.7, random_state=0),
@@ -252,12 +252,12 @@ CASES = {
 
 
 def columns_of(rows):
-    """Number of columns of rows that are generated."""
+    """Number of columns of the generated rows."""
     return N_FEATURES_OF.get(rows, N_FEATURES)
 
 
 def cuts(rows, n, n_blocks=None):
-    """First rows of blocks, of CHUNK_MIB unless their number is given, and the number of rows."""
+    """First rows of chunks, of CHUNK_MIB unless their number is given, and the number of rows."""
     size = CHUNK_MIB * 2**20 // (4 * columns_of(rows))
     if n_blocks is not None:
         size = -(-n // n_blocks)
@@ -265,7 +265,7 @@ def cuts(rows, n, n_blocks=None):
 
 
 def number_of(rows, gib):
-    """Number of rows of a table of that size."""
+    """Number of rows of a table of the given size."""
     return int(gib * 2**30) // (4 * columns_of(rows))
 
 
@@ -273,7 +273,7 @@ def number_of(rows, gib):
 
 
 def write_map(path, rows, n):
-    """Write the rows to a file, block by block."""
+    """Write the rows to a file, chunk by chunk."""
     shape = (n, columns_of(rows))
     table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
     for first, end in itertools.pairwise(cuts(rows, n)):
@@ -282,14 +282,14 @@ def write_map(path, rows, n):
 
 
 def fit_map(name, path):
-    """Fit to a table on a disk; a target is in memory."""
+    """Fit to a table on a disk; a target is kept in memory."""
     case = CASES[name]
     y = None
     if case.target is not None:
         seen = np.load(path, mmap_mode="r")
         blocks = itertools.pairwise(cuts(case.rows, len(seen)))
         y = np.concatenate([case.target(seen[first:end]) for first, end in blocks])
-        del seen  # with the pages that were read
+        del seen  # together with the pages that were read
     return timed(name, np.load(path, mmap_mode="r"), y)
 
 
@@ -305,7 +305,7 @@ def fit_memory(name, n):
 def fit_cluster(
     name, n, n_workers, *, n_blocks=None, longer=False, kill_after=None, checkpoint_dir=None
 ):
-    """Fit to a Dask array that is generated on workers; one of them may be killed meanwhile."""
+    """Fit to a Dask array generated on workers; one of them may be killed during the fit."""
     from dask.distributed import wait
 
     case = CASES[name]
@@ -323,7 +323,7 @@ def fit_cluster(
 
 
 def lazy_rows(rows, n, n_blocks=None):
-    """Dask array of the rows, one task for each block."""
+    """Dask array of the rows, one task for each chunk."""
     import dask.array as da
     from dask.delayed import delayed
 
@@ -337,7 +337,7 @@ def lazy_rows(rows, n, n_blocks=None):
 
 @contextmanager
 def workers(n, **options):
-    """Processes of one thread each on this machine."""
+    """Processes with one thread each on this machine."""
     from dask.distributed import Client, LocalCluster
 
     options = {"threads_per_worker": 1, "dashboard_address": ":0", **options}
@@ -347,7 +347,7 @@ def workers(n, **options):
 
 
 def loss_of(kill_after, processes):
-    """Plugin of the scheduler: counts blocks that passes have run, and kills a worker once."""
+    """Scheduler plugin that counts the chunks of passes, and kills a worker once."""
     from dask.distributed import SchedulerPlugin
 
     class Loss(SchedulerPlugin):
@@ -366,14 +366,14 @@ def loss_of(kill_after, processes):
 
 
 def warm_up(name):
-    """Fit to a few rows, which compiles."""
+    """Fit to a few rows, to compile."""
     case = CASES[name]
     X = case.rows(0, 1000)
     case.model.fit(X, *([] if case.target is None else [case.target(X)]))
 
 
 def timed(name, X, y=None, **parameters):
-    """Fit once to a few rows, and then to all."""
+    """Fit once to a few rows, and then to all rows."""
     case = CASES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -385,7 +385,7 @@ def timed(name, X, y=None, **parameters):
 
 
 class Watch:
-    """Seconds, and GiB of this process that are resident at most."""
+    """Seconds, and peak resident GiB of this process."""
 
     def __enter__(self):
         self.resident = 0.0
@@ -409,7 +409,7 @@ class Watch:
 
 
 def apart(function, *args, **kwargs):
-    """Call a function in a process of its own, with one thread."""
+    """Call a function in its own process, with one thread."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_one_thread) as process:
         return process.submit(function, *args, **kwargs).result()
@@ -418,11 +418,11 @@ def apart(function, *args, **kwargs):
 def _one_thread():
     threadpool_limits(1)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"  # of the workers
+        os.environ[name] = "1"  # for the workers
 
 
 def difference(a, b):
-    """Largest difference, of the largest value."""
+    """Largest difference, relative to the largest value."""
     a = np.asarray(a, dtype=float)
     b = np.asarray(b, dtype=float)
     return float(np.abs(a - b).max() / np.abs(b).max())
@@ -432,7 +432,7 @@ def difference(a, b):
 
 
 def disk(gib):
-    """Maps on a disk, each in a process that holds nothing else."""
+    """Memory maps, each fitted in a process that holds nothing else."""
     cases = {name: case for name, case in CASES.items() if not case.in_memory}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -464,7 +464,7 @@ def disk(gib):
 
 
 def cluster(gib):
-    """One worker and two, beside the same fit in memory, in rounds."""
+    """One worker and two, compared with the same fit in memory, in rounds."""
     rows = []
     figures = []
     for name in ON_CLUSTER:
@@ -488,7 +488,7 @@ def cluster(gib):
         apart_by = difference(two.learned, memory.learned)
         rows.append((name, in_memory, ratio_one, ratio_two, at_driver, apart_by))
 
-        # what is to be reached
+        # target
         one, two = (np.median(seconds[:, i + 1] / seconds[:, i]) for i in range(2))
         text = (
             f"{name}: one worker at most {MOST_OF_MEMORY} times as long as in memory, two at most "
@@ -531,7 +531,7 @@ def killed(gib):
                 fit["checkpoint_dir"] = folder if checkpoints else None
                 run = apart(fit_cluster, name, n, 2, kill_after=calm.n_tasks // 2, **fit)
 
-            # it had half of the rows
+            # the killed worker had half of the rows
             repeated = (run.n_tasks - calm.n_tasks) / (BLOCKS_KILLED / 2)
             equal = np.array_equal(calm.learned, run.learned)
             same += equal
@@ -580,7 +580,7 @@ def lacking(gib):
 
 
 def fit_without_package():
-    """What a fit and an answer raise where workers lack the package, and after how long."""
+    """Errors of a fit and a transform if workers lack the package, and the seconds until then."""
     import dask.array as da
 
     fitted = SlowFeatureAnalysis(n_components=2).fit(signals(0, 1000))

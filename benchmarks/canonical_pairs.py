@@ -1,8 +1,8 @@
 """Figures of inference for two views: `python -m benchmarks.canonical_pairs [PART ...] [--full]`.
 
-Each part prints what it found; with `--full --write-docs` its section of
-docs/benchmarks/canonical_pairs.md is replaced. All of them take a minute or two on one core, with
-`--full` about half an hour, each part less than ten minutes.
+Each part prints what it found; with `--full --write-docs` it replaces its section of
+docs/benchmarks/canonical_pairs.md. All parts take a minute or two on one core; with `--full` they
+take about half an hour, each part less than ten minutes.
 """
 
 import sys
@@ -41,10 +41,10 @@ PAGE = Page(
 SHAPE = (100, 8, 6)  # rows, columns of the first view, of the second
 N_PERMUTATIONS = 199
 LEVEL = 0.05
-MOST_FALSE = 0.06  # share of the runs without relation
-LEAST_POWER = -0.02  # power, less that of refits compared by rank
+MOST_FALSE = 0.06  # fraction of the runs without relation
+LEAST_POWER = -0.02  # power minus the power of refits compared by rank
 COLUMNS = ("normal", "Student, 3 degrees")
-# columns, pairs, correlation: the larger ones are easy, the smaller ones not
+# columns, pairs, correlation: large correlations are easy, small ones are not
 PLANTED = (
     ("normal", 1, 0.7),
     ("normal", 1, 0.5),
@@ -53,12 +53,12 @@ PLANTED = (
     (COLUMNS[1], 1, 0.7),
     (COLUMNS[1], 2, 0.7),
 )
-STRICT_PERMUTATIONS = 1999  # of refits at stricter levels: p-values go down to .0005
-LEAST_COVERAGE = 0.9  # of intervals of 95 %
+STRICT_PERMUTATIONS = 1999  # for refits at stricter levels: p-values go down to .0005
+LEAST_COVERAGE = 0.9  # coverage of intervals of 95 %
 
 
 def main(arguments=None):
-    """Run the parts; the exit status is 0 if all figures are reached, or runs are few."""
+    """Run the parts; the exit status is 0 if all targets are reached, or runs are few."""
     parser = parser_of(PAGE, __doc__.splitlines()[0], PARTS)
     parser.add_argument("--full", action="store_true", help="1,000 runs in place of 60")
     options = parser.parse_args(arguments)
@@ -111,11 +111,11 @@ def pairs_found(estimator, views, runs):
 
 
 def p_values_by_rank(estimator, X, Y, seed, n_permutations=N_PERMUTATIONS):
-    """P-values of new fits, whose j-th correlation is compared with the j-th of the data.
+    """P-values of refits, whose j-th correlation is compared with the j-th one of the data.
 
-    What cca-zoo's `permutation_test_significance` does: no pair is removed. A pair counts if all
-    before it do. The correlations of a new fit are singular values of the permuted whitened
-    views, which saves the fits.
+    This is the method of cca-zoo's `permutation_test_significance`: no pair is removed. A pair
+    counts if all pairs before it count. The correlations of a refit are singular values of the
+    permuted whitened views, which saves the fits.
     """
     pair = whitened_views(estimator, X, Y)
     rng = np.random.RandomState(seed)
@@ -129,14 +129,14 @@ def p_values_by_rank(estimator, X, Y, seed, n_permutations=N_PERMUTATIONS):
 
 
 def whitened_views(estimator, X, Y):
-    """Coordinates in which variances are those that the analysis takes."""
+    """Coordinates in which the variances are those used by the analysis."""
     if isinstance(estimator, KernelCCA):
         return _kernel_coordinates(estimator, X, Y)
     return _linear_coordinates(estimator, X, Y)[0]
 
 
 def pairs_by_rank(estimator, views, runs):
-    """Number of pairs found in each run by new fits."""
+    """Number of pairs that refits find in each run."""
     p_values = [p_values_by_rank(estimator, *views(run), run) for run in range(runs)]
     return (np.array(p_values) <= LEVEL).sum(axis=1)
 
@@ -167,7 +167,7 @@ def false_pairs(runs):
 
 
 def false_pairs_of_kernels(runs):
-    """The same for kernels, whose scores are those of samples that were not fitted."""
+    """The same for kernels, which are evaluated on held-out samples."""
     found = pairs_found(KernelCCA(2), lambda run: curved_views(run, 0.0), runs)
     share = float((found > 0).mean())
     text = f"The same for {SHAPE[0]} rows of 3 and 3 normal columns, Gaussian kernels."
@@ -184,7 +184,7 @@ def _few_false(text, share):
 
 
 def power(runs):
-    """Runs in which the planted pairs are found, beside refits compared by rank."""
+    """Runs in which the planted pairs are found, compared with refits by rank."""
     runs = max(runs // 5, 20)
     rows = []
     worst_first = worst = np.inf
@@ -198,7 +198,7 @@ def power(runs):
         ranks = pairs_by_rank(RegularizedCCA(6, alpha=0), views, runs)
         auto = pairs_found(RegularizedCCA(6), views, runs)
 
-        # all planted pairs, and more than these
+        # all planted pairs, and additional ones
         shares = []
         for found in (steps, ranks, auto):
             shares += [float((found >= n_pairs).mean()), float((found > n_pairs).mean())]
@@ -242,7 +242,7 @@ def power(runs):
 
 
 def strict(runs):
-    """Power of refits at levels that are so strict that false pairs are few."""
+    """Power of refits at levels strict enough to give few false pairs."""
     runs = max(runs // 5, 20)
     cca = RegularizedCCA(6, alpha=0)
     rows = []
@@ -289,7 +289,7 @@ def strict(runs):
 
 
 def strictest_needed(p_values):
-    """Largest level up to LEVEL at which few enough p-values lie; None if there is none."""
+    """Largest level up to LEVEL that few enough p-values fall below; None if there is none."""
     unit = 1 / (1 + STRICT_PERMUTATIONS)
     levels = unit * np.arange(1, round(LEVEL / unit) + 1) + TIE
     shares = np.array([(p_values <= level).mean() for level in levels])
@@ -332,7 +332,7 @@ def kernels(runs):
 
 
 def loadings(runs):
-    """How often bootstrap intervals hold the loading of the population."""
+    """How often bootstrap intervals contain the loading of the population."""
     runs = max(runs // 5, 10)
     rows = []
     least = 1.0
@@ -361,7 +361,7 @@ def loadings(runs):
 
 
 def _shares_held(cca, X, Y, truth, seed):
-    """Share of the loadings of each pair that lie in their intervals."""
+    """Fraction of the loadings of each pair that lie in their intervals."""
     display = _Intervals.from_estimator(cca, X, Y, n_bootstraps=100, random_state=seed)
     shares = []
     for component in range(2):
@@ -372,7 +372,7 @@ def _shares_held(cca, X, Y, truth, seed):
 
 
 class _Intervals(CanonicalLoadingsDisplay):
-    """The intervals without a plot."""
+    """Intervals without a plot."""
 
     def plot(self, ax=None, **kwargs):
         return self
@@ -400,7 +400,7 @@ def _population_loadings(cca):
 
 
 def _inside(low, high, true):
-    # signs of a pair may differ from those of the population: the better of both
+    # signs of a pair may differ from the population: use the better of both
     straight, turned = ((low <= value) & (value <= high) for value in (true, -true))
     return straight if straight.sum() >= turned.sum() else turned
 

@@ -113,7 +113,7 @@ REASONS = {
 
 
 class Table(NamedTuple):
-    """A real table with what is known of its rows."""
+    """A real table."""
 
     name: str
     X: np.ndarray
@@ -200,7 +200,7 @@ def labelled():
 def valued():
     """Tables with a value to predict."""
     iris, wine, cancer, digits = (table.X for table in labelled())
-    ink = digits[:, 32:].mean(axis=1)  # of the lower half of an image
+    ink = digits[:, 32:].mean(axis=1)  # mean ink of the lower half of an image
     tables = [
         _some("diabetes", *load_diabetes(return_X_y=True)),
         Table("petal width", iris[:, :3], iris[:, 3]),
@@ -321,7 +321,7 @@ def values(model, table):
 
 
 def ordinal(model, table):
-    """One minus the mean absolute error in ranks, in units of that of the middle rank."""
+    """One minus the mean absolute error in ranks, relative to predicting the middle rank."""
     folds = KFold(3, shuffle=True, random_state=0).split(table.X)
     errors = [
         np.abs(fit(model, table.X[a], table.y[a]).predict(table.X[b]) - table.y[b]).mean()
@@ -359,12 +359,12 @@ def neighbours(model, table):
 
 
 def neighbours_of_parts(model, table):
-    """The same of tables without negative entries."""
+    """The same for tables without negative entries."""
     return neighbours(model, table._replace(X=minmax_scale(table.X)))
 
 
 def neighbours_of_strings(model, table):
-    """The same of strings, one row for each; counts of letters where the relative counts words."""
+    """The same for strings, one row each; counts letters if the baseline counts words."""
     if isinstance(model, CountVectorizer):
         model = CountVectorizer(analyzer="char", ngram_range=(1, 3))
     return neighbours(model, table)
@@ -406,7 +406,7 @@ def two_views(model, table):
 
 
 def fit(model, X, y=None):
-    """Fit a copy with defaults, without words on convergence."""
+    """Fit a copy with defaults, without convergence warnings."""
     return quietly(clone(model).fit, X) if y is None else quietly(clone(model).fit, X, y)
 
 

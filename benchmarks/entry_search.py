@@ -33,7 +33,7 @@ MOST_SECONDS = 10.0  # for one choice
 
 
 class Case(NamedTuple):
-    """A model, its data by seed, the grid, and how many of twenty seeds are to find the number."""
+    """A model, its data by seed, the grid, and the target number of successes in twenty seeds."""
 
     estimator: Any
     table: Any
@@ -136,7 +136,7 @@ CASES = {
 
 
 def main(arguments=None):
-    """Run the cases; the exit status is 0 if all figures are reached."""
+    """Run the cases; the exit status is 0 if all targets are reached."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--seeds", type=int, default=20)
@@ -156,14 +156,14 @@ def main(arguments=None):
         missed += not reached
 
     if options.write_docs:
-        # sections of other commands stay
+        # keep the sections of other commands
         _, heading, sections = PAGE.read_text(encoding="utf-8").partition("\n## ")
         PAGE.write_text(as_page(rows) + heading + sections, encoding="utf-8")
     return int(missed > 0)
 
 
 def measure(name, case, n_seeds):
-    """One row of the page, and whether the figure is reached."""
+    """One row of the page, and whether the target is reached."""
     chosen = []
     by_rows = []
     seconds = []

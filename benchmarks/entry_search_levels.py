@@ -44,14 +44,14 @@ def parts(shape, noise, seed):
 
 
 def by_entries(X, seed):
-    """Entries hidden."""
+    """Hide entries."""
     model = SparseNMF(random_state=0)
     grid = {"n_components": range(1, MOST + 1)}
     return EntrySearchCV(model, grid, random_state=seed).fit(X).best_params_["n_components"]
 
 
 def by_blocks(X, seed):
-    """Blocks of rows and columns held out, predicted from the others [Owen and Perry 2009]."""
+    """Hold out blocks of rows and columns, and predict them [Owen and Perry 2009]."""
     rng = np.random.RandomState(seed)
     errors = np.zeros(MOST)
     columns = KFold(2, shuffle=True, random_state=rng)
@@ -85,7 +85,7 @@ WAYS = {
 
 
 def levels(seeds):
-    """How often each way finds the number, and the mean of what it finds."""
+    """How often each method finds the number, and the mean of its choices."""
     rows = []
     for shape in SHAPES:
         for noise in NOISES:

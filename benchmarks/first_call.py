@@ -43,7 +43,7 @@ getattr(model, "fit_transform", model.fit)(X, y)
 
 
 def main(arguments=None):
-    """Measure, print and, if asked, write the page; the exit status is 0 within the limits."""
+    """Measure, print and, on request, write the page; the exit status is 0 within the limits."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.first_call", description=__doc__
     )
@@ -76,7 +76,7 @@ def main(arguments=None):
             sets = [given for given in sets if small_data(cls(**given[0]))[0] is not None]
             sets = sets[: 1 if options.defaults else None]
 
-            # the slowest by a single round; only it is measured in full
+            # Find the slowest set by a single round, and measure only this one in full.
             if options.options and sets:
                 tried += len(sets)
                 once = list(
@@ -111,7 +111,7 @@ def _row(cls, parameters, missing, repeat):
 
 
 def option_sets(cls):
-    """Pairs of parameters and whether entries are missing; what the class refuses is left out."""
+    """Pairs of parameters and whether entries are missing, if the class accepts the pair."""
     constraints = cls._parameter_constraints
     default = cls().get_params()
     named = [{}]
@@ -133,7 +133,7 @@ def option_sets(cls):
 
 
 def _is_taken(cls, parameters, missing):
-    """Whether the class takes the parameters, and missing entries with them."""
+    """Whether the class accepts the parameters, and missing entries with them."""
     estimator = cls(**parameters)
     X, y = small_data(estimator)
     if missing:

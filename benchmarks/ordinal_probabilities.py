@@ -1,8 +1,8 @@
 """Log-loss of predicted ranks: `python -m benchmarks.ordinal_probabilities`.
 
-Five tables in five ranks (those of `benchmarks.defaults`), five folds, columns standardised in
-each. `LogisticAT` of mord is linear; its alpha is chosen by three inner folds, as is gamma of
-`NuSVOR` (tuned), by the log-loss; nu is that of the default, which the data choose. The linear
+Five tables in five ranks (the same as in `benchmarks.defaults`), five folds, columns standardised
+in each fold. `LogisticAT` of mord is linear; its alpha is chosen by the log-loss in three inner
+folds, and so is gamma of `NuSVOR` (tuned); nu keeps its default, which the data choose. The linear
 `KernelPRank` has nothing to choose: its thirty passes were set on petal width and concave points.
 """
 
@@ -62,7 +62,7 @@ def tuned(model, grid):
 
 
 def by_log_loss(model, X, y):
-    """Negative log-loss; mord's models are no classifiers of scikit-learn's scorers."""
+    """Negative log-loss; scikit-learn's scorers do not accept mord's models as classifiers."""
     return -log_loss(y, model.predict_proba(X), labels=np.unique(y))
 
 

@@ -1,8 +1,8 @@
 """Figures of robust PCA on tables: `python -m benchmarks.robust_tables [PART ...] [--write-docs]`.
 
-Each part prints what it found; with `--write-docs` its section of docs/benchmarks/robust_tables.md
-is replaced. All of them take about half an hour on one core; `--every 3` takes every third of the
-generated sets.
+Each part prints what it found; with `--write-docs` it replaces its section of
+docs/benchmarks/robust_tables.md. All parts take about half an hour on one core; `--every 3` uses
+every third of the generated sets.
 """
 
 import sys
@@ -39,7 +39,7 @@ PAGE = Page(
         "speed": "Time",
     },
 )
-# share of the cells, standard deviations of a column, draws
+# fraction of the cells, standard deviations of a column, draws
 BROKEN = 0.02
 SIZE = 8.0
 SEEDS = 5
@@ -48,7 +48,7 @@ ROW_SEEDS = 2
 CUT = 5.0  # standard deviations
 SHAPES = ((60, 40), (100, 100), (300, 60), (200, 150), (500, 30), (40, 200))
 LARGEST_ERROR = 10.0  # standard deviations of the low rank
-LOOSE = 1e-4  # tolerance of the convex start: a smaller one only certifies it better
+LOOSE = 1e-4  # tolerance of the convex start: a smaller one only improves its certificate
 EXACT_PASSES = 1000
 RECOVERED = 1e-3  # relative error of a low rank that counts as found
 TABLES = {
@@ -63,7 +63,7 @@ MOST_MARKED = {"digits": 0.06}
 
 
 def main(arguments=None):
-    """Run the parts; the exit status is 0 if all figures are reached."""
+    """Run the parts; the exit status is 0 if all targets are reached."""
     parser = parser_of(PAGE, __doc__.splitlines()[0], PARTS)
     parser.add_argument("--every", type=int, default=1, help="take every so many sets")
     options = parser.parse_args(arguments)
@@ -78,7 +78,7 @@ def main(arguments=None):
 
 
 def tables(every):
-    """Cells of 8 standard deviations in four tables, beside a rule for single columns."""
+    """Cells of 8 standard deviations in four tables, compared with a rule for single columns."""
     rows = []
     figures = []
     for name, load in TABLES.items():
@@ -117,7 +117,7 @@ def tables(every):
 
 
 def judged(find, X):
-    """Share of cells marked in X; mean precision and recall with planted errors."""
+    """Fraction of cells marked in X; mean precision and recall with planted errors."""
     marked = float(find(X).mean())
     pairs = []
     for seed in range(SEEDS):
@@ -144,11 +144,11 @@ def _percent(share):
 
 
 def verdicts(every):
-    """Which sets `algorithm="auto"` takes for exact."""
+    """Which sets `algorithm="auto"` classifies as exact."""
     rows = []
     wrong = {"exact": 0, "noisy": 0, "tables": 0}
 
-    # 1. without noise: an error is a set that pursuit could have recovered
+    # 1. Without noise: an error is a noisy verdict on a set that pursuit can recover.
     sets = list(product(KINDS, SHAPES, (0.02, 0.05, 0.1, 0.2), (0.0, 0.05, 0.1, 0.2)))[::every]
     as_exact = as_noise = 0
     for seed, (kind, shape, rank, errors) in enumerate(sets):
@@ -159,7 +159,7 @@ def verdicts(every):
         wrong["exact"] += not exact and pursuit_recovers(X, L)
     rows.append(("exact", len(sets), as_exact, as_noise, wrong["exact"]))
 
-    # 2. with noise
+    # 2. With noise.
     sets = list(
         product(SHAPES, (0.0, 0.05, 0.1, 0.2), (0.0, 0.05, 0.2), (1e-4, 1e-3, 1e-2, 0.1, 0.5))
     )[::every]
@@ -171,7 +171,7 @@ def verdicts(every):
         ("noisy", len(sets), wrong["noisy"], len(sets) - wrong["noisy"], wrong["noisy"])
     )
 
-    # 3. real ones
+    # 3. Real tables.
     sets = [load().data for load in (*TABLES.values(), load_iris)]
     sets += [StandardScaler().fit_transform(X) for X in sets]
     wrong["tables"] = sum(map(takes_for_exact, sets))
@@ -201,7 +201,7 @@ def verdicts(every):
 
 
 def planted(shape, rank, errors, noise, missing, seed, *, signs="uniform", size=LARGEST_ERROR):
-    """Table, low rank, and errors; the rank is a share of the smaller side, or a number."""
+    """Table, low rank, and errors; the rank is a fraction of the smaller side, or a number."""
     rank = rank if isinstance(rank, int) else _rank(shape, rank)
     X, L, sparse = make_low_rank_plus_sparse(
         *shape,
@@ -253,7 +253,7 @@ def pursuit_recovers(X, L):
 
 
 def grid(every):
-    """Error of the low rank over that of least squares with rank and errors known."""
+    """Error of the low rank, divided by least squares that knows rank and errors."""
     rows = []
     figures = []
     complete = list(product(SHAPES, (2, 4, 10), (0.01, 0.1, 0.5), (0.0,)))
@@ -305,7 +305,7 @@ def _expected_of(name, errors, middle, tenth, against_convex):
 
 
 def ratios(shape, rank, errors, noise, missing, seed):
-    """Error over that of the oracle with and without refit; whether the rank is right."""
+    """Error relative to the oracle with and without refit; whether the rank is correct."""
     X, L, sparse = planted(shape, rank, errors, noise, missing, seed)
     known = oracle(X, L, rank, (sparse == 0) & ~np.isnan(X))
     model = RobustPCA(tol=LOOSE).fit(X)
@@ -314,7 +314,7 @@ def ratios(shape, rank, errors, noise, missing, seed):
 
 
 def oracle(X, L, rank, right, scale=1.0):
-    """Root mean square error of least squares with the rank and the right cells known."""
+    """Root mean square error of least squares that knows the rank and the correct cells."""
     start = np.linalg.svd(L / scale, full_matrices=False)[2][:rank].T
     A, B = fit_trusted(X / scale, right, start, n_steps=30)
     return float(np.sqrt(np.mean((A @ B.T * scale - L) ** 2)))
@@ -378,7 +378,9 @@ def rows(every):
     sets += product(shapes, together[2:], [0.1], [("t5", 0.0), ("normal", 0.2)])
     sets = sets[::every]
     lines = []
-    counts = np.zeros(4, int)  # outlying rows, those found, good rows, those convicted
+    counts = np.zeros(
+        4, int
+    )  # outlying rows, outlying rows found, good rows, good rows flagged
     worst = 0.0
     for shape, (share, kind), cells, (noise, missing) in sets:
         draws = [
@@ -434,7 +436,7 @@ def rows(every):
 
 
 def judged_rows(shape, share, kind, cells, noise, missing, seed):
-    """Both sines, recall of the rows, share of good rows convicted, and ratio of times."""
+    """Both sines, recall of the rows, fraction of good rows flagged, and ratio of times."""
     X, components, wrong = rows_set(shape, share, kind, cells, noise, missing, seed)
     start = process_time()
     plain = RobustPCA(tol=LOOSE, rows=False).fit(X)
@@ -449,7 +451,7 @@ def judged_rows(shape, share, kind, cells, noise, missing, seed):
 
 
 def rows_set(shape, share, kind, cells, noise, missing, seed):
-    """Table with outlying rows, its components, and which rows these are."""
+    """Table with outlying rows, its components, and the indices of these rows."""
     n, p = shape
     rng = np.random.default_rng(seed)
     V = np.linalg.qr(rng.normal(size=(p, p)))[0]
@@ -463,7 +465,7 @@ def rows_set(shape, share, kind, cells, noise, missing, seed):
     dense = rng.normal(size=shape) if noise == "normal" else 0.928 * rng.standard_t(5, shape)
     X = scores @ components + 0.3 * dense
 
-    # off the components: in one direction or each in its own
+    # off the components: all in one direction or each in a different one
     off = np.tile(V[:, 3], (np.count_nonzero(wrong), 1))
     if kind == "scattered":
         off = rng.normal(size=(len(off), p - 3)) @ V[:, 3:].T
@@ -485,7 +487,7 @@ def _sine(model, components):
 
 
 def exact(every):
-    """Time and result on tables without noise, beside `algorithm="pcp"`."""
+    """Time and result on tables without noise, compared with `algorithm="pcp"`."""
     # tables without noise
     rows = []
     slowest = 0.0
@@ -515,7 +517,7 @@ def exact(every):
 
 
 def speed(every):
-    """Time beside the inexact augmented Lagrangian with full decompositions."""
+    """Time compared with the inexact augmented Lagrangian with full decompositions."""
     rows = []
     figures = []
     tall, *_ = planted((5000, 500), 10, 0.05, 0.0, 0.0, 0)

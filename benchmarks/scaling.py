@@ -41,7 +41,7 @@ def main(arguments=None):
 
 
 def show(results):
-    """Lines with a name and a value each."""
+    """Lines with one name and one value each."""
     width = max(map(len, results)) + 2
     number = {
         name: f"{v:,}" if isinstance(v, int) else f"{v:.3g}" for name, v in results.items()
@@ -50,7 +50,7 @@ def show(results):
 
 
 def write(lines):
-    """Replace the block of the page that begins with the command."""
+    """Replace the part of the page that begins with the command."""
     page = PAGE.read_text(encoding="utf-8")
     block = rf"```text\n{re.escape(lines[0])}\n.*?```"
     if not re.search(block, page, re.DOTALL):
@@ -98,7 +98,7 @@ def cluster():
 
 
 class Watch:
-    """Seconds, and MiB allocated at most, of a block."""
+    """Seconds, and peak MiB allocated, of a block of code."""
 
     def __enter__(self):
         tracemalloc.start()
@@ -128,12 +128,12 @@ def stream(X, chunk):
 
 
 def core_set(X, y):
-    """Kernel classifier of a memory map: blocks of rows are read and scored."""
+    """Kernel classifier of a memory map: rows are read and scored in chunks."""
     return CoreVectorMachine(C=1e5, random_state=0).fit(X, y)
 
 
 def search(X, y):
-    """Nine fits, each a task for whatever joblib back end is set; `n_jobs=None` inside."""
+    """Nine fits, each a task for the active joblib back end; `n_jobs=None` inside."""
     model = make_pipeline(StandardScaler(), CoreVectorMachine(random_state=0))
     grid = {"corevectormachine__C": [1, 10, 100]}
     return GridSearchCV(model, grid, cv=3, n_jobs=2).fit(X, y)
@@ -148,7 +148,7 @@ def tree_merge(parts, merge):
 
 
 def slow_features_of_blocks(blocks):
-    """A Dask task for the state of each block, and one for each pair of neighbours."""
+    """A Dask task for the state of each chunk, and one for each pair of neighbours."""
     from dask import delayed
 
     @delayed
@@ -157,13 +157,13 @@ def slow_features_of_blocks(blocks):
 
     @delayed
     def merge(a, b):
-        return deepcopy(a).merge(b)  # a task must not change what it is given
+        return deepcopy(a).merge(b)  # a task must not change its arguments
 
     return tree_merge([fit(block) for block in blocks], merge)
 
 
 def ridge_of_blocks(pairs, centers):
-    """Kernel features at fixed centres and ridge regression: sums that add up in any order."""
+    """Kernel features at fixed centres and ridge regression: sums that add in any order."""
     from dask import compute, delayed
 
     @delayed

@@ -1,4 +1,4 @@
-"""Sections of a page of figures: a text, a table, what is to be reached, and the command."""
+"""Sections of a page of figures: a text, a table, targets, and the command."""
 
 import argparse
 import re
@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 
 class Section(NamedTuple):
-    """What a part has found."""
+    """Results of a part."""
 
     text: str
     head: tuple
@@ -22,9 +22,9 @@ class Page(NamedTuple):
 
     path: object
     command: str
-    titles: dict  # of the section of each part
+    titles: dict  # title of the section of each part
     digits: str = ".3g"  # format of a number
-    full: str = ""  # option of the command that gives the figures of the page
+    full: str = ""  # option of the command that produces the figures of the page
 
 
 def parser_of(page, description, parts):
@@ -36,7 +36,7 @@ def parser_of(page, description, parts):
 
 
 def measure(page, parts, names, effort, *, write_docs=False):
-    """Print the parts that are named, or all, and return how many figures are not reached."""
+    """Print the named parts, or all, and return the number of missed targets."""
     missed = 0
     for name in names or parts:
         with warnings.catch_warnings(), threadpool_limits(1):
@@ -51,7 +51,7 @@ def measure(page, parts, names, effort, *, write_docs=False):
 
 
 def as_markdown(page, name, section):
-    """Heading, text, table, figures to reach, and the command."""
+    """Heading, text, table, targets, and the command."""
     lines = [f"## {page.titles[name]}", "", *section.text.splitlines(), ""]
     lines += table(section.head, section.rows, page.digits)
     if section.figures:
@@ -74,7 +74,7 @@ def table(head, rows, digits=".3g"):
 
 
 def write(path, lines):
-    """Replace the section of a page that has the heading of the lines, or add it."""
+    """Replace the section of the page with the same heading, or add it."""
     text = "\n".join(lines) + "\n"
     section = rf"^{re.escape(lines[0])}\n.*?(?=^## |\Z)"
     before = path.read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Look for steps in time: `python -m benchmarks.steps [NAME ...]`.
+"""Look for jumps in time: `python -m benchmarks.steps [NAME ...]`.
 
 Every class with `solver="auto"` is fitted, with defaults, to samples whose number grows by 7 %. A
-size at which the time rises or falls by more than `LARGEST` is measured again, and printed if it
-stays. Classes are left when a fit takes longer than `LONGEST` seconds.
+size at which the time rises or falls by more than `LARGEST` is measured again, and printed if the
+jump persists. A class is left as soon as a fit takes longer than `LONGEST` seconds.
 """
 
 import argparse
@@ -25,7 +25,7 @@ TWO_VIEWS = {"KernelCCA"}
 
 
 def main(arguments=None):
-    """Print the steps of each class; the exit status is 0 if there is none."""
+    """Print the jumps of each class; the exit status is 0 if there is none."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.steps", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
     parser.add_argument("--every", type=int, default=1, help="take every so many sizes")
@@ -52,7 +52,7 @@ def steps_of(cls, sizes):
         time = fit_time(cls, n)
         if before is not None:
             ratio = ratio_of(time, before[1])
-            if ratio > LARGEST:  # once more: machines have moods
+            if ratio > LARGEST:  # measure again: timings fluctuate
                 time = min(time, fit_time(cls, n))
                 earlier = fit_time(cls, before[0])
                 ratio = ratio_of(time, min(earlier, before[1]))
@@ -72,7 +72,7 @@ def ratio_of(time, other):
 
 
 def fit_time(cls, n):
-    """Seconds of a fit with defaults to n samples, the second one of two if it is short."""
+    """Seconds of a fit with defaults to n samples; of two short fits, the second one."""
     X, labels = make_classification(n, 10, n_informative=6, flip_y=0.05, random_state=0)
     model = cls()
     y = labels if is_classifier(model) else np.sin(X[:, 0]) + 0.3 * X[:, 1]

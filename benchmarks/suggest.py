@@ -1,8 +1,8 @@
 """How often `skmoderndata.suggest` is right: `python -m benchmarks.suggest [PART ...]`.
 
-Each part prints what it found; with `--write-docs` its section of docs/benchmarks/suggest.md is
-replaced. All of them take some seconds. The real tables need aeon, matplotlib, networkx and
-statsmodels.
+Each part prints what it found; with `--write-docs` it replaces its section of
+docs/benchmarks/suggest.md. All parts take a few seconds. The real tables need aeon, matplotlib,
+networkx and statsmodels.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ DRAWS = 5
 
 
 def main(arguments=None):
-    """Run the parts; the exit status is 0 if all figures are reached."""
+    """Run the parts; the exit status is 0 if all targets are reached."""
     parser = parser_of(PAGE, __doc__.splitlines()[0], PARTS)
     options = parser.parse_args(arguments)
     missed = measure(PAGE, PARTS, options.parts, DRAWS, write_docs=options.write_docs)
@@ -102,7 +102,7 @@ def many_numbers(rng):
 
 
 def in_dask(generate):
-    """The same table as a Dask array of four blocks."""
+    """The same table as a Dask array of four chunks."""
 
     def lazy(rng):
         import dask.array as da
@@ -438,7 +438,7 @@ def table_of(problem):
 
 
 def quietly(X, y):
-    """Suggestions, and the seconds that they took."""
+    """Suggestions, and the seconds needed."""
     start = perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         found = suggest(X, y)
@@ -498,7 +498,7 @@ def cards(draws):
 
 
 def real(draws):
-    """Tables that were chosen and labelled before there was a rule."""
+    """Tables that were chosen and labelled before there was any rule."""
     shown = []
     right = 0
     slowest = 0.0

@@ -1,7 +1,7 @@
 """Twenty real tables, each with the classes that are right for it.
 
 The labels were written down before `skmoderndata.suggest` had any rule. A table counts as right if
-the first suggestion takes one of its classes. The data come with scikit-learn, with this package,
+the first suggestion names one of its classes. The data come with scikit-learn, with this package,
 with Python, and with aeon, matplotlib, networkx and statsmodels, which must be installed.
 """
 
@@ -33,7 +33,7 @@ def cancer():
 
 
 def wine():
-    """Chemistry of wines, whose growers are not told."""
+    """Chemistry of wines, without their growers."""
     return _bunch("wine", False)
 
 
@@ -115,7 +115,7 @@ def economy():
 
 
 def sunspots():
-    """Activity of the sun, one number a year."""
+    """Activity of the sun, one value per year."""
     from statsmodels.datasets import sunspots as data
 
     return data.load_pandas().data["SUNACTIVITY"].to_numpy(), None

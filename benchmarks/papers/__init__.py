@@ -1,7 +1,8 @@
-"""Published tables and figures made again: the printed value beside ours.
+"""Reproductions of published tables and figures: the printed value next to ours.
 
 `python -m benchmarks.papers` runs every file here whose name does not begin with an underscore;
-each holds an `ENTRY`. Every value says where it was read, or that it is quoted from memory.
+each file contains an `ENTRY`. Every value says where it was read, or that it is quoted from
+memory.
 """
 
 from benchmarks.papers._entry import OWN_TARGET, PRINTED, THEORY, Entry, Value, value

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.papers [NAME ...]`: print what was published beside what we get."""
+"""`python -m benchmarks.papers [NAME ...]`: print published values next to ours."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ def main(arguments=None):
 
     agreed = True
     for name in options.name or entries:
-        # a failed entry does not keep the others from running
+        # continue after a failed entry
         entry = entries[name]
         try:
             values = entry.values(options.quick)

@@ -1,4 +1,4 @@
-"""What one reproduction is made of."""
+"""Classes that describe a reproduction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ THEORY = "theory"
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """One printed value beside ours; `origin` says what kind of source the value has."""
+    """One printed value next to ours; `origin` says what kind of source the value has."""
 
     setting: str
     quantity: str
@@ -27,15 +27,15 @@ class Entry:
     Attributes
     ----------
     title, cites : str
-        What is made again, and the publication.
+        Subject of the reproduction, and the publication.
     source : str
-        Where each expected value was read, in words that let a reader find it.
+        Where each expected value was read, precisely enough for a reader to find it.
     values : callable
         `values(quick)` computes ours and returns a list of `Value`.
     remarks : str
-        Where our setting differs from the publication.
+        Differences between our setting and the publication.
     not_reached : tuple of str
-        Settings with a value that is known not to agree; `remarks` say why.
+        Settings with a value that is known to disagree; `remarks` gives the reason.
     """
 
     title: str

@@ -26,7 +26,7 @@ def planted(snr, rng):
 
 
 def share_recovered(snr, trial):
-    """Share of the planted atoms within 0.01 of one that was learned, ``1 - |cosine|``."""
+    """Fraction of the planted atoms within 0.01 of a learned atom, ``1 - |cosine|``."""
     from skmoderndata.decomposition import KSVD
 
     X, D = planted(snr, np.random.default_rng(trial))
@@ -44,7 +44,7 @@ def values(quick):
         shares = [share_recovered(snr, trial) for trial in range(trials)]
         setting = f"signal-to-noise ratio {snr:.0f} dB" if np.isfinite(snr) else "no noise"
 
-        # the figure of the paper; the worst trials are told beside it
+        # the target; the worst trials are reported as well
         mean = float(np.mean(shares))
         rows += [
             value(

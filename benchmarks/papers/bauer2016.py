@@ -1,4 +1,4 @@
-"""What FITC and VFE make of noise, objective and further inducing inputs, in one dimension."""
+"""Noise, objective and additional inducing inputs with FITC and VFE, in one dimension."""
 
 import warnings
 
@@ -45,20 +45,20 @@ def values(quick):
                 for m in N_INDUCING
             }
 
-        # the exact process gives the noise and the likelihood to compare with
+        # the exact process gives the noise and the likelihood for comparison
         noise = exact.kernel_.k2.noise_level
         likelihood = exact.log_marginal_likelihood_value_
         reached = {key: model.log_marginal_likelihood_value_ for key, model in models.items()}
         ours = {key: model.noise_level_ for key, model in models.items()}
         at = f"draw {seed}, "
 
-        # FITC takes noise for signal, VFE signal for noise
+        # FITC mistakes noise for signal, VFE signal for noise
         found += [
             value(at + "FITC, 10 inducing", "noise variance", f"underestimated: below {noise:.3g}",
                   PRINTED, ours["fitc", 10], holds=ours["fitc", 10] < 0.5 * noise),
             value(at + "VFE, 10 inducing", "noise variance", f"overestimated: above {noise:.3g}",
                   PRINTED, ours["vfe", 10], holds=ours["vfe", 10] > 1.1 * noise),
-            # FITC's objective is no bound on the likelihood; VFE's is, and grows
+            # FITC's objective is not a bound on the likelihood; VFE's is one, and grows
             value(at + "FITC, 10 inducing", "objective", f"may exceed the exact {likelihood:.4g}",
                   OWN_TARGET, reached["fitc", 10], holds=reached["fitc", 10] > likelihood),
             value(at + "VFE, 10, 20, 40 inducing", "objective",
@@ -66,7 +66,7 @@ def values(quick):
                   ", ".join(f"{reached['vfe', m]:.4g}" for m in N_INDUCING),
                   holds=reached["vfe", 10] < reached["vfe", 20] < reached["vfe", 40]
                   and likelihood - 0.01 < reached["vfe", 40] <= likelihood + 1e-3),
-            # more inducing inputs may worsen FITC
+            # additional inducing inputs may make FITC worse
             value(at + "FITC, 20 and 40 inducing", "objective", "may fall with more inducing",
                   OWN_TARGET, f"{reached['fitc', 20]:.4g}, {reached['fitc', 40]:.4g}",
                   holds=reached["fitc", 40] < reached["fitc", 20]),

@@ -64,15 +64,15 @@ def _error(model, problem):
 
 
 def _passes_to(error, problem, *, most=40):
-    """Fewest passes after which L is as accurate as the paper reports.
+    """Minimum number of passes after which L is as accurate as the paper reports.
 
-    With the penalty that is balanced by the residuals: the growing one of the default is two or
-    three passes later.
+    This uses the penalty balanced by the residuals: the growing penalty of the default needs two
+    or three more passes.
     """
     from skmoderndata.decomposition import RobustPCA
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # stopping early is the point
+        warnings.simplefilter("ignore")  # stopping early is intended
         for n_iter in range(8, most):
             model = RobustPCA(schedule="balanced", max_iter=n_iter).fit(problem.X)
             if _error(model, problem) < error:

@@ -1,4 +1,4 @@
-"""How far are predicted ranks off, on a target that is cut into five?"""
+"""By how many ranks are predictions off, if the target is cut into five ranks?"""
 
 import numpy as np
 from sklearn.datasets import load_diabetes

@@ -1,4 +1,4 @@
-"""Error rates of nearest neighbours that the archives of series print."""
+"""Error rates of nearest neighbours, compared with the archives of series."""
 
 import importlib.util
 from pathlib import Path
@@ -12,7 +12,7 @@ _spec = importlib.util.spec_from_file_location(
 archive = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(archive)
 
-# set: Euclidean distance; learned radius in percent of the length, and its error; no band
+# data set: Euclidean distance; learned radius in percent of the length, and its error; no band
 ERRORS = {
     "ACSF1": (0.4600, 4, 0.3800, 0.3600),
     "ArrowHead": (0.2000, 0, 0.2000, 0.2971),
@@ -43,7 +43,7 @@ ERRORS = {
 }
 # series of several channels: no band
 MULTIVARIATE = {"JapaneseVowels": 0.0514, "BasicMotions": 0.0250}
-# error at the radius that the training part chooses
+# error at the radius chosen on the training part
 LEARNED = {
     "ArrowHead": 0.2000,
     "GunPoint": 0.0867,
@@ -77,7 +77,7 @@ def values(quick):
 
 
 def at_hand(name):
-    """Training and test part of a set, or None."""
+    """Training and test part of a data set, or None."""
     if name in archive.sets():
         return archive.load(name)
     return archive.trace() if name == "Trace" else None

@@ -42,7 +42,7 @@ def values(quick):
     raw = float(np.sum((AVERAGES - SEASON) ** 2))
     shrunk = float(np.sum((model.location_ - SEASON) ** 2))
 
-    # factor by which all averages shrink to their mean, and what it wins
+    # factor by which all averages shrink to their mean, and the gain
     found.append(
         value(
             "all players",

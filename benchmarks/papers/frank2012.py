@@ -1,4 +1,4 @@
-"""Multi-assignment clustering and its rivals under growing noise."""
+"""Multi-assignment clustering and its competitors under growing noise."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def values(quick):
     n_seeds = 4 if quick else 20
     found = []
 
-    # mismatch of the sources by noise level; the noise estimate at two of them
+    # mismatch of the sources by noise level; the noise estimate at two levels
     for level in [0.0, 0.5, 0.7] if quick else LEVELS:
         mismatch, epsilon = sweep(level, n_seeds)
         found += _judge(level, mismatch, n_seeds)
@@ -32,7 +32,7 @@ def values(quick):
                 )
             )
 
-    # without noise nothing but the sources themselves is right
+    # without noise, only the sources themselves are correct
     for k in range(1, 5):
         exact = sum(_recovered(k, seed) for seed in range(n_seeds))
         found.append(

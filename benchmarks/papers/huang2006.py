@@ -9,10 +9,10 @@ N_SAMPLES = 5000
 
 
 def errors(trial):
-    """Root mean squared errors of one trial: of the training part with noise, of the test part."""
+    """Root mean squared errors of one trial: on the noisy training part, and on the test part."""
     from skmoderndata.neural_network import ELMRegressor
 
-    # x from -10 to 10, as it is; noise in the targets of the training part only
+    # x from -10 to 10, not scaled; only the targets of the training part are noisy
     rng = np.random.default_rng(trial)
     X, Z = rng.uniform(-10, 10, size=(2, N_SAMPLES, 1))
     y = np.sinc(X[:, 0] / np.pi) + rng.uniform(-0.2, 0.2, size=N_SAMPLES)

@@ -1,4 +1,4 @@
-"""The fewest features that separate two classes, Weston et al. 2003 and Klement et al. 2013."""
+"""Minimum feature sets that separate two classes, Weston et al. 2003, Klement et al. 2013."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def values(quick):
 
 
 def _relevant(quick):
-    """Five relevant features of many."""
+    """Five relevant features among many."""
     from benchmarks.peers.cases.support_feature_machine import l1_machine, machine
 
     found = []
@@ -41,7 +41,7 @@ def _relevant(quick):
                 ours["error"],
                 holds=ours["error"] <= 1,
             ),
-            # against the 1-norm
+            # compared with the 1-norm
             value(
                 setting,
                 "features, compared with a 1-norm machine",
@@ -77,7 +77,7 @@ def _smallest(quick):
 
 
 def _descent(quick):
-    """Lower the objective in every step."""
+    """Decrease the objective in every step."""
     from skmoderndata.svm import SupportFeatureMachine
 
     kept = []

@@ -1,4 +1,4 @@
-"""Incremental slow feature analysis finds what the batch method finds."""
+"""Incremental slow feature analysis finds the same features as the batch method."""
 
 import numpy as np
 

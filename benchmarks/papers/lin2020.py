@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.papers import PRINTED, Entry, value
 
 SOURCE = "NNLM_SOURCE"  # environment variable: folder with the source of the R package
-RUNS = 4  # the lines of each of their figures
+RUNS = 4  # number of lines in each of their figures
 
 
 def simulated(seed):
@@ -30,7 +30,7 @@ def expression():
 
 
 def ranks(X, largest):
-    """Number of parts chosen in each of some random partitions of the entries."""
+    """Number of parts chosen in each of several random partitions of the entries."""
     from skmoderndata.decomposition import SparseNMF
     from skmoderndata.model_selection import EntrySearchCV
 

@@ -1,4 +1,4 @@
-"""Error rates of nearest neighbours under MSM and TWE, costs learned, Lines and Bagnall 2015."""
+"""Error rates of nearest neighbours under MSM and TWE, learned costs, Lines and Bagnall 2015."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ GRIDS = {
         for penalty in PENALTIES
     ],
 }
-# set: move-split-merge, time warp edits
+# data set: move-split-merge, time warp edits
 ERRORS = {
     "ArrowHead": (0.1943, 0.2057),
     "Beef": (0.5333, 0.4000),
@@ -43,7 +43,7 @@ QUICK = ("GunPoint", "ItalyPowerDemand")
 
 
 def learned_error(metric, X, y, Z, labels):
-    """Error of the test part with the parameters of least leave-one-out error."""
+    """Error on the test part with the parameters of minimum leave-one-out error."""
     from skmoderndata.neighbors import DTWNeighborsClassifier
 
     errors = []

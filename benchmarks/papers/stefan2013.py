@@ -19,7 +19,7 @@ RATES = {"GunPoint": 0.060}
 
 
 def learned_error(X, y, Z, labels):
-    """Error of the test part with the cost of least leave-one-out error, the first of equals."""
+    """Error on the test part with the first cost of minimum leave-one-out error."""
     from skmoderndata.neighbors import DTWNeighborsClassifier
 
     models = [

@@ -1,10 +1,10 @@
-"""Measurements that orthogonal matching pursuit needs, Tropp and Gilbert 2007."""
+"""Number of measurements for orthogonal matching pursuit, Tropp and Gilbert 2007."""
 
 import numpy as np
 
 from benchmarks.papers import PRINTED, Entry, value
 
-# values of the signal: sparsity, and measurements for which 99 % of the signals are recovered
+# entries: sparsity, and number of measurements that recovers 99 % of the signals
 TABLE = {
     256: {4: 56, 8: 96, 12: 136, 16: 184, 20: 228},
     1024: {5: 80, 10: 140, 15: 210},
@@ -44,7 +44,7 @@ def values(quick):
             expected = "99 %"
             found.append(_row(d, m, printed, expected, share, holds=share >= 0.97))
 
-    # enough on the line, and too few a quarter below it
+    # enough measurements on the line, and too few a quarter below it
     for m in TABLE[256]:
         if quick and m > 8:
             continue

@@ -52,7 +52,7 @@ def _fit(n, C, gamma, seed=0):
 
     problem = work(("board", n), np.random.default_rng(seed))
     model = CoreVectorMachine(C, gamma=gamma, radius_tol=1e-6, batch_size=1, random_state=0)
-    with warnings.catch_warnings():  # that the gap is large is the point
+    with warnings.catch_warnings():  # the large gap is intended
         warnings.simplefilter("ignore")
         model.fit(problem.X, problem.y)
     return model, 100 * (1 - model.score(problem.X_test, problem.y_test))
@@ -74,7 +74,7 @@ def _size(quick):
     told = [", ".join(map(str, numbers)) for numbers in (cores, solves)]
 
     return [
-        # sizes of the core set, and how many core sets were solved
+        # sizes of the core set, and number of core sets solved
         value(
             setting,
             "core vectors",
@@ -91,7 +91,7 @@ def _size(quick):
             told[1],
             holds=max(solves) <= 1.1 * min(solves),
         ),
-        # the price of eps: a ball so near says little of the margin problem
+        # price of eps: a ball this close says little about the margin problem
         value(
             setting,
             "relative duality gap",
@@ -104,7 +104,7 @@ def _size(quick):
 
 
 def _original(quick):
-    """Beside the library of the authors."""
+    """Compare with the library of the authors."""
     runs = [_fit(10_000, 50.0, 4.0, seed) for seed in range(2 if quick else 8)]
     support = float(np.mean([len(model.support_) for model, _ in runs]))
     error = float(np.mean([error for _, error in runs]))

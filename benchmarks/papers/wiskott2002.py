@@ -33,7 +33,7 @@ def values(quick):
                 1 - correlation,
                 holds=1 - correlation <= 1e-8,
             ),
-            # slowness: eta = T / (2 pi) sqrt(delta), delta measured on the output itself
+            # slowness: eta = T / (2 pi) sqrt(delta), with delta measured on the output itself
             value(
                 setting,
                 "eta of the slowest output",

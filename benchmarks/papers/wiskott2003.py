@@ -51,7 +51,7 @@ def _tutorial():
 
 
 def _three_sines(n):
-    # a chaotic series: the order of operations is that of the tutorial
+    # a chaotic series: use the order of operations of the tutorial
     t = np.linspace(0, 1, n, endpoint=False)
     return sum(np.sin(2 * np.pi * periods * t) for periods in (5, 11, 13))
 
@@ -73,7 +73,7 @@ def _analyse(series, n_lags, degree, **settings):
 
 
 def _correlation(slow, force, n_lags):
-    # the window at t holds t, ..., t + n_lags - 1; its force is taken at the middle
+    # the window at t contains t, ..., t + n_lags - 1; compare with the force at its middle
     middle = (n_lags - 1) // 2
     return abs(np.corrcoef(slow, force[middle : middle + slow.size])[0, 1])
 

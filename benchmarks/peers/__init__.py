@@ -1,7 +1,7 @@
 """Speed and quality against the best software for the same work, measured in one run.
 
 `python -m benchmarks.peers` runs every case of `benchmarks/peers/cases/`; a case is one file that
-holds a `CASE`: the work, the contenders, and what counts as quality.
+contains a `CASE`: the work, the contenders, and the definition of quality.
 """
 
 from benchmarks.peers.case import Case, Contender, Target, at_least, at_most, none_faster

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peers [CASE ...]`: measure, print, and write what was measured."""
+"""`python -m benchmarks.peers [CASE ...]`: measure, print, and save the figures."""
 
 import argparse
 import json
@@ -55,7 +55,7 @@ def main(arguments=None):
 
 
 def _measure_each(cases, options, folder):
-    """Give every case a process of its own; the record that it writes last marks it as done."""
+    """Run every case in its own process; the record that it writes last marks it as done."""
     if not options.resume:
         for name in cases:
             (folder / f"{name}.json").unlink(missing_ok=True)
@@ -83,7 +83,7 @@ def _measure_each(cases, options, folder):
 
 
 def _is_done(name, case, options, folder):
-    """Tell whether the folder has a record of the same command at all sizes that are asked for."""
+    """Whether the folder has a record of the same command at all requested sizes."""
     path = folder / f"{name}.json"
     if not path.exists():
         return False
@@ -156,13 +156,13 @@ def _parser(cases):
     )
 
     parser.add_argument("case", nargs="*", metavar="CASE", help="cases to run; all by default")
-    # what is run
+    # selection
     parser.add_argument("--list", action="store_true", help="list the cases and stop")
     parser.add_argument("--quick", action="store_true", help="small sizes, two rounds")
     parser.add_argument("--repeat", type=int, metavar="N", help="timed rounds")
     parser.add_argument("--size", action="append", help="only this size (may be repeated)")
     parser.add_argument("--seed", type=int, default=0)
-    # when it is given up, and taken up again
+    # time limit and resuming
     parser.add_argument(
         "--budget",
         type=float,
@@ -180,7 +180,7 @@ def _parser(cases):
     parser.add_argument(
         "--resume", action="store_true", help="leave out the cases that the last run finished"
     )
-    # what is measured and written
+    # measurements and output
     parser.add_argument("--no-memory", action="store_true", help="measure no peak memory")
     parser.add_argument("--output", default="build/peers", metavar="FOLDER")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The declarative half: what a case is made of."""
+"""The declarative half: the parts of a case."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,17 +13,16 @@ class Contender:
     ----------
     run : callable
         The timed part: `run(data)`, or `run(prepared)` when there is a `prepare`.
-    requires : str
-        Requirement of the package that does it ("pyrpca>=1.0"); a contender whose package is
-        absent is listed as not installed.
+    Requirement of the package that does it ("pyrpca>=1.0"); a contender whose package is absent is
+    listed as not installed.
     note : str
         One line for the reader: the algorithm, and every setting that is not the default.
     prepare : callable or None
         Untimed step before `run`.
     sizes : tuple of str or None
-        Sizes it takes part in; None for all. `why_not` says why it is left out of the others.
+        Sizes that it runs at; None for all. `why_not` says why it is left out of the others.
     peer : bool
-        False for our own variants and for references written in the case.
+        False for variants of this package and for references implemented in the case.
     """
 
     run: Callable[[Any], Any]
@@ -37,9 +36,9 @@ class Contender:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A figure to reach: `check(rows)` gives (reached, what was measured).
+    """A target: `check(rows)` gives (reached, measured value).
 
-    `reached` is None when the rows cannot tell (contender absent, size not run).
+    `reached` is None if the rows cannot show it (contender absent, size not run).
     """
 
     text: str
@@ -48,16 +47,16 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One piece of work and all who can do it.
+    """One piece of work and all contenders that can do it.
 
     Attributes
     ----------
     title, question : str
         Heading and first sentence of the page in the docs.
     ours : str
-        The contender that the times of all others are divided by.
+        The contender whose time is the unit of all other times.
     sizes, quick_sizes : mapping of str to object
-        What is handed to `work`, by the label that appears in the table.
+        Argument of `work`, by the label that appears in the table.
     warmup : object
         Size of the untimed first call of every contender (imports, compilation, caches).
     work : callable
@@ -67,18 +66,18 @@ class Case:
     quality : callable
         `quality(data, result)` gives the figures of a result, computed outside of the timing.
     figures : mapping of str to str
-        What each figure of `quality` says.
+        Meaning of each figure of `quality`.
     seconds : callable or None
         `seconds(result)` when the contender measures itself (fresh processes).
     memory_unit : tuple of (str, callable) or None
         Name of the unit in which peak memory is written, and its bytes given the data; None when
         peak memory is not measured.
     targets : tuple of Target
-        Figures to reach.
+        Targets.
     excluded : mapping of str to str
         Peers that were tried and left out, with the reason.
     remarks : str
-        Anything the reader must know before reading the table.
+        Everything that the reader must know before reading the table.
     repeat : int
         Timed rounds.
     """
@@ -123,7 +122,7 @@ def at_least(text, contender, figure, limit, *, sizes=None):
 
 
 def none_faster(text, *, qualifies):
-    """Target: no peer that qualifies, by its row, takes less time than ours."""
+    """Target: no qualifying peer takes less time than ours; `qualifies` decides by row."""
 
     def check(rows):
         rivals = [row for row in rows if row.peer and row.ratio is not None and qualifies(row)]

@@ -1,4 +1,4 @@
-"""Cases and entries are found by file name: adding one edits no list."""
+"""Find cases and entries by file name: adding one requires no change to a list."""
 
 import importlib
 import pkgutil

@@ -1,7 +1,7 @@
 """Peak memory of one contender, in a process of its own.
 
-The figure is what the run adds: highest resident memory during the run, minus resident memory
-just before it, after data and imports are there.
+The figure is the increase: highest resident memory during the run, minus resident memory just
+before it, after data and imports have been loaded.
 """
 
 import json
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def peak_of(run):
-    """Bytes of resident memory that calling `run` adds at its highest."""
+    """Increase of resident memory, in bytes, while calling `run`."""
     before = _resident()
     if _reset_peak():
         result = run()
@@ -34,7 +34,7 @@ def peak_of(run):
 
 
 def in_own_process(case_name, contender, size, quick, seed):
-    """Bytes that one contender adds at its highest, None if the process failed."""
+    """Increase of memory of one contender, in bytes; None if the process failed."""
     asked = json.dumps([case_name, contender, size, quick, seed])
     command = [sys.executable, "-m", "benchmarks.peers.memory", asked]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -53,7 +53,7 @@ def _resident():
 
 
 def _reset_peak():
-    """Ask the kernel to forget the highest value so far; some sandboxes refuse."""
+    """Ask the kernel to reset the highest value; some sandboxes do not allow it."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:

@@ -14,7 +14,7 @@ def run_each(names, command, *, timeout, done=lambda name: False, say=print):
     """Run `command(name)` for one name after the other; return the names that failed.
 
     A command that has not ended after `timeout` seconds is killed with the processes that it
-    started. `done(name)` tells which names need no run; `say` gets one line per name.
+    started. `done(name)` returns whether a name needs no run; `say` gets one line per name.
     """
     failed = []
     for number, name in enumerate(names, 1):
@@ -31,8 +31,8 @@ def run_each(names, command, *, timeout, done=lambda name: False, say=print):
 
 
 def _run(command, timeout):
-    """Return "" after success, else what went wrong."""
-    environment = {**ONE_THREAD, **os.environ}  # the caller may ask for more threads
+    """Return "" after success, else the reason of the failure."""
+    environment = {**ONE_THREAD, **os.environ}  # the caller may request more threads
     process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
     try:
         status = process.wait(timeout)

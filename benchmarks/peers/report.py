@@ -9,7 +9,7 @@ from benchmarks.peers.runner import ABSENT, FAILED, LEFT_OUT, OK, cores, version
 
 
 def record(name, case, rows, *, command, quick, seed):
-    """Everything that was measured, ready for JSON."""
+    """All measurements, ready for JSON."""
     return {
         "case": name,
         "title": case.title,

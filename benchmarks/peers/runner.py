@@ -1,4 +1,4 @@
-"""The running half: rounds that interleave the contenders, so that none has the quiet minute."""
+"""The running half: rounds interleave the contenders, so that all see the same load."""
 
 import contextlib
 import copy
@@ -25,7 +25,7 @@ LEFT_OUT = "left out"
 
 @dataclass
 class Row:
-    """What one contender did at one size."""
+    """Measurements of one contender at one size."""
 
     size: str
     contender: str
@@ -65,15 +65,15 @@ def run_case(
     quick : bool
         Use the quick sizes and two rounds.
     repeat : int or None
-        Timed rounds; None for what the case asks for.
+        Timed rounds; None for the number in the case.
     sizes : collection of str or None
         Labels to keep.
     budget : float
-        A contender that has used so many seconds at one size gets no further round.
+        A contender that has used this many seconds at one size gets no further round.
     measure : callable or None
         `measure(contender, size)` gives peak bytes; None measures no memory.
     say : callable
-        Told one line at every step.
+        Called with one line at every step.
     """
     rounds = repeat or (2 if quick else case.repeat)
     chosen = case.quick_sizes if quick else case.sizes
@@ -84,7 +84,7 @@ def run_case(
         if sizes and label not in sizes:
             continue
 
-        # the same data for everyone
+        # the same data for all contenders
         rng = np.random.default_rng(seed)
         data = case.work(size, rng)
         table = {}
@@ -96,7 +96,7 @@ def run_case(
             if row.status != OK:
                 continue
 
-            # the first call compiles; what fails there is not timed
+            # the first call compiles; a contender that fails here is not timed
             if name not in warm:
                 say(f"{label}: {name}: warm-up")
                 warm[name] = _warm_up(case, contender, seed)
@@ -106,7 +106,7 @@ def run_case(
 
         _rounds(case, table, data, label, rounds, budget, say)
 
-        # memory, once all times are taken
+        # memory, after all timing
         if measure and case.memory_unit:
             unit = case.memory_unit[1](data)
             for row in table.values():
@@ -144,7 +144,7 @@ def missing(requirement):
 
 
 def versions(case):
-    """Versions of everything that took part."""
+    """Versions of all packages involved."""
     names = ["skmoderndata", "scikit-learn", "numpy", "scipy", "numba"]
     for contender in case.contenders.values():
         found = re.match(r"[A-Za-z0-9._-]+", contender.requires)
@@ -158,7 +158,7 @@ def versions(case):
 
 
 def cores():
-    """Cores that this process may use, and threads that the BLAS takes."""
+    """Cores that this process may use, and threads that the BLAS uses."""
     from threadpoolctl import threadpool_info
 
     threads = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
@@ -186,7 +186,7 @@ def _rounds(case, table, data, label, rounds, budget, say):
     names = [name for name, row in table.items() if row.status == OK]
     for number in range(rounds):
         for name in order_of_round(names, number):
-            # one that failed, or has had its time, rests
+            # skip contenders that failed or have used up their time
             row = table[name]
             if row.status != OK or sum(row.seconds) > budget:
                 continue

@@ -1,4 +1,4 @@
-"""Least l1 norm under linear equations, and under a bound on the noise."""
+"""Minimum l1 norm under linear equations, and under a bound on the noise."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Measured(NamedTuple):
 
 
 def work(size, rng):
-    """Gaussian matrix, planted Gaussian coefficients, noise in proportion."""
+    """Gaussian matrix, planted Gaussian coefficients, proportional noise."""
     n, k, n_nonzero, noise = size
     X = rng.normal(size=(n, k)) / np.sqrt(n)
     w = np.zeros(k)
@@ -36,7 +36,7 @@ def work(size, rng):
 
 
 def quality(data, coef):
-    """Judge the l1 norm and the constraint."""
+    """Evaluate the l1 norm and the constraint."""
     coef = np.asarray(coef, dtype=float)
     return {
         "excess": np.abs(coef).sum() / data.least - 1,

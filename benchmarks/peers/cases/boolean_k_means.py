@@ -16,7 +16,7 @@ def work(size, rng):
 
 
 def quality(X, centres):
-    """Share of the bits in which rows differ from the nearest centre."""
+    """Fraction of the bits in which rows differ from the nearest centre."""
     centres = np.asarray(centres).astype(np.float32)
     cost = X.sum(axis=1)[:, None] + centres.sum(axis=1) - 2 * X.astype(np.float32) @ centres.T
     return {"error": float(cost.min(axis=1).sum() / X.size)}

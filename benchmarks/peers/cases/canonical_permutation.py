@@ -7,12 +7,12 @@ import numpy as np
 from benchmarks.peers import Case, Contender, at_most, none_faster
 
 N_PERMUTATIONS = 999
-N_PAIRS = 3  # that are tested
+N_PAIRS = 3  # number of pairs tested
 LEVEL = 0.05
 
 
 class Views(NamedTuple):
-    """Two views of the same samples, and how many pairs are planted."""
+    """Two views of the same samples, and the number of planted pairs."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -28,7 +28,7 @@ def work(size, rng):
 
 
 def quality(views, p_values):
-    """P-value of the first pair, and the pairs counted, less those planted."""
+    """P-value of the first pair, and the number of pairs found minus the number planted."""
     significant = np.asarray(p_values) <= LEVEL
     n_pairs = len(significant) if significant.all() else int(significant.argmin())
     return {"first": float(p_values[0]), "wrong": abs(n_pairs - views.n_planted)}

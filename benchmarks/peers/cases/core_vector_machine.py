@@ -7,11 +7,11 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-FLIPPED = 0.05  # fraction of the labels that are wrong
+FLIPPED = 0.05  # fraction of wrong labels
 
 
 class Problem(NamedTuple):
-    """Samples for training and for the test; `noisy` where labels are wrong, `table` if real."""
+    """Samples for training and testing; `noisy` if labels are wrong, `table` if real."""
 
     X: np.ndarray
     y: np.ndarray
@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
 
 def work(size, rng):
-    """Uniform points of a board of 4 x 4 fields, with 20 000 more for the test; or a table."""
+    """Uniform points of a board of 4 x 4 fields, with 20 000 more for testing; or a table."""
     kind, n = size
     if kind not in ("board", "flipped"):
         return table(kind, n, rng)
@@ -35,7 +35,7 @@ def work(size, rng):
 
 
 def table(name, n, rng):
-    """Rows of a table of scikit-learn with features of unit variance, the others for the test."""
+    """Rows of a scikit-learn table with features of unit variance; the rest is for testing."""
     from sklearn import datasets
 
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
@@ -114,7 +114,7 @@ def _small_tables(rows):
 
 
 def _wrong_labels(rows):
-    """Compare with SVC and with landmarks where labels are wrong: time, and test error."""
+    """Compare time and test error with SVC and landmarks if labels are wrong."""
     told = []
     met = True
     for size in FLIPPED_SIZES:
@@ -163,7 +163,7 @@ def _growth(rows):
 
 
 def _as_good(rows):
-    """Errors of both machines, each with its best parameters."""
+    """Errors of both classifiers, each with its best parameters."""
     more = {}
     for row in rows:
         for other in rows:
@@ -187,7 +187,7 @@ def _faster(rows):
 
 
 def _within(name, size, support, error, gap):
-    """Numbers of an independent implementation, with a tenth more support vectors."""
+    """Figures of an independent implementation, with a tenth more support vectors."""
 
     def check(rows):
         for row in rows:

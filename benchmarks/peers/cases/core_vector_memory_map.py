@@ -1,4 +1,4 @@
-"""Ten million rows from a memory map, in a process of its own that tells its peak memory."""
+"""Ten million rows from a memory map, in a process that reports its own peak memory."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 
 
 def work(size, rng):
-    """Gaussian rows; the label says on which side of a bent surface a row is."""
+    """Gaussian rows; the label shows the side of a bent surface on which a row lies."""
     folder = tempfile.TemporaryDirectory()
     X = np.memmap(Path(folder.name) / "X", np.float32, "w+", shape=(size, COLUMNS))
     y = np.empty(size, np.int8)

@@ -10,7 +10,7 @@ from benchmarks.peers import Case, Contender, Target
 
 
 class Machine(NamedTuple):
-    """Parameters of ours: cost, share of the samples outside of the tube, largest core set."""
+    """Parameters of ours: cost, fraction of samples outside the tube, largest core set."""
 
     C: float
     tube_distance: float

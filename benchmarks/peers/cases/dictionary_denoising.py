@@ -15,14 +15,14 @@ BOUND = PATCH**2 * (GAIN * SIGMA) ** 2
 
 
 class Photographs(NamedTuple):
-    """Gray photographs without and with noise."""
+    """Grey photographs without and with noise."""
 
     clean: list[np.ndarray]
     noisy: list[np.ndarray]
 
 
 def work(size, rng):
-    """Draw noise of 20 gray levels for both sample images, or for their middle parts."""
+    """Draw noise of 20 grey levels for both sample images, or for their central parts."""
     from sklearn.datasets import load_sample_images
 
     clean = []
@@ -87,21 +87,21 @@ def cosine_start():
 
 
 def textbook(photographs):
-    """K-SVD as it is written: pursuit of all patches, one full decomposition for each atom."""
+    """K-SVD as published: pursuit of all patches, one full decomposition for each atom."""
     from sklearn.linear_model import orthogonal_mp_gram
 
     def code(X, D):
         found = orthogonal_mp_gram(
             D @ D.T, D @ X.T, tol=BOUND, norms_squared=np.sum(X**2, axis=1)
         ).T
-        found[np.sum(X**2, axis=1) <= BOUND] = 0  # scikit-learn always takes an atom
+        found[np.sum(X**2, axis=1) <= BOUND] = 0  # scikit-learn always uses at least one atom
         return found
 
     out = []
     for noisy in photographs.noisy:
         X, means = all_patches(noisy)
         D = cosine_start()
-        busy = X[np.sum(X**2, axis=1) > BOUND]  # the others have codes of zero
+        busy = X[np.sum(X**2, axis=1) > BOUND]  # all other patches have zero codes
         for _ in range(PASSES):
             A = code(busy, D)
             for j in range(N_ATOMS):

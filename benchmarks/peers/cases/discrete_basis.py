@@ -27,7 +27,7 @@ def work(size, rng):
 
 
 def quality(X, factors):
-    """Share of the bits that the product of the factors gets wrong, and what it explains."""
+    """Fraction of the bits that the product of the factors gets wrong, and fraction explained."""
     Z, U = (np.asarray(factor).astype(np.float32) for factor in factors)
     error = float(((Z @ U > 0.5) != X).mean())
     return {"error": error, "explained": 1 - error / float(X.mean())}
@@ -81,7 +81,7 @@ def _ten_times(rows):
     found = []
     for row in rows:
         if not row.peer or row.ratio is None or not row.value("explained") > 0.01:
-            continue  # factors of zeros are soon found
+            continue  # zero factors do not count as fast
         mine = next(r for r in rows if r.size == row.size and r.contender == CASE.ours)
         equal = mine.value("error") <= row.value("error") + 1e-12
         found.append((equal and row.ratio >= 10, row.ratio, row.contender))

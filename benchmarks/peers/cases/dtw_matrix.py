@@ -14,7 +14,7 @@ def work(size, rng):
 
 
 def quality(data, D):
-    """Largest deviation from the distances by the definition, on the first pairs."""
+    """Largest deviation from distances computed by the definition, on the first pairs."""
     X, radius = data
     worst = 0.0
     for i, j in ((0, 1), (2, 5), (7, 3)):

@@ -27,7 +27,7 @@ def work(size, rng):
 
 
 def quality(task, labels):
-    """Share of labels that are not those of the nearest series by all distances."""
+    """Fraction of labels that differ from the nearest series over all distances."""
     from skmoderndata.metrics import pairwise_dtw
 
     exact = task.y[pairwise_dtw(task.Z, task.X, radius=task.radius).argmin(axis=1)]

@@ -26,7 +26,7 @@ def work(size, rng):
 
 
 def quality(data, answers):
-    """Share of wrong labels."""
+    """Fraction of wrong labels."""
     labels = data[3]
     return {"error": float((np.asarray(answers).astype(str) != labels.astype(str)).mean())}
 

@@ -38,11 +38,11 @@ def work(size, rng):
 
 
 def quality(patches, atoms):
-    """Objective in thousandths of the squares, each signal coded to a gap of 1e-9."""
+    """Objective in thousandths of half the squares, each signal coded to a gap of 1e-9."""
     from skmoderndata.sparse_coding import SparseCoder
 
     atoms = np.asarray(atoms, dtype=np.float64)
-    # a dictionary outside the ball would be cheap: bring it back
+    # a dictionary outside the ball would have an unfair advantage: project it
     atoms = atoms / np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1.0)
     coder = SparseCoder(
         atoms, transform_algorithm="lasso", transform_alpha=ALPHA, normalize=False, tol=1e-9

@@ -7,12 +7,12 @@ from numpy.linalg import norm
 
 from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
 
-SIZE = 10  # features a group
+SIZE = 10  # features per group
 TOL = 1e-8
 
 
 class Regression(NamedTuple):
-    """Consecutive groups of `SIZE` features; `alpha` is for norms times ``sqrt(SIZE)``."""
+    """Consecutive groups of `SIZE` features; `alpha` refers to norms times ``sqrt(SIZE)``."""
 
     X: np.ndarray
     y: np.ndarray
@@ -20,7 +20,7 @@ class Regression(NamedTuple):
 
 
 def work(size, rng):
-    """Correlated Gaussian features, 10 groups with an influence, as much noise as signal."""
+    """Correlated Gaussian features, 10 groups with an effect, noise as strong as the signal."""
     n, p, share = size
     X = rng.normal(size=(n, p))
     for j in range(1, p):
@@ -35,7 +35,7 @@ def work(size, rng):
 
 
 def quality(data, coef):
-    """Duality gap from the definition, in proportion to half the variance of y."""
+    """Duality gap from the definition, relative to half the variance of y."""
     coef = np.asarray(coef, dtype=float).ravel()
     n = len(data.y)
     X = data.X - data.X.mean(axis=0)
@@ -62,7 +62,7 @@ def ours(data):
 def celer(data):
     from celer import GroupLasso
 
-    # its tolerance is on the gap in proportion to the mean square of y
+    # its tolerance refers to the gap relative to the mean square of y
     model = GroupLasso(SIZE, data.alpha * np.sqrt(SIZE), tol=TOL / 2, max_iter=1000)
     return model.fit(data.X, data.y).coef_
 
@@ -70,7 +70,7 @@ def celer(data):
 def skglm(data):
     from skglm import GroupLasso
 
-    # stops on the violation of the optimality conditions: a small one for as small a gap
+    # it stops by the violation of the optimality conditions: use a small one for this gap
     model = GroupLasso(
         SIZE, data.alpha * np.sqrt(SIZE), tol=1e-4 * data.alpha, max_iter=1000
     )  # fmt: skip

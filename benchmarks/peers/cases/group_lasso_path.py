@@ -11,8 +11,8 @@ from benchmarks.peers.cases.group_lasso import SIZE
 from benchmarks.peers.cases.group_lasso import work as regression
 
 N_PENALTIES = 100
-TOL = 1e-6  # duality gap, in proportion to half the variance of y
-CLOSE = 1e-3  # relative difference of errors that is counted as equal
+TOL = 1e-6  # duality gap, relative to half the variance of y
+CLOSE = 1e-3  # relative difference of errors that counts as equal
 
 
 class Paths(NamedTuple):
@@ -24,14 +24,14 @@ class Paths(NamedTuple):
 
 
 def work(size, rng):
-    """Draw the regression of the case of one penalty, and a grid down to a hundredth."""
+    """Draw the regression of the case with one penalty, and a grid down to a hundredth."""
     n, p = size
     X, y, alpha = regression((n, p, 1.0), rng)
     return Paths(X, y, alpha * np.geomspace(1, 0.01, N_PENALTIES))
 
 
 def quality(data, errors):
-    """Smallest mean error of the samples left out, in units of the variance of y."""
+    """Smallest mean error on the left-out samples, relative to the variance of y."""
     return {"error": float(np.mean(errors, axis=1).min() / np.var(data.y))}
 
 
@@ -43,7 +43,7 @@ def ours(data):
 
 
 def loop(data, model, unit):
-    """Fit each penalty from the coefficients of the one before."""
+    """Fit each penalty, starting from the previous coefficients."""
     errors = []
     for train, test in KFold(3).split(data.X):
         X = np.asfortranarray(data.X[train])

@@ -54,7 +54,7 @@ def public_calls(data):
 
 
 def quality(data, scores):
-    """Compare the scores of emissions with passes that are written in the case."""
+    """Compare the scores of emissions with passes implemented in the case."""
     i = len(data.X) // 2
     size = data.emissionprob.size
     x = data.X[i]
@@ -82,7 +82,7 @@ def quality(data, scores):
     }
 
 
-# the sizes that targets are about
+# the sizes of the targets
 TARGETED = ("5 states, 300 sequences of 200", "20 states, 100 sequences of 200")
 
 

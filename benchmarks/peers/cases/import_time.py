@@ -20,7 +20,7 @@ print(json.dumps([seconds, [name for name in {heavy} if name in sys.modules]]))
 
 
 class Imported(NamedTuple):
-    """What the fresh process told."""
+    """Report of the fresh process."""
 
     seconds: float
     heavy: list
@@ -48,7 +48,7 @@ def quality(_, imported):
 
 
 def _within(ours, base):
-    """Check of a target: at most 1.1 times the base plus 30 ms."""
+    """Check of a target: at most 1.1 times as long as the base plus 30 ms."""
 
     def check(rows):
         seconds = {row.contender: median(row.seconds) for row in rows if row.seconds}

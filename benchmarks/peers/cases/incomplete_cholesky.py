@@ -12,7 +12,7 @@ LARGE = "100,000 x 10, rank 500"
 
 
 class Samples(NamedTuple):
-    """Standard normal samples and the rank asked for."""
+    """Standard normal samples and the requested rank."""
 
     X: np.ndarray
     rank: int
@@ -43,7 +43,7 @@ def greedy(samples):
 
 
 def column_by_column(samples):
-    """Greedy pivots, one column at a time, each step a product of a matrix and a vector."""
+    """Greedy pivots, one column at a time; each step is a matrix-vector product."""
     X, rank = samples
     R = np.empty((rank, len(X)))
     d = np.ones(len(X))
@@ -62,7 +62,7 @@ def column_by_column(samples):
 
 
 def nystroem(fraction):
-    """Nystroem features with a fraction of the rank as number of landmarks."""
+    """Nystroem features with a fraction of the rank as the number of landmarks."""
 
     def run(samples):
         from sklearn.kernel_approximation import Nystroem
@@ -75,7 +75,7 @@ def nystroem(fraction):
 
 
 def quality(samples, Z):
-    """Fraction of the trace left; and the kernel values of 100 samples, as far as they are off."""
+    """Fraction of the trace left, and relative error of the kernel values of 100 samples."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     some = slice(0, None, max(1, len(samples.X) // 100))
@@ -88,7 +88,7 @@ def quality(samples, Z):
 
 
 def _against(contender, figure):
-    """Compare a figure of ours with that of another contender at every size: largest ratio."""
+    """Compare our figure with another contender at every size: largest ratio."""
 
     def check(rows):
         found = {(row.size, row.contender): row for row in rows if row.ratio is not None}
@@ -106,7 +106,7 @@ def _against(contender, figure):
 
 
 def _in_equal_time(rows):
-    """Compare with the Nystroem features of least error among those that take no longer."""
+    """Compare with the most accurate Nystroem features among those that are no slower."""
     found = {(row.size, row.contender): row for row in rows if row.ratio is not None}
     pairs = []
     for size in dict.fromkeys(row.size for row in rows):

@@ -8,13 +8,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
 
-K = 5  # pairs wanted
+K = 5  # number of pairs
 TAU = 0.02
 _BEST = {}
 
 
 class Views(NamedTuple):
-    """Two views of an angle among noise, and the parameter of each Gaussian kernel."""
+    """Two noisy views of an angle, and the parameter of each Gaussian kernel."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -44,7 +44,7 @@ def centred(A, gamma):
 
 
 def quality(views, duals):
-    """Correlations from the coefficients alone, against eigenvalues of an independent route."""
+    """Correlations computed only from the coefficients, and independently from eigenvalues."""
     n = len(views.X)
     Ka, Kb = (centred(A, g) for A, g in zip(views[:2], views.gammas, strict=True))
     sa = Ka @ duals.a
@@ -76,7 +76,7 @@ def quality(views, duals):
 def ours(views):
     from skmoderndata.cross_decomposition import KernelCCA
 
-    # its variances have the divisor n, those of `quality` and of cca-zoo n - 1
+    # its variances have the divisor n; `quality` and cca-zoo use n - 1
     ratio = (len(views.X) - 1) / len(views.X) * TAU / (1 - TAU)
     model = KernelCCA(K, alpha=ratio / (1 + ratio), gamma=list(views.gammas), solver="exact")
     return Duals(*model.fit(views.X, views.Y).dual_coef_)
@@ -111,7 +111,7 @@ def mvlearn(views):
     from mvlearn.embed.kmcca import _center_kernel, _kmcca_gevp
     from sklearn.base import BaseEstimator
 
-    # its classes are older than the tags that scikit-learn 1.9 asks for
+    # its classes predate the tags that scikit-learn 1.9 requires
     SimpleSplitter.__sklearn_tags__ = lambda self: BaseEstimator().__sklearn_tags__()
 
     n = len(views.X)

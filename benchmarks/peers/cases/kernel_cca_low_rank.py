@@ -7,11 +7,11 @@ import numpy as np
 from benchmarks.peers import Case, Contender, Target, at_most
 
 RANK = 300
-NEW = 4000  # samples held out
+NEW = 4000  # number of held-out samples
 
 
 class Views(NamedTuple):
-    """Two views of an angle among noise; the last `NEW` samples are held out."""
+    """Two noisy views of an angle; the last `NEW` samples are held out."""
 
     X: np.ndarray
     Y: np.ndarray

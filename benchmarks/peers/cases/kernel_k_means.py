@@ -37,7 +37,7 @@ def start(problem, seed):
 
 
 def plain(problem):
-    """Distances by the formula, one cluster at a time, all anew in every pass."""
+    """Distances by the formula, one cluster at a time, recomputed in every pass."""
     K = problem.K
     k = problem.k
     best = None
@@ -61,7 +61,7 @@ def plain(problem):
                 break
             labels = new
 
-        # the best of all starts
+        # best of all starts
         reached = D[np.arange(len(K)), labels].sum()
         if reached < lowest:
             best = labels

@@ -124,7 +124,7 @@ def _sklearn_beaten(rows):
 
 
 def _peers_beaten(rows):
-    """Smaller batches: every peer takes longer for as many passes, or ends at a larger error."""
+    """Smaller batches: every peer takes longer for the same passes, or has a larger error."""
     found = {(row.size, row.contender): row for row in rows if row.ratio is not None}
     pairs = [
         (row, found[row.size, "KSVD, batches"])

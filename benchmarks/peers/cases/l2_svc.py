@@ -36,7 +36,7 @@ def hinge(data):
 
 
 def gram(data):
-    """Matrix with the ridge, not timed."""
+    """Kernel matrix with the ridge, not timed."""
     K = rbf_kernel(data["X"], gamma=1 / (data["X"].shape[1] * data["X"].var()))
     K[np.diag_indices(len(K))] += 0.5 / data["C"]
     return {"K": K, "y": data["y"]}

@@ -6,11 +6,11 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-OFFSET_SCALE = 30.0  # of LIBLINEAR: its penalty of the offset is a 900th
+OFFSET_SCALE = 30.0  # for LIBLINEAR: it reduces the penalty of the offset to a 900th
 
 
 def work(size, rng):
-    """Classes of clusters with a tenth of wrong labels."""
+    """Classes of clusters; a tenth of the labels is wrong."""
     n, p, cost = size
     X, y = make_classification(
         n, p, n_informative=10, flip_y=0.1, random_state=int(rng.integers(2**31))

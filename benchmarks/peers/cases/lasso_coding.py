@@ -1,4 +1,4 @@
-"""Lasso codes of image patches, to a proved gap."""
+"""Lasso codes of image patches, to a certified gap."""
 
 from benchmarks.peers import Case, Contender, at_most
 from benchmarks.peers.cases.sparse_coding import ALPHA, beats, ours, quality, spams_codes, work
@@ -13,7 +13,7 @@ def sklearn_path(patches):
 def sklearn_descent(patches):
     from sklearn.linear_model import Lasso
 
-    # tol is a gap in proportion to the squared norm of the signal
+    # tol is a gap relative to the squared norm of the signal
     model = Lasso(
         alpha=ALPHA / patches.X.shape[1],
         fit_intercept=False,

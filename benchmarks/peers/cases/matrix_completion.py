@@ -1,4 +1,4 @@
-"""Filling a table of low rank from a part of its cells."""
+"""Completing a low-rank table from some of its cells."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from benchmarks.peers import Case, Contender, at_most, none_faster
 
 
 class Table(NamedTuple):
-    """A table with NaN in the unknown cells, and the truth; `noise` is a standard deviation."""
+    """A table with NaN in unknown cells, and the truth; `noise` is a standard deviation."""
 
     X: np.ndarray
     truth: np.ndarray
@@ -35,7 +35,7 @@ def penalty(table):
 
 
 def quality(table, low_rank):
-    """Judge the low-rank matrix: unknown cells against the truth, known cells against the data."""
+    """Evaluate the matrix: unknown cells against the truth, known cells against the data."""
     L = np.asarray(low_rank, dtype=float)
     known = ~np.isnan(table.X)
     misfit = norm((L - table.X)[known])
@@ -62,7 +62,7 @@ def quality(table, low_rank):
 
 
 def like_accuracy(row):
-    """Duality gap where there is noise, else nuclear norm and constraint; to 1e-4."""
+    """Duality gap with noise, else nuclear norm and constraint; to 1e-4."""
     if "gap" in row.quality:
         return row.quality["gap"] <= 1e-4
     return max(abs(row.quality["nuclear norm"] - 1), row.quality["misfit"]) <= 1e-4

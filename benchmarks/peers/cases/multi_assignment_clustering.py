@@ -39,7 +39,7 @@ def work(size, rng):
 
 
 def quality(bits, model):
-    """Mismatch of the sources, and how far the estimate of the noise is off."""
+    """Mismatch of the sources, and error of the noise estimate."""
     from skmoderndata.metrics import source_mismatch
 
     return {

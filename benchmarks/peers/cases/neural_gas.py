@@ -1,4 +1,4 @@
-"""Prototypes of one start each: how low is the quantisation error, and in what time?"""
+"""Prototypes of one start each: quantisation error and time."""
 
 import warnings
 from typing import NamedTuple
@@ -33,7 +33,7 @@ def work(size, rng):
 
 
 def quality(samples, centers):
-    """Mean squared distance from the nearest prototype, in thousandths of the variance."""
+    """Mean squared distance to the nearest prototype, in thousandths of the variance."""
     from scipy.spatial.distance import cdist
 
     centers = np.asarray(centers, dtype=np.float64).reshape(-1, samples.X.shape[1])

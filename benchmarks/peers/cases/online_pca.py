@@ -11,7 +11,7 @@ N_COMPONENTS = 10
 
 
 class Stream(NamedTuple):
-    """Rows with a known covariance, and the directions that batch PCA finds in them."""
+    """Rows with a known covariance, and the directions of batch PCA."""
 
     X: np.ndarray
     batch: np.ndarray
@@ -33,7 +33,7 @@ def work(size, rng):
 
 
 def quality(stream, components):
-    """Compare the directions with those of batch PCA."""
+    """Compare the directions with batch PCA."""
     components = np.asarray(components)
     components = components / np.linalg.norm(components, axis=1, keepdims=True)
     centred = stream.X - stream.X.mean(axis=0)

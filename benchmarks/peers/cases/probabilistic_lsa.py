@@ -1,4 +1,4 @@
-"""Topics of documents: likelihood of the words seen and of words kept back."""
+"""Topics of documents: likelihood of seen and of held-out words."""
 
 import warnings
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from benchmarks.peers import Case, Contender, Target
 
 PASSES = 100
 FREQUENCIES = 0.01
-SAME = 0.01  # nats: starts differ by some 0.03
+SAME = 0.01  # nats: starts differ by about 0.03
 
 
 class Documents(NamedTuple):
@@ -23,7 +23,7 @@ class Documents(NamedTuple):
 
 
 def work(size, rng):
-    """Draw documents from mixtures of topics over words of Zipf's frequencies."""
+    """Draw documents from mixtures of topics over words with Zipf's frequencies."""
     n, n_words, k, length, starts = size
     frequency = 1 / np.arange(1, n_words + 1)
     topics = rng.gamma(0.02 + 50 * frequency / frequency.sum(), size=(k, n_words))
@@ -56,7 +56,7 @@ def quality(documents, found):
 
 
 def likelihoods(documents, topics):
-    """Mixtures for the topics by the same routine for all; both likelihoods."""
+    """Mixtures for the topics by the same routine for all contenders; both likelihoods."""
     from skmoderndata._solvers.factors.latent_semantics import Counts, fold_in
 
     X = documents.shown
@@ -78,7 +78,7 @@ def starts(make):
     """Fit the models that `make(number of topics, seed)` gives, one after the other."""
 
     def run(documents):
-        with warnings.catch_warnings():  # passes are counted, not judged
+        with warnings.catch_warnings():  # the number of passes is fixed
             warnings.simplefilter("ignore")
             models = [make(documents.k, seed) for seed in range(documents.starts)]
             return [model.fit(documents.shown).components_ for model in models]

@@ -16,18 +16,18 @@ class Problem(NamedTuple):
     low_rank: np.ndarray
     rank: int
     lam: float
-    least: float  # the optimum, or a proved bound from below
+    least: float  # the optimum, or a certified lower bound
 
 
 class Parts(NamedTuple):
-    """What a contender returns; `dual` where it has one."""
+    """Result of a contender; `dual` if it returns one."""
 
     low_rank: np.ndarray
     dual: np.ndarray | None = None
 
 
 def work(size, rng):
-    """L0 = A B' with entries N(0, 1/n), S0 = random signs on exactly the given share."""
+    """L0 = A B' with entries N(0, 1/n), S0 = random signs on exactly the given fraction."""
     n, p, share, noise = size
     rank = round(0.05 * p)
     A = rng.normal(scale=n**-0.5, size=(n, rank))
@@ -53,7 +53,7 @@ def work(size, rng):
 
 
 def quality(problem, parts):
-    """Judge L alone: the sparse part is taken to be X - L, so that every result is feasible."""
+    """Evaluate L alone: the sparse part is set to X - L, so that every result is feasible."""
     L = np.asarray(parts.low_rank)
     sigma = svdvals(L)
     primal = _objective(problem.X, L, problem.lam)

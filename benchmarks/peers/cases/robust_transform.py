@@ -62,7 +62,7 @@ def quality(rows, projected):
 
 
 class Fitted(NamedTuple):
-    """New rows beside a model that was fitted before the clock starts."""
+    """New rows, and a model that was fitted before the clock starts."""
 
     rows: Rows
     model: object
@@ -91,7 +91,7 @@ def sklearn_pca(rows):
 
 
 def told_where(rows):
-    """Least squares on the true basis without the wrong entries: no method can know this."""
+    """Least squares on the true basis without the wrong entries, an unattainable reference."""
     solved = [
         np.linalg.lstsq(rows.basis.T[~wrong], row[~wrong], rcond=None)[0]
         for row, wrong in zip(rows.new, rows.corrupted, strict=True)

@@ -13,13 +13,13 @@ def work(size, rng):
     X = np.unique(X, axis=0)
     if size == "iris":
         return X
-    more = max(0, size - len(X))  # there are 1797 digits: the others are noisy copies
+    more = max(0, size - len(X))  # there are 1797 digits: additional ones are noisy copies
     X = np.concatenate([X, X[:more] + rng.normal(size=(more, X.shape[1]))])
     return X[rng.permutation(len(X))[:size]]
 
 
 def quality(X, Y):
-    """Judge Sammon's stress, which all are to minimise; MDS has no weights."""
+    """Compute Sammon's stress, which all contenders should minimise; MDS has no weights."""
     d = pdist(X)
     return {"stress": float(np.sum((d - pdist(np.asarray(Y))) ** 2 / d) / d.sum())}
 

@@ -22,7 +22,7 @@ def work(size, rng):
 
 
 def quality(data, answers):
-    """Sum of the scores: all must be the same."""
+    """Sum of the scores: the same for all contenders."""
     return {"sum of scores": float(np.sum(answers))}
 
 

@@ -28,7 +28,7 @@ def work(size, rng):
 
 
 def quality(problem, w):
-    """Objective in standard units, relative to that of the first answer."""
+    """Objective in standard units, relative to the first result."""
     kept = np.flatnonzero(w)
     key = problem.X.tobytes()[:4096], problem.formulation, problem.C
     first = _supports.setdefault(key, kept)
@@ -56,7 +56,7 @@ def machine(solver):
 
 
 def whole_programs(problem):
-    """Every program at once, by scipy: the loop of the method and nothing else."""
+    """Every complete program by scipy: only the loop of the method."""
     from scipy.optimize import linprog
 
     X = (problem.X - problem.X.mean(axis=0)) / problem.X.std(axis=0)

@@ -1,4 +1,4 @@
-"""How near the support feature machine comes to the smallest number of features."""
+"""How close the support feature machine comes to the minimum number of features."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Problem(NamedTuple):
 
 
 def work(size, rng):
-    """Gaussian features; labels by a noisy hyperplane of four of them, or by chance."""
+    """Gaussian features; labels by a noisy hyperplane of four features, or at random."""
     formulation, n_problems = size
     problems = []
     for number in range(n_problems):
@@ -51,7 +51,7 @@ def machine(**settings):
 
 
 def exact(problems):
-    """Integer program: a binary variable for each feature says whether its weight may differ."""
+    """Integer program with a binary variable per feature: 1 if its weight may be non-zero."""
     return [_fewest(*problem) for problem in problems]
 
 
@@ -69,7 +69,7 @@ def _fewest(X, y, formulation, largest=100.0):
         LinearConstraint(np.hstack([eye, none, largest * eye]), 0, np.inf),
     ]
 
-    # the centres of the classes one apart, against w = 0
+    # centres of the classes one apart, to exclude w = 0
     if formulation == "centers":
         between = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
         row = np.concatenate([between, np.zeros(p + 1)])[None]

@@ -40,7 +40,7 @@ def _autoregressive(noise, memory):
 
 
 def quality(series, transform):
-    """Judge the output on the training series: slowness, constraints, and the planted signal."""
+    """Evaluate the output on the training series: slowness, constraints, planted signal."""
     if transform is None:
         return {}
     Y = np.asarray(transform(series.X))
@@ -64,7 +64,7 @@ def ours(series):
 
 
 class Expanded(NamedTuple):
-    """Everything allocated and filled before the clock starts."""
+    """All arrays, allocated and filled before the clock starts."""
 
     phi: np.ndarray
     steps: np.ndarray
@@ -73,7 +73,7 @@ class Expanded(NamedTuple):
 
 
 def expand(series):
-    """Allocate the centred expansion and its steps, in the order that BLAS likes."""
+    """Allocate the centred expansion and its steps, in the memory order that BLAS prefers."""
     phi = np.ascontiguousarray(_expanded(series)(series.X))
     phi -= phi.mean(axis=0)
     size = phi.shape[1]
@@ -119,7 +119,7 @@ def sksfa_sfa(series):
 def deeptime_tica(series):
     from deeptime.decomposition import TICA
 
-    # scaling=None: outputs of unit variance, as slow features have
+    # scaling=None: outputs of unit variance, like slow features
     expand = _expanded(series)
     model = TICA(lagtime=1, dim=N_COMPONENTS, scaling=None).fit_from_timeseries(
         expand(series.X)
@@ -150,7 +150,7 @@ SIZES = {
 
 
 def _no_peer_faster(rows):
-    """Peers of like accuracy: slowest feature at most 1e-3 less slow, constraints kept to 1e-3."""
+    """Peers of similar accuracy: slowest feature and constraints within 1e-3."""
     slowest = {row.size: row.value("delta") for row in rows if row.contender == CASE.ours}
     return none_faster(
         "",

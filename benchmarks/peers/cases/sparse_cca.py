@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-FRACTION = 0.2  # bound on the sum of absolute weights, of the root of the number of columns
+FRACTION = 0.2  # bound on the l1 norm of the weights / square root of the number of columns
 
 
 class Views(NamedTuple):
@@ -35,7 +35,7 @@ def work(size, rng):
 
 
 def quality(views, pair):
-    """Covariance of the scores, and by how much a constraint is violated."""
+    """Covariance of the scores, and the largest violation of a constraint."""
     excess = 0.0
     for w in pair:
         bound = FRACTION * np.sqrt(len(w))
@@ -75,7 +75,7 @@ def cca_zoo(views):
 
 
 def no_peer_is_better(rows):
-    """Whether the covariance is nowhere lower than that of cca-zoo, but for convergence."""
+    """Whether the covariance is nowhere lower than with cca-zoo, up to convergence."""
     values = {(row.contender, row.size): row.value("covariance") for row in rows}
     ratios = [
         values["SparseCCA", size] / value

@@ -6,15 +6,15 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_least, at_most
 
-SIGMA = 20.0  # standard deviation of the noise, of 255 grey levels
+SIGMA = 20.0  # standard deviation of the noise, on the scale of 255 grey levels
 BOUND = 64 * (1.15 * SIGMA) ** 2  # on the squared residual of a patch
 ALPHA = 50.0
-CHECKED = 400  # patches whose codes are compared with the textbook and whose gap is computed
+CHECKED = 400  # patches whose gap and agreement with the standard pursuit are computed
 FEW = 2  # the same for signals of the large dictionary
 
 
 class Patches(NamedTuple):
-    """Patches without their mean, 256 atoms of unit norm, and what is wanted of the codes."""
+    """Patches with mean zero, 256 atoms of unit norm, and the coding task."""
 
     X: np.ndarray
     D: np.ndarray
@@ -58,11 +58,11 @@ def large(task, n, rng):
 
 
 def quality(patches, codes):
-    """Judge the codes by themselves, in double precision."""
+    """Evaluate the codes on their own, in double precision."""
     X = patches.X.astype(float)
     D = patches.D.astype(float)
     A = _rows(codes, len(X))
-    # rows of the product, a stretch at a time
+    # compute the rows of the product in chunks
     residual = np.concatenate(
         [
             np.sum((X[i : i + 5000] - A[i : i + 5000] @ D) ** 2, axis=1)
@@ -75,7 +75,7 @@ def quality(patches, codes):
         "rmse": float(np.sqrt(residual.sum() / X.size)),
     }
 
-    # a textbook implementation codes some of the signals anew
+    # the standard implementation codes some of the signals again
     some = slice(0, len(X), max(1, len(X) // (CHECKED if len(D) < 2000 else FEW)))
     checked = A[some].toarray()
     signals = X[some]
@@ -172,7 +172,7 @@ def sklearn_gram(patches):
 
 
 def beats(text, rival, factor, sizes):
-    """Target: at these sizes the rival takes at least `factor` times as long as ours."""
+    """Target: at these sizes the competitor takes at least `factor` times as long as ours."""
 
     def check(rows):
         times = [row.ratio for row in rows if row.contender == rival and row.size in sizes]

@@ -47,7 +47,7 @@ def gpy(data):
     kernel = GPy.kern.RBF(8, variance=1.0, lengthscale=data["scales"], ARD=True)
     inference = GPy.inference.latent_function_inference.VarDTC()
     noise = GPy.likelihoods.Gaussian(variance=NOISE)
-    # computes value and gradient once; SparseGPRegression would for its own noise first
+    # compute value and gradient once; SparseGPRegression would first do so for its own noise
     model = GPy.core.SparseGP(
         data["X"],
         data["y"][:, None],

@@ -4,12 +4,12 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, none_faster
 
-CLOSE = 0.01  # difference of log losses that is counted as equal
-STEPS = 300  # of L-BFGS, at most, for a peer that follows all parameters together
+CLOSE = 0.01  # difference of log losses that counts as equal
+STEPS = 300  # maximum number of L-BFGS steps of a peer that optimises all parameters together
 
 
 def work(size, rng):
-    """Standardised table, of which every third sample is held out."""
+    """Standardised table; every third sample is held out."""
     from sklearn import datasets
     from sklearn.preprocessing import StandardScaler
 
@@ -43,7 +43,7 @@ def quality(data, probabilities):
 
 
 def covariance(data):
-    """Return a constant times one Gaussian: both are optimised by all."""
+    """Return a constant times one Gaussian: all contenders optimise both."""
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
     return ConstantKernel(1.0) * RBF(data["length"])

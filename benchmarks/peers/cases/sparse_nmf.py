@@ -12,7 +12,7 @@ BETA = {"plain": 0.0, "l1 on both": 0.5, "Kim and Park": 0.1}
 
 
 class Problem(NamedTuple):
-    """The matrix, what is minimised, and the best objective of eight random starts."""
+    """The matrix, the objective to minimise, and its best value over eight random starts."""
 
     X: object
     k: int
@@ -60,7 +60,7 @@ def _model(problem, **settings):
 
 
 def quality(problem, factors):
-    """Objective beside the reference, and the projected gradient."""
+    """Objective relative to the reference, and the projected gradient."""
     from skmoderndata._solvers.factors.coded_rows import CodedRows
     from skmoderndata._solvers.factors.factor_updates import Data, Side
     from skmoderndata._solvers.factors.factorization import residual_of
@@ -113,7 +113,7 @@ def sklearn_nmf(tol):
 
 def nimfa_snmf(problem):
     for old, new in (("mat", np.asmatrix), ("Inf", np.inf)):
-        if not hasattr(np, old):  # which it needs, and numpy 2 took away
+        if not hasattr(np, old):  # it needs the name, which numpy 2 has removed
             setattr(np, old, new)
     import nimfa
 
@@ -158,7 +158,7 @@ OURS = ("SparseNMF", "SparseNMF, four starts", "SparseNMF, exact")
 
 
 def _never_above(rows):
-    """Whether some run of ours, in no more time, is as low as the lowest peer."""
+    """Whether one of our runs, in no more time, is as low as the lowest peer."""
     worst = -np.inf
     where = "not measured"
     for size in {row.size for row in rows}:

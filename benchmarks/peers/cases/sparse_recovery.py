@@ -19,7 +19,7 @@ class Measured(NamedTuple):
 
 
 def work(size, rng):
-    """Gaussian matrix or drawn cosines, planted Gaussian codes, noise in proportion."""
+    """Gaussian matrix or randomly drawn cosines, planted Gaussian codes, proportional noise."""
     kind, m, n, n_nonzero, noise = size
     X = rng.normal(size=(m, n)) / np.sqrt(m) if kind == "matrix" else cosines(m, n, rng)
     w = np.zeros(n)
@@ -51,7 +51,7 @@ def cosines(m, n, rng):
 
 
 def quality(data, coef):
-    """Judge by the truth, and by the residual as dual variable where there is noise."""
+    """Compare with the truth, and use the residual as dual variable if there is noise."""
     coef = np.asarray(coef, dtype=float)
     r = data.y - data.X @ coef
     out = {
@@ -111,7 +111,7 @@ PURSUITS = (*SMALL, MATRIX, MATRIX_NOISY, QUICK)
 
 
 def like_accuracy(row):
-    """Gap where there is noise, else excess of the l1 norm, and the constraint; to 1e-6."""
+    """Gap with noise, else excess of the l1 norm, and the constraint; to 1e-6."""
     above = row.quality.get("gap", row.quality.get("excess", 1))
     return max(abs(above), row.quality.get("violation", 1)) <= 1e-6
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
 
-SHARE = 0.1  # penalty, in proportion to the least one at which a code is zero
+SHARE = 0.1  # penalty, relative to the smallest penalty at which a code is zero
 TOL = 1e-6
 
 
@@ -48,7 +48,7 @@ def work(size, rng):
 
 
 def quality(digits, codes):
-    """Largest duality gap from the definition, in proportion, and the share of right labels."""
+    """Largest relative duality gap from the definition, and the fraction of correct labels."""
     A = np.asarray(codes, dtype=np.float64)
     R = digits.new - A @ digits.D
     C = R @ digits.D.T
@@ -77,7 +77,7 @@ def quality(digits, codes):
     primal = 0.5 * rr + digits.alpha * penalty
     dual = t * np.sum(digits.new * R, axis=1) - 0.5 * t**2 * rr
 
-    # class of the least residual
+    # class with the smallest residual
     rest = [
         np.linalg.norm(digits.new - A[:, digits.y == c] @ digits.D[digits.y == c], axis=1)
         for c in range(10)
@@ -90,7 +90,7 @@ def quality(digits, codes):
 
 
 def compiled(run):
-    """Untimed call for two samples, so that what is compiled for the problem is there."""
+    """Untimed call for two samples, to compile everything that the problem needs."""
 
     def prepare(digits):
         run(digits._replace(new=digits.new[:2], alpha=digits.alpha[:2]))
@@ -128,7 +128,7 @@ def celer(digits):
     weights = np.sqrt([len(group) for group in groups])
     codes = []
     for x, lam in zip(digits.new, digits.alpha, strict=True):
-        # its tolerance is on the gap in proportion to the mean square of the signal
+        # its tolerance refers to the gap relative to the mean square of the signal
         if digits.grouped:
             model = GroupLasso(
                 groups, lam / n, weights=weights, fit_intercept=False, tol=TOL / 10
@@ -150,7 +150,7 @@ def skglm(digits):
     weights = np.sqrt([len(group) for group in groups])
     codes = []
     for x, lam in zip(digits.new, digits.alpha, strict=True):
-        # stops on the violation of the optimality conditions
+        # it stops by the violation of the optimality conditions
         given = {"fit_intercept": False, "tol": 1e-3 * lam / n}
         if digits.grouped:
             model = GroupLasso(groups, lam / n, weights=weights, **given)
@@ -169,7 +169,7 @@ def sklearn_lasso(digits):
     X = np.asfortranarray(digits.D.T)
     codes = []
     for x, lam in zip(digits.new, digits.alpha, strict=True):
-        # its tolerance is on the gap in proportion to the mean square of the signal
+        # its tolerance refers to the gap relative to the mean square of the signal
         model = Lasso(lam / n, fit_intercept=False, tol=TOL / 10, max_iter=100_000)
         codes.append(model.fit(X, x).coef_)
     return np.array(codes)

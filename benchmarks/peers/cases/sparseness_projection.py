@@ -1,4 +1,4 @@
-"""Projection of long vectors onto those of a given sparseness."""
+"""Projection of long vectors onto vectors of a given sparseness."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ def work(size, rng):
 
 
 def quality(vectors, S):
-    """How exact sparseness and length are, and the distance."""
+    """Errors of sparseness and length, and the distance."""
     n = S.shape[1]
     ratio = np.abs(S).sum(axis=1) / np.sqrt((S * S).sum(axis=1))
     level = (np.sqrt(n) - ratio) / (np.sqrt(n) - 1)
@@ -88,11 +88,11 @@ def hoyer(vectors):
             c = middle @ middle - 1
             s = middle + (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a) * d
 
-            # negative entries are zero from here on
+            # negative entries stay zero from here on
             if (s >= 0).all():
                 break
 
-            # what became negative stays at zero
+            # entries that became negative stay at zero
             zero |= s < 0
             s[zero] = 0
             s = np.where(zero, 0.0, s + (mass - s.sum()) / (n - zero.sum()))

@@ -1,4 +1,4 @@
-"""Dictionaries for a sparse prior: the objective of Sparsenet, how low and how fast."""
+"""Dictionaries for a sparse prior: the objective of Sparsenet, and the time."""
 
 import warnings
 from typing import NamedTuple
@@ -42,7 +42,7 @@ def work(size, rng):
 
 
 def quality(patches, atoms):
-    """Mean energy for atoms of unit norm, with codes by the same coder for all."""
+    """Mean energy for atoms of unit norm, with codes by the same coder for all contenders."""
     from skmoderndata.decomposition import Sparsenet
 
     atoms = np.asarray(atoms, dtype=np.float64)

@@ -12,7 +12,7 @@ from benchmarks.peers import Case, Contender, Target, at_least, at_most, none_fa
 DNA = "acgt"
 PROTEIN = "ACDEFGHIKLMNPQRSTVWY"
 ENGLISH = "etaoinshrdlucmfwypvbgkjqxz "
-# per cent of the letters of English text, in the order above
+# percentages of the letters in English text, in the order above
 LETTERS = (12.7, 9.1, 8.2, 7.5, 7, 6.7, 6.3, 6.1, 6, 4.3, 4, 2.8, 2.8, 2.4, 2.4, 2.2, 2, 1.9, 1,
            1.5, 2, 0.8, 0.15, 0.1, 0.15, 0.07, 18)  # fmt: skip
 
@@ -23,7 +23,7 @@ class Task(NamedTuple):
     kind: str  # "gap", "spectrum", "features", "mismatch", or "warmup" for all of them
     symbols: str
     n: int
-    lengths: tuple[int, int]  # from, and below
+    lengths: tuple[int, int]  # minimum, and one more than the maximum
     p: int
     m: int = 0
 

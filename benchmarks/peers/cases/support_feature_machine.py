@@ -55,7 +55,7 @@ def work(size, rng):
 
 
 def quality(draws, models):
-    """Features against the truth, errors on 2000 new samples for each draw."""
+    """Compare features with the truth; errors on 2000 new samples for each draw."""
     exact = 0
     found = []
     sizes = []
@@ -69,7 +69,7 @@ def quality(draws, models):
         exact += np.array_equal(relevant, kept)
         found.append(np.isin(relevant, kept).sum())
         sizes.append(kept.size)
-        # only columns that someone looks at are drawn
+        # draw only columns that are used
         columns = np.union1d(relevant, kept)
         X = rng.standard_normal((2000, columns.size))
         side = np.sign(X @ draw.coef[columns])

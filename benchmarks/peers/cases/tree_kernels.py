@@ -18,7 +18,7 @@ class Problem(NamedTuple):
 
 
 def work(size, rng):
-    """Trees of 20 to 100 nodes, three labels; each node hangs below one of the six before it."""
+    """Trees of 20 to 100 nodes, three labels; the parent of a node is one of the six before it."""
     trees = [random_tree(int(rng.integers(20, 101)), rng) for _ in range(size)]
     few = Problem(trees[:12], [listed(tree) for tree in trees[:12]], np.empty(0))
     return Problem(trees, [listed(tree) for tree in trees], loop(few))

@@ -16,7 +16,7 @@ class Problem(NamedTuple):
 
 
 def molecules(n_graphs, rng):
-    """Graphs of 15 to 60 nodes, four labels, 2.4 edges for a node."""
+    """Graphs of 15 to 60 nodes, four labels, 2.4 edges per node."""
     for _ in range(n_graphs):
         n = int(rng.integers(15, 61))
         ends = rng.integers(n, size=(int(1.2 * n), 2))
@@ -26,7 +26,7 @@ def molecules(n_graphs, rng):
 
 
 def dense(n_graphs, rng):
-    """Graphs of 60 nodes and four labels, of whose pairs one half are edges."""
+    """Graphs of 60 nodes and four labels; half of all pairs are edges."""
     for _ in range(n_graphs):
         pairs = np.argwhere(np.triu(rng.random((60, 60)) < 0.5, 1))
         yield rng.integers(4, size=60).tolist(), [(u, v) for u, v in pairs.tolist()]
@@ -43,7 +43,7 @@ def work(size, rng):
 
 
 def plain(graphs):
-    """Labels written out as nested tuples, and counted."""
+    """Write the labels out as nested tuples, and count them."""
     columns = {}
     rows = []
     for labels, edges in graphs:
