@@ -117,7 +117,7 @@ def _parse(arguments, known):
     )
 
     options = parser.parse_args(arguments)
-    # errors before hours of work
+    # report errors before hours of work
     unknown = sorted(set(options.only) - set(known))
     if unknown:
         parser.error(

@@ -1,4 +1,4 @@
-"""Run home problems: the method and its rivals on the same draws, a round as one task."""
+"""Run benchmarks designed for a method: method and rivals on the same draws, a round per task."""
 
 import copy
 import traceback
@@ -21,10 +21,10 @@ PICTURE_SEED = 0
 
 @dataclass
 class HomeRow:
-    """A home problem, or one away, and what the contenders reached so far."""
+    """A `HOME` or `AWAY` problem, and the results of the contenders so far."""
 
     stem: str
-    names: tuple  # of the classes of the page
+    names: tuple  # class names of the page
     family: str
     home: Any
     away: bool
@@ -53,7 +53,7 @@ class HomeRow:
         return ours[OURS], {name: list_ for side in others for name, list_ in side.items()}
 
     def verdict(self, condition=()):
-        """Who wins under a condition; () is that of the home problem."""
+        """The winner under a condition; () is the problem as designed."""
         return judge(self.home, *self.results(condition))
 
     @property
@@ -63,13 +63,13 @@ class HomeRow:
 
     @property
     def seconds(self):
-        """Of all contenders and rounds of the home condition."""
+        """Seconds of all contenders and rounds, under the condition of the problem as designed."""
         ours, others = self.results()
         return float(sum(r.seconds for side in (ours, *others.values()) for r in side))
 
 
 def make_home_rows(pages, size):
-    """Rows of the home problems of pages: stem -> (names of the classes, family)."""
+    """Rows of the problems of pages: stem -> (names of the classes, family)."""
     rows = []
     for stem, (names, family) in pages.items():
         for away in (False, True):
@@ -80,7 +80,7 @@ def make_home_rows(pages, size):
 
 
 def conditions(home, size):
-    """Conditions to run: that of the home problem, and each level by itself where time allows."""
+    """Conditions to run: the problem as designed, and each level by itself if time allows."""
     found = [()]
     if size == "full":
         found += [((name, value),) for name, values in home.levels.items() for value in values]
@@ -100,14 +100,14 @@ def tasks_of(rows, size):
 
 
 def n_draws(home, size, condition=()):
-    """Draws of a condition: of a level five at most, in a quick run fewer."""
+    """Draws of a condition: at most five for a level, fewer in a quick run."""
     if size == "quick":
         return min(QUICK_ROUNDS, home.n_rounds)
     return min(LEVEL_ROUNDS, home.n_rounds) if condition else home.n_rounds
 
 
 def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):
-    """Fill `rows`, calling `report` after each task; an interrupt leaves what is finished."""
+    """Fill `rows`, calling `report` after each task; after an interrupt, finished tasks remain."""
     tasks = tasks_of(rows, size)
     parallel = Parallel(
         n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
@@ -133,7 +133,7 @@ def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):
 
 
 def _round(index, stem, away, condition, seed):
-    """Run all contenders on one draw; what fails is named."""
+    """Run all contenders on one draw; failures are named."""
     home = find_home(stem, away=away)
     contenders = {OURS: home.ours, **find_rivals(stem)}
     found = {}
@@ -141,7 +141,7 @@ def _round(index, stem, away, condition, seed):
     name = "the data"
 
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of grids that reach too far
+        warnings.simplefilter("ignore")  # warnings about grids that reach too far
         try:
             case = home.make(seed, **dict(condition))
             about = case.about
@@ -153,11 +153,11 @@ def _round(index, stem, away, condition, seed):
     return index, found, about, "", ""
 
 
-_warmed = set()  # contenders that this process has run before
+_warmed = set()  # contenders that this process has already run
 
 
 def _contend(home, case, name, contend):
-    """Score and time of one contender; where time counts, the first call in a process does not."""
+    """Score and time of one contender; the first call in a process is not timed if time counts."""
     key = (home.title, name)
     if home.by_time and key not in _warmed:
         contend(copy.deepcopy(case.given))

@@ -7,7 +7,7 @@ import numpy as np
 def image_rows(fig, rows, *, cmap="gray_r", limits=(None, None)):
     """Draw one row of small images per entry of `rows`, a mapping of label to images.
 
-    NaN pixels are drawn in a colour of their own.
+    NaN pixels get a separate colour.
     """
     cmap = mpl.colormaps[cmap].with_extremes(bad="#e8a13a")
     n_columns = max(len(images) for images in rows.values())
@@ -26,14 +26,14 @@ def image_rows(fig, rows, *, cmap="gray_r", limits=(None, None)):
 
 
 def one_of_each(y, rows):
-    """Give the first of `rows` in each class, in the order of the classes."""
+    """Return the first of `rows` in each class, in the order of the classes."""
     return np.array(
         [rows[np.flatnonzero(y[rows] == label)[0]] for label in np.unique(y[rows])]
     )
 
 
 def components_or_scatter(fig, methods, X, y, shape):
-    """Draw the components as images, and the first two features by class below or beside them."""
+    """Draw the components as images, and the first two features by class below or next to them."""
     top, bottom = fig.subfigures(2, 1, height_ratios=(1.0, 1.3))
     components = {
         name: pipeline.named_steps["method"].components_[:10].reshape(-1, *shape)

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from skmoderndata.datasets import load_language_names
 
-# of those that matplotlib brings along: all with letters
+# fonts that come with matplotlib, if they have all letters
 FONTS = (
     *(f"DejaVu{kind}" for kind in ("Sans", "SansMono", "Serif")),
     *(f"DejaVu{kind}-Bold" for kind in ("Sans", "SansMono", "Serif")),

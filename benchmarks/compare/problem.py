@@ -1,4 +1,4 @@
-"""What a problem is: data, folds, scorer, and the pipeline around the step under comparison."""
+"""A problem: data, folds, scorer, and the pipeline around the step under comparison."""
 
 import importlib
 import pkgutil
@@ -26,8 +26,8 @@ def by_plan(quick, full, small, usual, large):
 class Data:
     """Rows of a problem.
 
-    `fit_params` has one value per row, handed to those steps whose `fit` takes them;
-    `groups` keeps rows together in a fold; `extra` is for the plot.
+    `fit_params` has one value per row, passed to the steps whose `fit` accepts them; `groups`
+    keeps rows together in a fold; `extra` is for the plot.
     """
 
     X: np.ndarray
@@ -50,33 +50,33 @@ class Problem:
     Attributes
     ----------
     title : str
-        What the table shows in the column "data".
+        Text of the column "data" in the table.
     description : str
         One sentence for the report.
     score_name : str
-        What the scorer measures; greater is better.
+        Measure of the scorer; greater is better.
     scoring : str
         Scorer of the search and of the outer folds.
     load : callable, `load(quick) -> Data`
-        Gives the same rows on every call.
+        Returns the same rows on every call.
     pipeline : callable, `pipeline(step) -> Pipeline`
         Puts `step` under the name "method" among the other steps.
     plot : callable, `plot(fig, methods, data, test)`
-        Draws on `fig` what the fitted pipelines made of the rows `test`, which neither has seen;
-        `methods` maps the two class names to the two pipelines.
+        Draws on `fig` the results of the fitted pipelines for the rows `test`, which neither has
+        seen; `methods` maps the two class names to the two pipelines.
     plot_size : tuple of float
         Width and height of `fig` in inches.
     splitter : callable, `splitter(n_splits, random_state)`
         Makes the outer and the inner folds.
     load_full : callable, `load_full() -> Data`, or None
-        Gives the rows of the large protocol, where they are more than `load(False)`.
+        Returns the rows of the large protocol, if they are more than `load(False)`.
     n_outer : int or None
-        Outer folds, where fewer than the protocol's are enough for a verdict.
+        Outer folds, if fewer than the protocol's are enough for a verdict.
     n_repeats : int
-        How often the outer folds are drawn, where the rows are cheap and one draw leaves verdicts
-        open; the quick protocol draws them once.
+        Number of times that the outer folds are drawn, if the rows are cheap and one draw leaves
+        verdicts open; the quick protocol draws them once.
     margin : float
-        Difference of scores below which a practitioner would not care.
+        Difference of scores that a practitioner would ignore.
     """
 
     title: str
@@ -94,7 +94,7 @@ class Problem:
     margin: float = 0.01
 
     def rows(self, size):
-        """Give the rows of a protocol: "quick", "default" or "full"."""
+        """Return the rows of a protocol: "quick", "default" or "full"."""
         if size == "full" and self.load_full is not None:
             return self.load_full()
         return self.load(size == "quick")

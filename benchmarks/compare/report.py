@@ -32,18 +32,18 @@ from benchmarks.compare.table import (
 METHOD_COLOR = "#2f86d1"
 BASELINE_COLOR = "#d9822b"
 RESOLUTION = 90  # dots per inch of a picture
-QUALITY = 60  # of its compression
+QUALITY = 60  # quality of its compression
 
 
 def write_report(rows, plan, folder, *, seconds, interrupted, homes=(), reasons=None):
     """Write `index.html` and `results.json` into `folder`, which exists; return the page.
 
-    `homes` are the rows of home problems; `reasons` says, name by name, why a method is not
-    compared.
+    `homes` are the rows of benchmarks designed for a method; `reasons` says, name by name, why a
+    method is not compared.
     """
     facts = _facts(rows, plan, seconds, interrupted)
     page = folder / "index.html"
-    # first: it may note plot errors
+    # first, because it may record plot errors
     page.write_text(_page(rows, homes, plan, facts, reasons or {}), encoding="utf-8")
     found = facts | {
         "homes": [home_report.as_json(row) for row in homes],
@@ -107,7 +107,7 @@ def _row_as_json(row):
             "grid": {name: [_plain(value) for value in side.grid[name]] for name in side.grid},
             "warnings": dict(side.warnings),
             "at_grid_ends": {name: _plain(value) for name, value in side.at_grid_ends.items()},
-            # what the search of each outer fold chose and reached
+            # choice and score of the search of each outer fold
             "folds": [
                 {
                     "fold": fold + 1,
@@ -394,7 +394,7 @@ def _verdict_cell(row):
 
 
 def _sortable(value):
-    """Write a number so that texts in order are numbers in order: no sign, fixed width."""
+    """Write a number so that sorting by text sorts by number: no sign, fixed width."""
     return f"{value + 1e6:017.8f}"
 
 
@@ -403,7 +403,7 @@ def _time_order(row):
 
 
 def _time_verdict(row):
-    """The time as a phrase about the method."""
+    """Time, as a phrase about the method."""
     if row.faster in ("method", "baseline"):
         return time_in_words(row.time_ratio[0])
     return row.faster
@@ -452,7 +452,7 @@ def _verdict(row):
 
 
 def _problem_plot(row):
-    """Draw what the two fitted pipelines of the first fold made of its test rows."""
+    """Draw the results of the two fitted pipelines of the first fold on its test rows."""
     fitted = {
         side.name: side.outcomes[0].pipeline for side in row.contenders if 0 in side.outcomes
     }
@@ -482,7 +482,7 @@ def _parameters(row):
             f"{name} in {', '.join(map(_short, values))}" for name, values in side.grid.items()
         )
 
-        # how often each candidate won the inner search
+        # number of times that each candidate won the inner search
         chosen = Counter(
             ", ".join(f"{k}={_short(v)}" for k, v in outcome.best_params.items())
             for outcome in side.outcomes.values()

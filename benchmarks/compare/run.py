@@ -1,9 +1,9 @@
 """Nested cross-validation of each method and its baseline on the same folds.
 
-Every outer fold is a task of its own for each of the two contenders: a grid search on the rows
-outside the fold, by inner folds, then one score on the fold, which the search has not seen.
-Each process fits each contender once on a few rows before its time is taken, so that neither
-pays for compilation or imports.
+Every outer fold is a separate task for each of the two contenders: a grid search on the rows
+outside the fold, by inner folds, then one score on the fold, which the search has not seen. Each
+process fits each contender once on a few rows before its time is measured, so that neither pays
+for compilation or imports.
 """
 
 import contextlib
@@ -38,11 +38,11 @@ from skmoderndata.preprocessing import KernelTransformer
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much work a run does.
+    """Amount of work of a run.
 
-    A search uses `n_inner` of the three inner folds. Where time is short, outer folds are worth
-    more than inner ones: they narrow the interval of the verdict, and a search on one third of
-    the training rows held out is as fair to both contenders.
+    A search uses `n_inner` of the three inner folds. If time is short, outer folds are worth more
+    than inner ones: they narrow the interval of the verdict, and a search with one third of the
+    training rows held out is equally fair to both contenders.
     """
 
     size: str
@@ -59,17 +59,17 @@ DEFAULT = Plan(size="default", n_outer=10, n_inner=1)
 QUICK = Plan(size="quick", n_outer=5, n_inner=1)
 
 INNER_FOLDS = 3
-TIME_MARGIN = 1.25  # ratio of times below which a practitioner would not care
-WARM_UP = 8  # the warm-up takes one of so many folds of the training rows
+TIME_MARGIN = 1.25  # ratio of times that a practitioner would ignore
+WARM_UP = 8  # the warm-up uses one of this many folds of the training rows
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one contender reached on one outer fold."""
+    """Result of one contender on one outer fold."""
 
     score: float = np.nan
-    seconds: float = np.nan  # of the whole search with refit
-    fit_seconds: float = np.nan  # of one fit with the chosen parameters, and the score
+    seconds: float = np.nan  # time of the whole search with refit
+    fit_seconds: float = np.nan  # time of one fit with the chosen parameters, and the score
     best_params: Mapping[str, Any] = field(default_factory=dict)
     warnings: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
@@ -79,7 +79,7 @@ class Outcome:
 
 @dataclass
 class Contender:
-    """One estimator of a row and what it reached so far, by fold."""
+    """One estimator of a row and its results so far, by fold."""
 
     cls: type
     params: Mapping[str, Any]
@@ -116,10 +116,10 @@ class Contender:
 
     @property
     def at_grid_ends(self):
-        """Parameters whose best value lies at one end of the grid in most of the folds.
+        """Parameters whose best value lies at one end of the grid in most folds.
 
-        Grids of numbers in order only, of three values or more: with two there is no middle.
-        An end that the card declares as a natural bound does not count.
+        Considers only ordered grids of at least three numbers: with two there is no middle. An end
+        that the card declares as a natural bound does not count.
         """
         found = {}
         for name, values in self.grid.items():
@@ -195,7 +195,7 @@ class Row:
 
     @property
     def shown(self):
-        """Least difference of scores that the folds would show, in words; "" for one fold."""
+        """Smallest difference of scores that the folds would show, in words; "" for one fold."""
         half_width = self.difference[1]
         return f"below {half_width:.2g}" if np.isfinite(half_width) else ""
 
@@ -212,7 +212,7 @@ class Row:
 
     @property
     def _log_time_ratio(self):
-        """The noise of the clock has nothing to do with common rows: the ordinary interval."""
+        """Ordinary interval: the noise of the clock is independent of common rows."""
         method = self.fit_seconds(self.method)
         baseline = self.fit_seconds(self.baseline)
         return mean_interval(np.log(baseline / method), 0.0)
@@ -225,10 +225,10 @@ class Row:
 def mean_interval(by_fold, test_to_train):
     """Mean over folds of cross-validation, and half the width of its 95 % interval.
 
-    Folds have training rows in common, so that what they yield is correlated; the interval is
-    the corrected one of Nadeau and Bengio (2003): the variance of the mean is
-    `(1 / k + n_test / n_train)` times the variance between the folds, with k - 1 degrees of
-    freedom. One fold tells nothing about the noise.
+    Folds have training rows in common, so their results are correlated; the interval is the
+    corrected one of Nadeau and Bengio (2003): the variance of the mean is `(1 / k + n_test /
+    n_train)` times the variance between the folds, with k - 1 degrees of freedom. One fold shows
+    nothing about the noise.
     """
     k = len(by_fold)
     if k < 2:
@@ -238,7 +238,7 @@ def mean_interval(by_fold, test_to_train):
 
 
 def decide(mean, half_width, margin):
-    """Verdict on an interval of differences, positive where the method is better.
+    """Verdict on an interval of differences, positive if the method is better.
 
     "equal" if the interval lies within the margin; else "method" or "baseline" if it excludes
     zero; else "undecided".
@@ -251,7 +251,7 @@ def decide(mean, half_width, margin):
 
 
 def make_rows(estimators, plan):
-    """One row per card with a comparison; what cannot be set up is a failed row."""
+    """One row per card with a comparison; a card that cannot be set up gives a failed row."""
     load = functools.cache(lambda name: find_problem(name).rows(plan.size))
     rows = []
 
@@ -262,7 +262,7 @@ def make_rows(estimators, plan):
         row = Row(cls.__name__, comparison.problem, family=cls._card.family)
         rows.append(row)
 
-        # a faulty card spoils its own row only
+        # a faulty card affects only its own row
         try:
             row.method = _contender(
                 cls, comparison.params, comparison.grid, comparison.bounds, plan
@@ -292,7 +292,7 @@ def make_rows(estimators, plan):
 
 
 def run_rows(rows, plan, *, n_jobs=1, report=lambda row, contender, fold, outcome: None):
-    """Fill `rows`, calling `report` after each task; an interrupt leaves what is finished."""
+    """Fill `rows`, calling `report` after each task; after an interrupt, finished tasks remain."""
     tasks = [
         (row, contender, fold)
         for row in rows
@@ -305,7 +305,7 @@ def run_rows(rows, plan, *, n_jobs=1, report=lambda row, contender, fold, outcom
     parallel = Parallel(
         n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
     )
-    # outcomes come as they are ready; the index tells whose they are
+    # outcomes arrive as they are ready; the index identifies them
     results = parallel(
         delayed(call)(
             index,
@@ -337,7 +337,7 @@ def n_tasks(rows):
 
 
 def _contender(cls, params, grid, bounds, plan):
-    """Both contenders draw from the same fixed random state where they draw at all."""
+    """Both contenders use the same fixed random state if they are random at all."""
     params = dict(params)
     grid = dict(grid)
     if "random_state" in signature(cls).parameters:
@@ -366,7 +366,7 @@ def _note_failure(row, error):
 
 
 def _tune_in_worker(*args, **kwargs):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers Ctrl-C
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     return _tune(*args, **kwargs)
 
 
@@ -406,12 +406,12 @@ def _tune(index, estimator, grid, problem_name, data, split, plan, *, keep):
 
 @functools.cache
 def _warmed():
-    """Pipelines that this process has fitted before, by problem and class."""
+    """Pipelines that this process has already fitted, by problem and class."""
     return set()
 
 
 def _warm_up(problem, estimator, grid, data, train):
-    """Fit once on a few rows, the first time that this process meets the contender."""
+    """Fit once on a few rows, the first time that this process uses the contender."""
     key = (problem.title, type(estimator), str(estimator))
     if key in _warmed():
         return
@@ -419,7 +419,7 @@ def _warm_up(problem, estimator, grid, data, train):
     groups = None if data.groups is None else data.groups[train]
     folds = problem.splitter(n_splits=WARM_UP, random_state=2)
     with warnings.catch_warnings(), contextlib.suppress(Exception):
-        # too few rows for this contender: what it can do shows in the search
+        # too few rows for this contender: its ability shows in the search
         warnings.simplefilter("ignore")
         few = train[next(folds.split(data.X[train], data.y[train], groups))[1]]
         first = {f"{STEP}__{name}": values[0] for name, values in grid.items()}
@@ -430,7 +430,7 @@ def _warm_up(problem, estimator, grid, data, train):
 
 
 def _fit_params(step, data, rows):
-    """Values of those rows that `fit` of the step takes, and ask for them."""
+    """Values of the rows that `fit` of the step accepts, and a request for them."""
     accepted = inspect.signature(step.fit).parameters
     params = {
         name: values[rows] for name, values in data.fit_params.items() if name in accepted

@@ -1,4 +1,4 @@
-"""What the terminal shows: progress while the rows are filled, then the table."""
+"""Output on the terminal: progress while the rows are filled, then the table."""
 
 from collections import Counter
 
@@ -181,7 +181,7 @@ FRACTIONS = {
 
 
 def time_in_words(ratio):
-    """The time of the method, for the ratio of the other one's time to it.
+    """The time of the method, as a phrase for the ratio of the other time to it.
 
     >>> time_in_words(3.1), time_in_words(1.1), time_in_words(0.28), time_in_words(0.012)
     ('a third of the time', 'about the same time', '3.6 times as long', '83 times as long')
@@ -216,7 +216,7 @@ def score_text(scores):
 
 
 def notes(row):
-    """Sentences under the table: what failed, what is incomplete, what was warned of."""
+    """Sentences under the table: failures, incomplete rows, and warnings."""
     if row.state == "failed":
         return [row.error]
     found = []

@@ -1,1 +1,1 @@
-"""Problems that methods are made for: `homes/<stem>.py` goes with `docs/methods/<stem>.md`."""
+"""Problems designed for a method: `homes/<stem>.py` goes with `docs/methods/<stem>.md`."""

@@ -1,4 +1,4 @@
-"""Equations that hold exactly, fewer than unknowns: the solution of least l1 norm."""
+"""Fewer exact equations than unknowns: the solution of minimum l1 norm."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from skmoderndata.linear_model import BasisPursuit
 
 
 def make(seed, n=300, p=900, n_nonzero=72):
-    """Random equations; the unknowns that are not zero are of similar size."""
+    """Random equations; the non-zero unknowns are of similar size."""
     rng = np.random.default_rng(seed)
     coef = np.zeros(p)
     sizes = rng.uniform(1, 2, n_nonzero) * rng.choice([-1, 1], n_nonzero)

@@ -1,4 +1,4 @@
-"""Signals of few cosines, compressed by a sensor that does not know them, and restored."""
+"""Signals of few cosines, compressed by a sensor that does not know the basis, and restored."""
 
 from types import SimpleNamespace
 

@@ -10,7 +10,7 @@ from skmoderndata.decomposition import ConvexNMF
 
 
 def make(seed, n=300, n_components=5, noise=0.5, concentration=0.5):
-    """Positive mixtures of sources of any sign; few rows are of a single source."""
+    """Positive mixtures of sources of any sign; few rows come from a single source."""
     rng = np.random.default_rng(seed)
     sources = rng.normal(size=(n_components, 20))
     mixtures = rng.dirichlet(np.full(n_components, concentration), size=n)

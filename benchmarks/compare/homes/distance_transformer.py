@@ -1,4 +1,4 @@
-"""Misspelt names: which name of the list was meant?"""
+"""Misspelt names: which name of the list is the right one?"""
 
 from types import SimpleNamespace
 

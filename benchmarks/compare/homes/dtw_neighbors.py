@@ -1,4 +1,4 @@
-"""Printed names in fonts that no example shows: the profile of a word is a series."""
+"""Printed names in fonts that no example uses: the profile of a word is a series."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from skmoderndata.neighbors import DTWNeighborsClassifier
 
 
 def make(seed, n_fonts=2, n_names=25, size=14):
-    """Names drawn at random, and fonts drawn for the examples; the other fonts are new."""
+    """Randomly drawn names, and fonts drawn for the examples; the remaining fonts are new."""
     rng = np.random.default_rng(seed)
     chosen = rng.choice(names(), n_names, replace=False)
     fonts = rng.permutation(FONTS)

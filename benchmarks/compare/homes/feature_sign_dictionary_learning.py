@@ -10,11 +10,11 @@ from sklearn.feature_extraction.image import extract_patches_2d
 from benchmarks.compare.home import Case, Home
 from skmoderndata.decomposition import FeatureSignDictionaryLearning
 
-CONTRAST = 0.02  # least standard deviation of the pixels of a patch
+CONTRAST = 0.02  # minimum standard deviation of the pixels of a patch
 
 
 def make(seed, n=4000, n_components=256, alpha=0.1):
-    """Patches of two photographs, in grey, that are not flat, each less its mean."""
+    """Patches of two photographs, in grey, that are not flat, each minus its mean."""
     rng = np.random.default_rng(seed)
     images = [image.mean(axis=2) / 255 for image in load_sample_images().images]
     X = np.concatenate(
@@ -42,7 +42,7 @@ def ours(given):
 
 
 def score(case, atoms):
-    """The objective a row, at the best codes for atoms of norm one at most."""
+    """The objective per row, at the best codes for atoms of norm at most one."""
     X = case.truth
     alpha = case.given.alpha
     atoms = atoms / np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1)

@@ -1,4 +1,4 @@
-"""Black pixels of digits, covered by rectangles of images times pixels without a white one."""
+"""Black pixels of digits, covered by rectangles of images times pixels without white pixels."""
 
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ def ours(given):
 
 
 def score(case, sets):
-    """Fraction of the ones covered by sets in rows that have all of the set."""
+    """Fraction of the ones covered by sets, in rows that contain the whole set."""
     sets = np.asarray(sets, dtype=int)
     has = (~case.truth).astype(int) @ sets.T == 0
     return np.sum(has.astype(int) @ sets > 0) / np.sum(case.truth)

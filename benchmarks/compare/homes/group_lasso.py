@@ -1,4 +1,4 @@
-"""More features than rows, in groups: many variables without influence, each of many columns."""
+"""More features than rows, in groups: many irrelevant variables, each of many columns."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from skmoderndata.linear_model import GroupLassoCV
 
 
 def make(seed, n=100, n_groups=80, size=4, active=8, noise=0.4):
-    """Groups of correlated columns; those with influence have it through all their columns."""
+    """Groups of correlated columns; relevant groups act through all their columns."""
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(n_groups), size)
     shared = rng.normal(size=(n + 1000, n_groups))[:, groups]
@@ -33,7 +33,7 @@ def ours(given):
 
 
 def score(case, prediction):
-    """Coefficient of determination for the function without noise."""
+    """Coefficient of determination for the noise-free function."""
     return 1 - np.mean((prediction - case.truth) ** 2) / np.var(case.truth)
 
 

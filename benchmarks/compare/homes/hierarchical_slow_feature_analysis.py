@@ -30,7 +30,7 @@ def make(seed, n_walks=60, speed=1.5):
 
 
 def walk(photograph, speed, rng, n_frames=100):
-    """Windows along a smooth path, which the border reflects."""
+    """Windows along a smooth path that is reflected at the border."""
     last = np.array(photograph.shape) - WINDOW
     place = rng.uniform(0, last)
     velocity = speed * rng.normal(size=2)

@@ -1,4 +1,4 @@
-"""Pixels of a photograph: 300 columns stand for a kernel matrix of 10,000 rows."""
+"""Pixels of a photograph: 300 columns represent a kernel matrix of 10,000 rows."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from skmoderndata.kernel_approximation import IncompleteCholesky
 
 
 def make(seed, n=10_000, gamma=10.0):
-    """Pixels drawn at random; their place counts as much as their colour."""
+    """Pixels drawn at random; their position counts as much as their colour."""
     image = load_sample_image("china.jpg") / 255
     rows = np.random.default_rng(seed).choice(
         image.shape[0] * image.shape[1], n, replace=False
@@ -29,7 +29,7 @@ def ours(given):
 
 
 def score(case, features):
-    """Largest share of a row's similarity to itself that the features leave out."""
+    """Largest fraction of a row's similarity to itself that the features omit."""
     assert features.shape[1] <= case.given.n_components
     return 1 - (features**2).sum(axis=1).min()
 

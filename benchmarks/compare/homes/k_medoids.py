@@ -1,4 +1,4 @@
-"""A few names that stand for many, by edit distance."""
+"""A few names that represent many, by edit distance."""
 
 from types import SimpleNamespace
 

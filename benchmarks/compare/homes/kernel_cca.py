@@ -13,7 +13,7 @@ N_PAIRS = 3
 
 
 def make(seed, n=300):
-    """Left and right halves of n digits, others in each round, and those of 800 unseen ones."""
+    """Left and right halves of n digits, different in each round, and of 800 unseen digits."""
     images = load_digits().images
     rows = np.roll(np.random.default_rng(0).permutation(len(images)), -n * seed)
     images = images[rows[: n + 800]]

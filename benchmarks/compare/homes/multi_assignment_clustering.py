@@ -1,4 +1,4 @@
-"""Access rights from overlapping roles, with exceptions of both kinds."""
+"""Access rights from overlapping roles, with extra and forgotten rights."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from skmoderndata.cluster import MultiAssignmentClustering
 
 
 def make(seed, noise=0.35, n=300, n_roles=8):
-    """Each user has each role with probability one half; noise replaces rights by coins."""
+    """Each user has each role with probability one half; noise replaces rights by coin tosses."""
     rng = np.random.default_rng(seed)
     roles = rng.uniform(size=(n_roles, 60)) < 0.2
     users = rng.uniform(size=(n, n_roles)) < 0.5
@@ -33,7 +33,7 @@ def ours(given):
 
 
 def score(case, roles):
-    """Fraction of the planted roles that are found, right for right."""
+    """Fraction of the planted roles that are recovered exactly."""
     wrong = np.mean(case.truth[:, None] != np.asarray(roles, dtype=bool)[None], axis=2)
     rows, columns = linear_sum_assignment(wrong)
     return np.sum(wrong[rows, columns] == 0) / len(case.truth)

@@ -1,4 +1,4 @@
-"""Images of which most pixels are unknown."""
+"""Images in which most pixels are unknown."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from skmoderndata.impute import NuclearNormImputer
 
 
 def make(seed, observed=0.3, n=400):
-    """Digits drawn at random, of which most pixels are hidden."""
+    """Randomly drawn digits in which most pixels are hidden."""
     rng = np.random.default_rng(seed)
     images = load_digits().data
     images = images[rng.permutation(len(images))[:n]]

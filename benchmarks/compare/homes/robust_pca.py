@@ -1,4 +1,4 @@
-"""A table of low rank with noise, where single cells are wrong or missing."""
+"""A noisy low-rank table in which single cells are wrong or missing."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from skmoderndata.decomposition import RobustPCA
 
 
 def make(seed, wrong=0.1, noise=0.1, rank=5, n=200):
-    """Factors in 40 columns with noise; wrong cells hold the value of another row."""
+    """Factors in 40 columns with noise; wrong cells contain the value of another row."""
     rng = np.random.default_rng(seed)
     clean = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, 40))
     noisy = clean + noise * rng.normal(size=clean.shape)
@@ -25,7 +25,7 @@ def make(seed, wrong=0.1, noise=0.1, rank=5, n=200):
 
 
 def ours(given):
-    return RobustPCA().fit(given.X).low_rank_  # needs no rank
+    return RobustPCA().fit(given.X).low_rank_  # does not need the rank
 
 
 def score(case, table):

@@ -41,7 +41,7 @@ def ours(given):
 
 
 def score(case, roles):
-    """Fraction of the rights that come from roles of which a user has all rights."""
+    """Fraction of the rights that come from roles whose rights the user has completely."""
     X = case.truth
     roles = np.asarray(roles, dtype=int)
     has = (~X).astype(int) @ roles.T == 0

@@ -1,4 +1,4 @@
-"""Maps of digits that keep distances, the small ones above all."""
+"""Maps of digits that preserve distances, small ones in particular."""
 
 from types import SimpleNamespace
 

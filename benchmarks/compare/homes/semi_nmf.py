@@ -1,4 +1,4 @@
-"""Centred images as sums of parts of both signs that are only added."""
+"""Centred images as additive combinations of parts of both signs."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from skmoderndata.decomposition import SemiNMF
 
 
 def make(seed, n=600, n_components=10):
-    """Digits drawn at random, less their mean."""
+    """Randomly drawn digits, minus their mean."""
     images = load_digits().data / 16
     X = images[np.random.default_rng(seed).permutation(len(images))[:n]]
     X = X - X.mean(axis=0)

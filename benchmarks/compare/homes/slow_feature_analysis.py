@@ -9,8 +9,9 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.decomposition import SlowFeatureAnalysis
 
 N_SENSORS = 20
-WIDTHS = (24, *np.linspace(8, 1, N_SENSORS - 1))  # rows in which a cause turns; the slow first
-LAG = 10  # rows; the noise of a step hides what changes less within it
+# Number of rows in which each cause turns; the slow cause comes first.
+WIDTHS = (24, *np.linspace(8, 1, N_SENSORS - 1))
+LAG = 10  # rows; noise hides slower changes from a single step
 
 
 def make(seed, noise=0.05, n=200_000):
@@ -23,7 +24,7 @@ def make(seed, noise=0.05, n=200_000):
     slow = causes[:, 0].copy()
     causes[:, 0] += causes[:, -1] ** 2
 
-    # each sensor sees all causes, and adds noise of its own
+    # each sensor sees all causes, plus independent noise
     mixing = np.linalg.qr(rng.normal(size=(N_SENSORS, N_SENSORS)))[0]
     X = causes @ mixing
     X += noise * X.std(axis=0) * rng.normal(size=X.shape)

@@ -12,7 +12,7 @@ from skmoderndata.sparse_coding import SparseCoder
 
 
 def make(seed, n=500, error=0.3):
-    """Patches of contrast; every code is to leave at most so much of its patch."""
+    """Patches with contrast; every code has to meet a bound on the residual."""
     image = load_sample_image("china.jpg").mean(axis=2)
     X = extract_patches_2d(image, (8, 8), max_patches=3 * n, random_state=seed)
     X = X.reshape(len(X), -1) - X.mean(axis=(1, 2))[:, None]
@@ -36,7 +36,7 @@ def ours(given):
 
 
 def score(case, codes):
-    """Atoms for each patch; a patch that misses the bound counts as 64 atoms."""
+    """Atoms per patch; a patch that misses the bound counts as 64 atoms."""
     left = np.linalg.norm(case.truth - codes @ case.given.D, axis=1)
     n_atoms = np.count_nonzero(codes, axis=1)
     return np.mean(np.where(left <= case.given.residual_tol * 1.0001, n_atoms, 64))

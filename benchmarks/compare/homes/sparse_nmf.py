@@ -1,4 +1,4 @@
-"""Images that are sums of parts, most of their pixels missing."""
+"""Images that are sums of parts, with most of their pixels missing."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from skmoderndata.decomposition import SparseNMF
 
 
 def make(seed, missing=0.6, noise=0.2, n=200):
-    """Ten oblongs of 12 x 12 pixels that overlap; every image holds about half of them."""
+    """Ten overlapping oblongs of 12 x 12 pixels; every image contains about half of them."""
     rng = np.random.default_rng(seed)
     parts = np.zeros((10, 12, 12))
     for part in parts:
@@ -37,7 +37,7 @@ def ours(given):
 
 
 def score(case, parts):
-    """Fraction of the planted parts that are found, at a cosine above 0.9."""
+    """Fraction of the planted parts that are found, with a cosine above 0.9."""
     norms = [np.linalg.norm(side, axis=1, keepdims=True) for side in (case.truth, parts)]
     cosine = (case.truth / norms[0]) @ (parts / np.maximum(norms[1], 1e-12)).T
     rows, columns = linear_sum_assignment(-cosine)

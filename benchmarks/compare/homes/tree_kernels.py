@@ -1,4 +1,4 @@
-"""Trees of the same labels and rules, whose classes differ in which rules go together."""
+"""Trees with the same labels and rules, whose classes differ in which rules occur together."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ LABELS = "ABCDE"
 
 
 def make(seed, n=100, n_parts=3, depth=3):
-    """Random trees with pieces planted, in which two branches end alike, or do not."""
+    """Random trees with planted pieces, in which two branches end alike or differ."""
     rng = np.random.default_rng(seed)
     trees = []
     y = np.arange(n + 200) % 2
@@ -42,7 +42,7 @@ def grow(depth, rng, label=None):
 
 
 def piece(label, rng):
-    """A node whose two branches end alike or not, by class; a third branch is random."""
+    """A node whose two branches end alike or differ, by class; a third branch is random."""
     end, other = rng.permutation(["D", "E"])
     left = ("C", str(end))
     right = ("B", grow(1, rng, label="A"), ("C", str(end if label else other)))

@@ -1,1 +1,1 @@
-"""One module per problem, found by file name; each holds a `PROBLEM`."""
+"""One module per problem, found by file name; each contains a `PROBLEM`."""

@@ -29,7 +29,7 @@ def pipeline(step):
 
 
 def explained(fitted, X):
-    """Rights that the fitted method grants: its reconstruction, rounded."""
+    """Rights granted by the fitted method: its reconstruction, rounded."""
     step = fitted.named_steps[STEP]
     if not hasattr(step, "inverse_transform"):  # sklearn.cluster.KMeans
         return step.cluster_centers_[step.predict(X)] > 0.5
@@ -37,7 +37,7 @@ def explained(fitted, X):
 
 
 def fraction_right(fitted, X, clean):
-    """Fraction of the entries of the policy, without exceptions, that come out right."""
+    """Fraction of correct entries of the policy, without exceptions."""
     return float((explained(fitted, X) == clean).mean())
 
 

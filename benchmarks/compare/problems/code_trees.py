@@ -1,4 +1,4 @@
-"""Syntax trees of functions: from which library are they?"""
+"""Syntax trees of functions: which library are they from?"""
 
 import ast
 import importlib
@@ -48,7 +48,7 @@ def load(quick, full=False):
 
 
 def words(trees):
-    """Types of the nodes in the order of the text, as one string for each tree."""
+    """Types of the nodes in the order of the text, as one string per tree."""
     found = []
     for tree in trees:
         labels = []

@@ -12,7 +12,7 @@ from benchmarks.compare.problem import STEP, Data, Problem
 
 N_PEOPLE = 360
 N_COMMUNITIES = 3
-# acquaintances of a person, in the mean
+# mean number of acquaintances of a person
 N_WITHIN = 5.0
 N_ACROSS = 2.0
 
@@ -44,7 +44,7 @@ def acquaintances(people):
 
 
 def pipeline(step):
-    """Both know the whole network: as a kernel between people, or as their rows of a table."""
+    """Both know the whole network: as a kernel between people, or as rows of a table."""
     if isinstance(step, SVC):
         return Pipeline([("rows", FunctionTransformer(acquaintances)), (STEP, step)])
     step.set_params(kernel__kernel__similarity=network()[0])

@@ -1,4 +1,4 @@
-"""Ten digits told apart by the step itself, without a classifier after it."""
+"""Ten digits classified by the step itself, without a classifier after it."""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -19,7 +19,7 @@ def pipeline(step):
 
 
 def plot(fig, methods, data, test):
-    """Which digits are taken for which: errors only."""
+    """Confusions between digits: errors only."""
     axes = fig.subplots(1, len(methods), squeeze=False)[0]
     tables = {
         name: confusion_matrix(data.y[test], fitted.predict(data.X[test]), labels=range(10))

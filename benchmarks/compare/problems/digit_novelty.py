@@ -1,4 +1,4 @@
-"""Digits of one kind with a few others among them: which are the others?"""
+"""Digits of one kind with a few of another kind: which ones are different?"""
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Ten digits told apart by their outlines, which are series."""
+"""Ten digits classified by their outlines, which are series."""
 
 import numpy as np
 from contourpy import contour_generator
@@ -37,7 +37,7 @@ def pipeline(step):
 
 
 def plot(fig, methods, data, test):
-    """A few unseen outlines, with what each method takes them for."""
+    """A few unseen outlines, with the predictions of each method."""
     axes = fig.subplots(2, 4).ravel()
     answers = {name: fitted.predict(data.X[test]) for name, fitted in methods.items()}
     differ = np.flatnonzero(np.ptp(np.column_stack(list(answers.values())), axis=1) > 0)

@@ -1,4 +1,4 @@
-"""Digits as sums of parts: which factorisation keeps what tells them apart?"""
+"""Digits as sums of parts: which factorisation preserves the differences between them?"""
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
@@ -11,8 +11,8 @@ from benchmarks.compare.problems.digits import load, plot
 class NeighborsOfParts(Pipeline):
     """Neighbours in codes times the norm of their component.
 
-    Only the product of code and component has a scale of its own; a method is free to hand any
-    of it to the codes, and neighbours would measure that.
+    Only the product of code and component has a defined scale; a method may move any part of it to
+    the codes, and neighbours would measure this choice.
     """
 
     def fit(self, X, y):

@@ -1,4 +1,4 @@
-"""Classification of digits after a reduction: does a cheaper reduction keep what matters?"""
+"""Classification of digits after a reduction: does a cheaper reduction preserve what matters?"""
 
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,7 +15,7 @@ def load(quick):
 
 
 def pipeline(step):
-    # neighbours see nothing but distances: only the subspace counts, not its basis
+    # neighbours see only distances: only the subspace counts, not its basis
     return Pipeline([(STEP, step), ("classify", KNeighborsClassifier(5))])
 
 

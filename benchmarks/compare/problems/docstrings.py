@@ -40,7 +40,7 @@ def docstrings():
 
 @functools.cache
 def background():
-    """Docstrings of all functions but those that are classified, read once."""
+    """Docstrings of all functions except those to be classified, read once."""
     documents = [" ".join(pair) for part in PARTS for pair in docstrings()[part][80:]]
     vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=2)
     return VectorSpace(vectorizer).from_data(documents)

@@ -29,7 +29,7 @@ def pipeline(step):
 
 
 def closeness(fitted, X, truth):
-    """Minus the squared error of the estimated mean image, a mean over pixels."""
+    """Negative squared error of the estimated mean image, averaged over pixels."""
     return -float(np.mean((fitted.named_steps[STEP].location_ - truth[0]) ** 2))
 
 
@@ -45,9 +45,9 @@ def plot(fig, methods, data, test):
 
 @dataclass(frozen=True)
 class FewRows:
-    """Draws of eight rows, or of half of what there is, without a row in common while they last.
+    """Draws of eight rows, or of half of the rows, without common rows while they last.
 
-    One other row stands for the test: the score knows the truth and takes no rows.
+    One other row stands for the test: the score knows the truth and uses no rows.
     """
 
     n_splits: int

@@ -1,4 +1,4 @@
-"""Two wide tables: a few columns of the one go with a few of the other."""
+"""Two wide tables: a few columns of one are related to a few columns of the other."""
 
 import numpy as np
 from sklearn.model_selection import KFold

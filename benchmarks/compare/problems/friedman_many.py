@@ -1,4 +1,4 @@
-"""The same smooth function with so many rows that exact kernel methods take their time."""
+"""The same smooth function with enough rows to make exact kernel methods slow."""
 
 from dataclasses import replace
 

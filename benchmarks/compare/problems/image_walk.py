@@ -1,4 +1,4 @@
-"""A small window walks over photographs: do the features tell where it is?"""
+"""A small window walks over photographs: do the features show where it is?"""
 
 import numpy as np
 from scipy.ndimage import map_coordinates
@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 WINDOW = 16
-SHRINK = 6  # 427 x 640 pixels become 71 x 106: a walk then sees a good part of the picture
+SHRINK = 6  # 427 x 640 pixels become 71 x 106, so that a walk sees a good part of the picture
 SPEED = 1.5  # pixels per frame, root mean square of each coordinate
 INERTIA = 0.95
 MAX_MAPS = 5
@@ -48,12 +48,12 @@ def load(quick, full=False):
 
 
 def pipeline(step):
-    # neighbours, because the place is no linear function of the pixels
+    # neighbours, because the position is not a linear function of the pixels
     return Pipeline([(STEP, step), ("locate", KNeighborsRegressor(10))])
 
 
 def plot(fig, methods, data, test):
-    """Value of each feature at every place of the first picture."""
+    """Value of each feature at every position of the first picture."""
     image = data.extra["images"][0]
     places = np.stack(np.mgrid[: image.shape[0] - WINDOW, : image.shape[1] - WINDOW], axis=-1)
     windows = _windows(image, places.reshape(-1, 2).astype(float))

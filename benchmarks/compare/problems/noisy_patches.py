@@ -1,4 +1,4 @@
-"""Noise is taken away from patches of a photograph through their sparse codes."""
+"""Noise is removed from patches of a photograph through their sparse codes."""
 
 import numpy as np
 from sklearn.datasets import load_sample_image
@@ -33,7 +33,7 @@ def load(quick, full=False):
 def pipeline(step):
     if getattr(step, "dictionary", "") is None:
         step.set_params(dictionary=cosines())
-    # the best linear way back from codes to patches without noise
+    # best linear map from codes to noise-free patches
     return Pipeline([(STEP, step), ("back", Ridge(alpha=1.0, fit_intercept=False))])
 
 
@@ -50,7 +50,7 @@ def folds(n_splits, random_state):
 
 
 def plot(fig, methods, data, test):
-    shown = test[np.argsort(-np.var(data.y[test], axis=1))[:60:4]]  # those with most to see
+    shown = test[np.argsort(-np.var(data.y[test], axis=1))[:60:4]]  # highest contrast
     rows = {"with noise": data.X[shown]}
     for name, fitted in methods.items():
         rows[name] = fitted.predict(data.X[shown])

@@ -25,7 +25,7 @@ def load(quick, full=False):
 
 
 def pipeline(step):
-    """A kernel in front of a machine, or the machine with a kernel of its own."""
+    """A kernel before a kernel machine, or a machine with a built-in kernel."""
     if isinstance(step, SVC):
         return Pipeline([(STEP, step)])
     return Pipeline([(STEP, step), ("machine", SVC(kernel="precomputed", C=10.0))])

@@ -1,4 +1,4 @@
-"""Peptides told apart by their nearest neighbours, in edits or in counts of substrings."""
+"""Peptides classified by their nearest neighbours, in edits or in counts of substrings."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def pipeline(step):
 
 
 def plot(fig, methods, data, test):
-    """How sure the neighbours are of the right class."""
+    """Confidence of the neighbours in the correct class."""
     axes = fig.subplots(1, len(methods), squeeze=False, sharey=True)[0]
     for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
         sure = fitted.predict_proba(data.X[test])[:, 1]

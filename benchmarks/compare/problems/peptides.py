@@ -20,7 +20,7 @@ def load(quick):
 
 
 def pipeline(step):
-    """Give kernel values to a kernel machine, and counts to its linear twin, normalised."""
+    """Pass kernel values to a kernel machine, and normalised counts to the linear equivalent."""
     if isinstance(step, KernelTransformer):
         return Pipeline([(STEP, step), ("machine", SVC(kernel="precomputed"))])
     return Pipeline([(STEP, step), ("norm", Normalizer()), ("machine", LinearSVC())])

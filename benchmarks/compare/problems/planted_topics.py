@@ -1,4 +1,4 @@
-"""Documents drawn from planted topics: which distribution of words lies behind each of them?"""
+"""Documents drawn from planted topics: which distribution of words generated each of them?"""
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -39,7 +39,7 @@ def explained(fitted, X):
 
 
 def overlap(fitted, X, behind):
-    """Overlap of the distributions found with those that documents were drawn from, at most 1."""
+    """Overlap of the estimated distributions with the true ones, at most 1."""
     return float(np.minimum(explained(fitted, X), behind).sum(axis=1).mean())
 
 

@@ -29,7 +29,7 @@ def pipeline(step):
 
 
 def explained(fitted, X, tastes):
-    """Explained variance of the tastes behind the unknown ratings."""
+    """Explained variance of the true tastes behind the unknown ratings."""
     unknown = np.isnan(X)
     error = (fitted.transform(X) - tastes)[unknown]
     return float(1 - np.mean(error**2) / np.var(tastes[unknown]))

@@ -1,4 +1,4 @@
-"""Users as sets of rights: who holds a critical combination?"""
+"""Users as sets of rights: who has a critical combination?"""
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -28,7 +28,7 @@ def load(quick, full=False):
 
 
 def pipeline(step):
-    """A kernel on sets in front of a machine, or a table of rights and a Gaussian kernel."""
+    """A kernel on sets before a machine, or a table of rights and a Gaussian kernel."""
     kernel = "rbf" if isinstance(step, CountVectorizer) else "precomputed"
     return Pipeline([(STEP, step), ("machine", SVC(kernel=kernel, C=10.0))])
 

@@ -1,4 +1,4 @@
-"""A rolled up sheet with a hole: do the features give the sheet back?"""
+"""A rolled up sheet with a hole: do the features recover the sheet?"""
 
 import numpy as np
 from sklearn.datasets import make_swiss_roll
@@ -10,7 +10,7 @@ from benchmarks.compare.problem import STEP, Data, Problem
 
 
 def load(quick):
-    n = 1000 if quick else 1500  # with fewer, edges join layers of the roll
+    n = 1000 if quick else 1500  # with fewer rows, edges connect layers of the roll
     X, t = make_swiss_roll(n, hole=True, random_state=0)
     # length along the spiral, and height
     sheet = np.column_stack([(t * np.sqrt(1 + t * t) + np.arcsinh(t)) / 2, X[:, 1]])
@@ -19,7 +19,7 @@ def load(quick):
 
 
 def pipeline(step):
-    # linear, so that the features themselves must be the sheet
+    # linear, so that the features themselves must recover the sheet
     return Pipeline([(STEP, step), ("locate", LinearRegression())])
 
 

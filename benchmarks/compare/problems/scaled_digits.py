@@ -1,4 +1,4 @@
-"""Ten digits told apart by the step itself, pixels between 0 and 1."""
+"""Ten digits classified by the step itself, pixels between 0 and 1."""
 
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer

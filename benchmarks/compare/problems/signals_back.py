@@ -1,4 +1,4 @@
-"""Few measurements of signals that are sparse in cosines: the signals back."""
+"""Few measurements of signals that are sparse in cosines: recover the signals."""
 
 import numpy as np
 from scipy.fft import idct
@@ -26,7 +26,7 @@ def pipeline(step):
 
 
 def recovered(fitted, X, y):
-    """Variance of the signals that comes back."""
+    """Variance of the signals that is recovered."""
     back = fitted.inverse_transform(fitted.transform(X))
     return float(1 - np.sum((back - X) ** 2) / np.sum(X**2))
 
