@@ -1,6 +1,6 @@
 """
 ============================================================
-Can an order be learned when every judge uses another scale?
+Can I learn a ranking if every judge uses a different scale?
 ============================================================
 
 Forty judges grade samples. They agree on the order of the samples, but each judge has a level and

@@ -1,6 +1,6 @@
 """
-Which French message belongs to which English message?
-======================================================
+Which French message translates which English one?
+==================================================
 
 The messages of a program and their translations are two views of the same thing, but share hardly
 any words. Kernel canonical correlation analysis finds directions in one vocabulary that correlate

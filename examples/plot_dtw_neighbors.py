@@ -1,6 +1,6 @@
 """
-How far may time warp when you compare series?
-==============================================
+How much warping should I allow when I compare series?
+======================================================
 
 The outline of a digit is a series: its distance from the centre, once around. The same corner
 comes earlier in one handwriting and later in another. Nearest neighbours under dynamic time

@@ -1,6 +1,6 @@
 """
-How many random neurons do you need to read digits?
-===================================================
+How many random neurons do I need to read digits?
+=================================================
 
 The first layer of the network is drawn at random and never trained; ridge regression does the
 rest. How does the accuracy grow with the number of neurons, is the closed-form leave-one-out

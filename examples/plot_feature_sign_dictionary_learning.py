@@ -1,6 +1,6 @@
 """
-How fast can you learn a sparse dictionary?
-===========================================
+How fast can I learn a sparse dictionary?
+=========================================
 
 scikit-learn's ``DictionaryLearning`` and ``FeatureSignDictionaryLearning`` minimise the same
 objective: the squared error of patches of a photograph plus an l1 penalty on their codes. Both

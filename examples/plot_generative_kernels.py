@@ -1,6 +1,6 @@
 """
-Can you recognise a language by how it surprises a model?
-=========================================================
+Can I recognise a language by how it surprises a model?
+=======================================================
 
 A Markov model of all words describes which letters follow which. The Fisher score of a word is the
 change of the model that would make the word more likely, and these changes are features: they

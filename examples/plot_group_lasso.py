@@ -1,6 +1,6 @@
 """
-Which measurements matter if each one enters through splines?
-=============================================================
+Which measurements matter in a smooth additive model?
+=====================================================
 
 Each of ten measurements of 442 patients is expanded into six splines, so the progress of the
 disease is modelled as a sum of smooth functions. The group lasso keeps or drops a measurement with

@@ -1,6 +1,6 @@
 """
-Can you learn a slow feature while the signal comes in?
-=======================================================
+Can I learn a slow feature while the signal comes in?
+=====================================================
 
 Two fast signals hide a slow sine. Incremental slow feature analysis sees one row at a time and
 keeps no matrix; the exact method keeps two. How close does the incremental method come, and how

@@ -1,6 +1,6 @@
 """
-Which batter is better after 45 attempts?
-=========================================
+How good is a batter after 45 attempts?
+=======================================
 
 The data are the batting averages of 18 players early in the 1970 season and over the rest of it:
 the classic table of Efron and Morris. Averages after few attempts vary by luck. Does it help to

@@ -1,6 +1,6 @@
 """
-Which points lie off a spiral?
-==============================
+Which samples are outliers if normal ones lie on a curve?
+=========================================================
 
 Normal samples lie on a spiral. A detector should follow its arms and mark the gaps between them as
 novel. How closely do a one-class support vector machine and the reconstruction error of kernel

@@ -1,6 +1,6 @@
 """
-How many ratings do you need to predict the missing ones?
-=========================================================
+How many ratings do I need to predict the missing ones?
+=======================================================
 
 A table of 300 users and 100 items has low rank: users and items differ in three tastes, some users
 are generous, and some items are good. Only some of the ratings are known, each with noise. We

@@ -1,6 +1,6 @@
 """
-How much should you shrink when two views have few samples?
-===========================================================
+How much should I shrink if two views have few samples?
+=======================================================
 
 The left and the right half of a handwritten digit are two views of it, with 32 pixels each. With
 few training samples, canonical correlation analysis fits noise. How strong must the shrinkage be,

@@ -1,6 +1,6 @@
 """
-Can you restore damaged pixels of handwritten digits?
-=====================================================
+Can I restore damaged pixels of handwritten digits?
+===================================================
 
 A tenth of the pixels of scikit-learn's digits is set to black or white. Damaged pixels look like
 any other: both values occur in intact digits. We restore the digits with plain principal component

@@ -1,6 +1,6 @@
 """
-Which pixels of a film belong to the background?
-================================================
+How do I separate moving objects from the background of a film?
+===============================================================
 
 A fixed camera films a scene under changing light while three objects pass. With one frame per row,
 the film is a matrix: the background is nearly the same in every row, so its rank is low; the

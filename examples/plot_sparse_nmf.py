@@ -1,6 +1,6 @@
 """
-How local are the parts of digits if you ask for sparse ones?
-=============================================================
+How do I make the parts of digits more local?
+=============================================
 
 Non-negative factorisation is said to find parts. How local the parts are depends on the data,
 unless sparseness is part of the problem. Here we write handwritten digits as sums of 16 parts,

@@ -1,6 +1,6 @@
 """
-Can you recover a signal from ten samples?
-==========================================
+Can I recover a signal from ten samples?
+========================================
 
 Two tones are sampled at ten random places of a window of ten seconds: far fewer samples than the
 sampling theorem requires. Recovery in the Fourier basis finds both tones, because it looks for few

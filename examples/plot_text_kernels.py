@@ -1,6 +1,6 @@
 """
-What is this sentence about if it shares no word with the examples?
-===================================================================
+What is a sentence about if it shares no words with the examples?
+=================================================================
 
 Two short texts on one subject may have no word in common. A kernel that has seen which words occur
 together in *other* documents, which need no labels, still finds them similar.
