@@ -11,7 +11,6 @@ still be gained. The fit to a million samples stops by the published rule, ``rad
 units of the radius of a ball. At this size the tolerance exceeds a margin, and a warning says so:
 the gap is far from closed, but the error is small all the same, and the fit takes less than half
 the time.
-than half the time.
 
 Below is a rare class. With equal costs it is sacrificed where the classes overlap; with costs
 inversely proportional to class frequency (`class_weight="balanced"`) the border moves.
