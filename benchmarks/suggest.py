@@ -48,12 +48,11 @@ def quietly(X, y=None, about=None):
 def place_of(name):
     """Place of the wanted problem among the suggestions for a table, or None; and all problems."""
     table = TABLES[name]
-    try:
-        found, _ = quietly(*table.load(), about=table.about)
-    except TypeError as error:
-        return None, [f"TypeError: {error}"]
+    found, _ = quietly(*table.load(), about=table.about)
     problems = [one.problem for one in found]
-    right = [place for place, problem in enumerate(problems) if problem.startswith(table.wanted)]
+    right = [
+        place for place, problem in enumerate(problems) if problem.startswith(table.wanted)
+    ]
     return (right[0] if right else None), [one.names[0] for one in found]
 
 
@@ -71,28 +70,29 @@ def real(_):
     n_found = sum(place is not None for place in places)
     X = np.random.default_rng(0).normal(size=(100_000, 50))
     seconds = quietly(X, X[:, 0])[1]
+
+    first = (
+        f"at least {TO_REACH_FIRST} first",
+        f"{n_first} of {len(shown)}",
+        n_first >= TO_REACH_FIRST,
+    )
+    among_three = (
+        f"at least {TO_REACH_AMONG_THREE} among the first three",
+        f"{n_found} of {len(shown)}",
+        n_found >= TO_REACH_AMONG_THREE,
+    )
+    fast = (
+        f"100,000 rows of 50 columns within {TO_REACH_SECONDS:g} seconds",
+        f"{seconds:.2f}",
+        seconds <= TO_REACH_SECONDS,
+    )
+
     return Section(
         "The wanted problems were written down before the rules; the rules were then changed with "
         "these tables in\nsight, so expect a lower share on other tables.",
         ("table", "wanted", "suggested", "wanted problem"),
         shown,
-        [
-            (
-                f"at least {TO_REACH_FIRST} first",
-                f"{n_first} of {len(shown)}",
-                n_first >= TO_REACH_FIRST,
-            ),
-            (
-                f"at least {TO_REACH_AMONG_THREE} among the first three",
-                f"{n_found} of {len(shown)}",
-                n_found >= TO_REACH_AMONG_THREE,
-            ),
-            (
-                f"100,000 rows of 50 columns within {TO_REACH_SECONDS:g} seconds",
-                f"{seconds:.2f}",
-                seconds <= TO_REACH_SECONDS,
-            ),
-        ],
+        [first, among_three, fast],
     )
 
 

@@ -9,18 +9,39 @@ import sys
 import tomllib
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy import sparse
+
 from skmoderndata._estimator.base import DOCUMENTATION
 from skmoderndata._estimator.registry import method_stem, public_homes
-from skmoderndata._guide.data_facts import DataFacts, data_facts, phrases
+from skmoderndata._guide.data_facts import DataFacts, data_facts, numeric_columns, phrases
+from skmoderndata._solvers.common.blocks import is_dask
 
+# Number of suggestions.
 N_SUGGESTIONS = 3
-FROM_SKLEARN = {
+# Minimum ratio of the scales of columns at which a line has a scaler.
+SCALES_DIFFER = 10.0
+# Conditions that need not hold for a problem that is named.
+EVIDENCE = {
+    "broken",
+    "columns",
+    "in_order",
+    "missing",
+    "redundant",
+    "row_shape",
+    "rows",
+    "wide",
+    "zeros",
+}
+HOMES = {
     "CountVectorizer": "sklearn.feature_extraction.text",
     "KMeans": "sklearn.cluster",
-    "PCA": "sklearn.decomposition",
+    "RobustScaler": "sklearn.preprocessing",
     "SGDClassifier": "sklearn.linear_model",
+    "SGDRegressor": "sklearn.linear_model",
     "SVC": "sklearn.svm",
     "SVR": "sklearn.svm",
+    "SimpleImputer": "sklearn.impute",
     "make_pipeline": "sklearn.pipeline",
 }
 
@@ -35,13 +56,13 @@ class Suggestion(NamedTuple):
     problem : str
         What they are for.
     reason : str
-        What the data show that speaks for them; "" if it is only near.
+        What the data show that speaks for them.
     code : str
         Lines to paste, for data called X and y.
     page : str
         Address of the page of the first class.
     sklearn : str
-        The nearest way with scikit-learn, and when to stay with it.
+        The closest scikit-learn solution, and when it is enough.
     """
 
     names: tuple[str, ...]
@@ -71,21 +92,23 @@ class Suggestions(tuple[Suggestion, ...]):
 
 
 def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
-    """Print the three methods of this package that fit the data best, and scikit-learn's way.
+    """Print up to three methods of this package that fit the data best, and scikit-learn's way.
 
     Looks at some of the rows: their kind, shape, gaps, values and order, and at y. Nothing is
-    fitted. What the data do not show, `about` can tell.
+    fitted. What the data do not show, you can say with `about`.
 
     Parameters
     ----------
-    X : table, series, strings, trees, graphs, sets, or list of tables
-        Samples as estimators and kernels take them: arrays, data frames, sparse matrices, Dask
-        arrays and memory maps; lists of strings, of symbols, of series, of trees, graphs or sets;
-        a list of views of the same samples; a film or an image.
+    X : table, series, strings, graphs, sets, or list of tables
+        Samples as estimators and kernels accept them: arrays, data frames, sparse matrices, Dask
+        arrays and data frames, memory maps; lists of strings, of series (1-D or 2-D arrays), of
+        graphs of networkx, of syntax trees or sets; a list of tables of the same samples; a film
+        or an image. For samples of other types, such as nested tuples, say with `about` what
+        they are.
     y : array-like of shape (n_samples,), default=None
-        Classes, an ordered categorical of ranks, or numbers.
+        Classes, ranks (an ordered categorical, or whole numbers from 1), or numbers.
     about : str, default=None
-        Words for the task, such as "false alarm" or "compress": problems that they name go first.
+        Words for the task, such as "outliers" or "compress": problems that they name come first.
 
     Returns
     -------
@@ -96,9 +119,10 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     Raises
     ------
     TypeError
-        If X is no collection of samples, y no list or array, or `about` no text.
+        If X is not a collection of samples, or of samples of an unknown type without `about`; if
+        y is not a list or array, or `about` not a text.
     ValueError
-        If X is empty, has columns without numbers only, all cells NaN or an infinite one, or if
+        If X is empty, has only columns without numbers, all cells NaN or an infinite one, or if
         y has another length or gaps.
 
     See Also
@@ -118,46 +142,138 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     if not isinstance(about, str | None):
         raise TypeError(f"about={about!r} should be words, such as 'compress', or None.")
     facts = data_facts(X, y)
-    wanted = _words(about or "")
-    fits = [_fit(row, facts, wanted) for row in problems()]
-    best = sorted((fit for fit in fits if fit.counts), key=lambda fit: fit.score, reverse=True)
+    if facts.kind == "objects" and not about:
+        raise TypeError(
+            "suggest does not recognise the samples of X, the first of which is of type "
+            f"{type(X[0]).__name__}: say what they are, for example about='trees' or "
+            "about='graphs'."
+        )
 
-    found = Suggestions(_suggestion(fit, facts) for fit in best[:N_SUGGESTIONS])
+    # what was named first, then what fits most closely
+    asked = _words(about or "")
+    fits = [_fit(row, facts, asked) for row in problems()]
+    needs = _Needs(
+        dask=is_dask(X),
+        sparse=sparse.issparse(X) and facts.kind == "table",
+        gaps=facts.missing > 0,
+        outputs=np.ndim(y) > 1 and np.shape(y)[1] > 1,
+    )
+    best = sorted((fit for fit in fits if fit.score), key=lambda fit: fit.score, reverse=True)
+    able = [fit for fit in best if _is_able(fit.row, needs)][:N_SUGGESTIONS]
+
+    found = Suggestions(_suggestion(fit, facts, X, y) for fit in able)
     found.facts = facts
-    if wanted and not any(fit.counts and fit.score[1] for fit in fits):
+    if asked and not any(fit.score[0] for fit in able):
         sys.stdout.write(f"No problem of data of kind {facts.kind!r} names {about!r}.\n\n")
-    sys.stdout.write(f"{found}\n")
+    nothing = (
+        "Nothing in these data speaks for a method of this package: start with scikit-learn, or "
+        "say with about= what you want."
+    )
+    sys.stdout.write(f"{found if found else nothing}\n")
     return found
+
+
+# Choice of rows
 
 
 class Fit(NamedTuple):
     """How a row of the knowledge fits."""
 
     row: dict[str, Any]
-    matched: list[str]  # conditions that hold
-    complete: bool
-    counts: bool  # whether the kind of data is right
-    score: tuple[Any, ...]
+    reasons: list[str]  # conditions that hold
+    score: tuple[float, ...]  # () if the row does not apply
 
 
-def _fit(row: dict[str, Any], facts: DataFacts, wanted: set[str]) -> Fit:
-    """Count the conditions of a row that hold; of two sets of them those that fit better."""
+class _Needs(NamedTuple):
+    """What the first class of a row has to accept."""
+
+    dask: bool
+    sparse: bool
+    gaps: bool
+    outputs: bool
+
+
+def _fit(row: dict[str, Any], facts: DataFacts, asked: set[str]) -> Fit:
+    """Count the conditions of a row that hold, and the words that name it."""
     texts = [row["problem"], row["task"], *row["synonyms"], *row["take"]]
-    n_named = len(wanted & _words(" ".join(texts)))
-    fits = []
-    for when in [row["when"], *([row["or"]] if "or" in row else [])]:
-        matched = [name for name in when if _holds(facts, name, when[name])]
-        complete = len(matched) == len(when)
-        counts = "kind" in matched or (facts.kind == "objects" and n_named > 0)
+    n_named = len(asked & _words(" ".join(texts)))
+    best = Fit(row, [], ())
+    for when in row["when"]:
+        conditions = {name: value for name, value in when.items() if name != "weight"}
+        if facts.kind == "objects":  # only the caller knows what they are
+            conditions = (
+                {"kind": facts.kind, "y": conditions.get("y", facts.y)}
+                if n_named
+                else conditions
+            )
+        held = [name for name, value in conditions.items() if _holds(facts, name, value)]
+        complete = len(held) == len(conditions)
+        possible = complete or (n_named and conditions.keys() - held <= EVIDENCE)
+        if possible and (n_named or not row.get("asked")):
+            score = (n_named, complete, len(held) + when.get("weight", 0))
+            best = max(best, Fit(row, held, score), key=lambda fit: fit.score)
+    return best
 
-        # what was named, what fits as a whole, what fits most closely
-        closeness = (
-            len(matched) + row.get("weight", 0) if complete else len(matched) / len(when)
-        )
-        fits.append(
-            Fit(row, matched, complete, counts, (counts, n_named, complete, closeness))
-        )
-    return max(fits, key=lambda fit: fit.score)
+
+def _holds(facts: DataFacts, name: str, condition: Any) -> bool:
+    """Whether a fact is in a range of two numbers, among several words, or as required."""
+    fact = getattr(facts, name)
+    if isinstance(condition, list) and not isinstance(condition[0], str):
+        return fact is not None and bool(condition[0] <= fact <= condition[1])
+    return fact in condition if isinstance(condition, list) else bool(fact == condition)
+
+
+def _words(text: str) -> set[str]:
+    """Beginnings of the words of a text, without the shortest."""
+    return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
+
+
+def _is_able(row: dict[str, Any], needs: _Needs) -> bool:
+    """Whether the first class is not a textbook one, and accepts the container of X."""
+    accepts = accepts_of(row["take"][0])
+    return (
+        accepts.tier != "textbook"
+        and (accepts.blocks or not needs.dask)
+        and (accepts.sparse or not needs.sparse)
+        and (accepts.gaps or "<" in row["line"] or not needs.gaps)
+        and (accepts.outputs or not needs.outputs)
+    )
+
+
+class Accepts(NamedTuple):
+    """What the card and the tags of a class say."""
+
+    tier: str
+    instead: str
+    blocks: bool
+    sparse: bool
+    gaps: bool
+    outputs: bool
+
+
+@functools.cache
+def accepts_of(name: str) -> Accepts:
+    """Read card and tags of a class; a search has no card, a kernel no tags."""
+    cls = class_of(name)
+    card = getattr(cls, "_card", None)
+    if card is None:
+        return Accepts("core", "", blocks=False, sparse=False, gaps=True, outputs=False)
+    if not hasattr(cls, "fit"):
+        return Accepts(card.tier, card.instead, False, False, False, False)
+    tags = cls().__sklearn_tags__()
+    return Accepts(
+        card.tier,
+        card.instead,
+        card.fits_blocks,
+        tags.input_tags.sparse,
+        tags.input_tags.allow_nan,
+        tags.target_tags.multi_output,
+    )
+
+
+def class_of(name: str) -> Any:
+    """Return the class of this package with a name."""
+    return getattr(importlib.import_module(public_homes()[name]), name)
 
 
 @functools.cache
@@ -172,54 +288,111 @@ def problems() -> list[dict[str, Any]]:
     return [row for section in knowledge()["section"] for row in section["rows"]]
 
 
+# Lines to paste
+
+
 def imports_of(code: str) -> list[str]:
     """Lines that import what the code names."""
-    homes = public_homes() | FROM_SKLEARN
     names = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
-    homes = {name: homes[name] for name in names if name in homes}
-    return [
-        f"from {home} import {', '.join(sorted(name for name in homes if homes[name] == home))}"
-        for home in sorted(set(homes.values()))
+    modules = {"np": "import numpy as np", "networkx": "import networkx"}
+    lines = [line for name, line in modules.items() if name in names]
+
+    homes = public_homes() | HOMES
+    by_home: dict[str, list[str]] = {}
+    for name in sorted(names & homes.keys()):
+        by_home.setdefault(homes[name], []).append(name)
+    return lines + [
+        f"from {home} import {', '.join(by_home[home])}" for home in sorted(by_home)
     ]
 
 
-def _holds(facts: DataFacts, name: str, condition: Any) -> bool:
-    """Whether a fact is in a range of two numbers, among some words, or as told."""
-    fact = getattr(facts, name)
-    if isinstance(condition, list) and not isinstance(condition[0], str):
-        return fact is not None and condition[0] <= fact <= condition[1]
-    return fact in condition if isinstance(condition, list) else fact == condition
+def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
+    """Return the line of a row after imports and what X and y need; add a scaler or imputer."""
+    line = row.get("alone", row["line"]) if facts.y in ("none", "one class") else row["line"]
+    if facts.y == "numbers":
+        line = re.sub(r"\bSVC\(", "SVR(", line).replace("Classifier(", "Regressor(")
+    lines = _preparation(facts, X, y)
+
+    # steps before the estimator in <>
+    inside = re.search(r"<(.*)>", line)
+    if inside:
+        steps = []
+        if facts.missing > 0 and not accepts_of(row["take"][0]).gaps:
+            steps.append('SimpleImputer(strategy="median")')
+        if facts.scale_ratio > SCALES_DIFFER:
+            if is_dask(X):
+                lines.append("X = (X - X.mean(axis=0)) / X.std(axis=0)")
+            else:
+                steps.append(f"RobustScaler({'with_centering=False' * sparse.issparse(X)})")
+        estimator = inside[1]
+        if steps:
+            estimator = f"make_pipeline({', '.join([*steps, estimator])})"
+        line = line.replace(inside[0], estimator).replace("{last}", "[-1]" if steps else "")
+    code = "\n".join([*lines, line])
+    return "\n".join([*imports_of(code), code])
 
 
-def _words(text: str) -> set[str]:
-    """Beginnings of the words of a text, without the shortest."""
-    return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
+def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
+    """Lines that turn X and y into what the classes accept."""
+    lines = []
+    if hasattr(X, "columns"):
+        lines += _columns_only(X, facts)
+    if facts.kind in ("strings", "texts") and not isinstance(X, list | np.ndarray):
+        column = f'X["{X.columns[0]}"]' if hasattr(X, "columns") else "X"
+        lines = [f"X = list({column})"]
+    if facts.kind == "one series":
+        lines.append("X = np.asarray(X, dtype=float).reshape(-1, 1)")
+    if facts.kind == "table" and isinstance(X, list):
+        lines.append("X = np.asarray(X, dtype=float)")
+    if facts.channels_first:
+        lines.append("X = [x.T for x in X]  # from (channels, time) to (time, channels)")
+    if facts.kind == "one graph" and hasattr(X, "nodes"):
+        lines.append("X = networkx.to_scipy_sparse_array(X)")
+    if facts.kind == "graphs" and not all("label" in X[0].nodes[node] for node in X[0]):
+        lines.append('[networkx.set_node_attributes(x, dict(x.degree), "label") for x in X]')
+    if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        lines.append("y = np.ravel(y)")
+    elif is_dask(X) and y is not None and not is_dask(y) and np.asarray(y).dtype == object:
+        lines.append("y = np.asarray(y).astype(str)")
+    return lines
 
 
-def _suggestion(fit: Fit, facts: DataFacts) -> Suggestion:
-    """Tell a row, with the facts that speak for it."""
+def _columns_only(X: Any, facts: DataFacts) -> list[str]:
+    """Line that leaves out the columns without numbers."""
+    names = numeric_columns(X)
+    if len(names) == len(X.columns) or facts.kind in ("strings", "texts"):
+        return []
+    if hasattr(X, "select_dtypes"):
+        return ['X = X.select_dtypes(["number", "bool"])']
+    return [f"X = X.select({names!r})"]
+
+
+def _suggestion(fit: Fit, facts: DataFacts, X: Any, y: Any) -> Suggestion:
+    """Describe a row, with the facts that speak for it."""
     row = fit.row
-    said = dict(phrases(facts))
-    name = row["take"][0]
-    cls = getattr(importlib.import_module(public_homes()[name]), name)
+    said = phrases(facts)
+    reasons = [said[name] for name in fit.reasons if getattr(facts, name)]
+    if fit.score[0]:
+        reasons.insert(0, "you named it")
+    names = tuple(name for name in row["take"] if accepts_of(name).tier != "textbook")
+    cls = class_of(names[0])
     page = f"methods/{method_stem(cls)}"
     if not hasattr(cls, "_card"):
         page = f"generated/api/{cls.__module__.rpartition('.')[0]}.{cls.__name__}"
     return Suggestion(
-        names=tuple(row["take"]),
+        names=names,
         problem=row["problem"],
-        reason="; ".join(said[name] for name in fit.matched) if fit.complete else "",
-        code="\n".join([*imports_of(row["line"]), row["line"]]),
+        reason="; ".join(reasons),
+        code=code_for(row, facts, X, y),
         page=f"{DOCUMENTATION}/{page}.html",
-        sklearn=row["stay"],
+        sklearn=". ".join(filter(None, [row["stay"], accepts_of(names[0]).instead])),
     )
 
 
 def _told(number: int, one: Suggestion) -> str:
-    why = one.reason or "nothing speaks for it but the kind of data"
     lines = [
         f"{number}. {', '.join(one.names)}: {one.problem}",
-        f"   why: {why}",
+        f"   why: {one.reason}",
         *(f"   >>> {line}" for line in one.code.splitlines()),
         f"   page: {one.page}",
         f"   scikit-learn: {one.sklearn}",
