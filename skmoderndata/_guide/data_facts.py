@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._estimator.scale import scale_ratio
+from skmoderndata._estimator.validation import LARGEST
 from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
 
 # Number of rows, and of columns, that are looked at.
@@ -115,11 +116,17 @@ def data_facts(X: Any, y: Any = None) -> DataFacts:
 def _facts_of_X(X: Any) -> DataFacts:
     """Facts of X by its type."""
     if hasattr(X, "nodes") and hasattr(X, "edges"):
+        if len(X.nodes) == 0:
+            raise ValueError("X is a graph without nodes.")
         return DataFacts("one graph", rows=len(X.nodes))
     if sparse.issparse(X):
         return _of_sparse(X)
-    if hasattr(X, "columns"):
+    if is_dask(X) and hasattr(X, "to_frame"):
+        X = X.to_frame() if X.ndim == 1 else X
+    if is_frame(X):
         return _of_frame(X)
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(float), np.nan)
 
     is_text = isinstance(X, str | bytes | dict)
     if is_text or not hasattr(X, "__len__") or getattr(X, "ndim", 1) == 0:
@@ -137,6 +144,11 @@ def _facts_of_X(X: Any) -> DataFacts:
     if isinstance(X, np.ndarray) and X.ndim > 1:
         return _of_array(_as_numbers(X))
     return _of_samples(list(X))
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame of pandas, polars or Dask."""
+    return getattr(X, "ndim", 2) == 2 and hasattr(X, "columns")
 
 
 def _shape_of(X: Any) -> str:
@@ -206,8 +218,7 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
 
 
 def _check_length(facts: DataFacts, y: np.ndarray) -> None:
-    lazy = facts.in_blocks and facts.kind == "table" and facts.rows != len(y)
-    if facts.rows != len(y) and not lazy:
+    if facts.rows != len(y) and not facts.in_blocks:
         raise ValueError(
             f"X has {facts.rows} samples, y has {len(y)}: y needs one entry for each sample."
         )
@@ -245,7 +256,7 @@ def _of_samples(X: list[Any]) -> DataFacts:
 
     if np.isscalar(first):
         return _of_array(np.asarray(X, dtype=float))
-    if hasattr(first, "ndim") or hasattr(first, "columns"):
+    if hasattr(first, "ndim") or is_frame(first):
         return _of_arrays(samples, n)
     if isinstance(first, list) and first and np.isscalar(first[0]):
         return _of_lists(samples, n)
@@ -308,14 +319,16 @@ def _of_frame(X: Any) -> DataFacts:
     numbers = numeric_columns(head)
     if not numbers:
         if len(names) == 1:
-            return _of_samples(list(head[names[0]]))
+            facts = _of_samples(list(head[names[0]]))
+            rows = len(head) * X.npartitions if lazy else len(head)
+            return facts._replace(rows=rows, in_blocks=lazy)
         raise ValueError(
             "X has no numeric columns: encode them first, for example with OneHotEncoder, or give "
             "one column of strings."
         )
     columns = [np.asarray(_column(head[name]), dtype=float) for name in numbers]
     facts = _of_array(np.column_stack(columns), picture=False)
-    if not lazy or facts.kind != "table":
+    if not lazy:
         return facts
     rows = len(head) * X.npartitions
     return facts._replace(rows=rows, wide=len(numbers) / rows, in_blocks=True)
@@ -358,7 +371,7 @@ def _of_array(X: Any, *, picture: bool = True) -> DataFacts:
     n = X.shape[0]
     if X.ndim == 1 or (X.ndim == 2 and X.shape[1] == 1):
         if is_dask(X) or X.dtype.kind != "f" or not np.isnan(X).all():
-            return DataFacts("one series")
+            return DataFacts("one series", rows=None if n != n else n)
         raise ValueError("X has NaN in all cells.")
     if X.ndim == 3:
         if X.shape[2] in (3, 4) and min(X.shape[:2]) >= 32:
@@ -405,8 +418,13 @@ def _of_table(X: np.ndarray) -> DataFacts:
     known = ~np.isnan(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
     if not known.any():
         raise ValueError("X has NaN in all cells that were looked at.")
-    if X.dtype.kind == "f" and np.isinf(X).any():
+    largest = np.abs(X[known]).max()
+    if np.isinf(largest):
         raise ValueError("X has infinite cells, which no estimator accepts: set them to NaN.")
+    if largest > LARGEST:
+        raise ValueError(
+            f"X has a cell of magnitude {largest:.1e}: rescale it to at most 1e100."
+        )
     facts = DataFacts(
         "table",
         values=_kind_of_values(X[known]),

@@ -14,7 +14,13 @@ from scipy import sparse
 
 from skmoderndata._estimator.base import DOCUMENTATION
 from skmoderndata._estimator.registry import method_stem, public_homes
-from skmoderndata._guide.data_facts import DataFacts, data_facts, numeric_columns, phrases
+from skmoderndata._guide.data_facts import (
+    DataFacts,
+    data_facts,
+    is_frame,
+    numeric_columns,
+    phrases,
+)
 from skmoderndata._solvers.common.blocks import is_dask
 
 # Number of suggestions.
@@ -145,7 +151,7 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     if facts.kind == "objects" and not about:
         raise TypeError(
             "suggest does not recognise the samples of X, the first of which is of type "
-            f"{type(X[0]).__name__}: say what they are, for example about='trees' or "
+            f"{type(_first_of(X)).__name__}: say what they are, for example about='trees' or "
             "about='graphs'."
         )
 
@@ -153,7 +159,7 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     asked = _words(about or "")
     fits = [_fit(row, facts, asked) for row in problems()]
     needs = _Needs(
-        dask=is_dask(X),
+        dask=is_dask(X) and facts.kind == "table",
         sparse=sparse.issparse(X) and facts.kind == "table",
         gaps=facts.missing > 0,
         outputs=np.ndim(y) > 1 and np.shape(y)[1] > 1,
@@ -171,6 +177,10 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     )
     sys.stdout.write(f"{found if found else nothing}\n")
     return found
+
+
+def _first_of(X: Any) -> Any:
+    return next(iter(X[X.columns[0]] if is_frame(X) else X))
 
 
 # Choice of rows
@@ -234,7 +244,7 @@ def _is_able(row: dict[str, Any], needs: _Needs) -> bool:
     return (
         accepts.tier != "textbook"
         and (accepts.blocks or not needs.dask)
-        and (accepts.sparse or not needs.sparse)
+        and ((accepts.sparse and "Search" not in row["line"]) or not needs.sparse)
         and (accepts.gaps or "<" in row["line"] or not needs.gaps)
         and (accepts.outputs or not needs.outputs)
     )
@@ -335,11 +345,17 @@ def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
 def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
     """Lines that turn X and y into what the classes accept."""
     lines = []
-    if hasattr(X, "columns"):
+    if is_frame(X):
         lines += _columns_only(X, facts)
+    if isinstance(X, np.ma.MaskedArray):
+        lines.append("X = X.astype(float).filled(np.nan)")
+    if facts.kind == "table" and is_dask(X) and not is_frame(X) and np.isnan(X.shape[0]):
+        lines.append("X = X.compute_chunk_sizes()")
     if facts.kind in ("strings", "texts") and not isinstance(X, list | np.ndarray):
-        column = f'X["{X.columns[0]}"]' if hasattr(X, "columns") else "X"
+        column = f'X["{X.columns[0]}"]' if is_frame(X) else "X"
         lines = [f"X = list({column})"]
+    if is_dask(X) and facts.kind in ("series", "film", "image"):
+        lines.append("X = X.compute()")
     if facts.kind == "one series":
         lines.append("X = np.asarray(X, dtype=float).reshape(-1, 1)")
     if facts.kind == "table" and isinstance(X, list):
@@ -347,8 +363,8 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
     if facts.channels_first:
         lines.append("X = [x.T for x in X]  # from (channels, time) to (time, channels)")
     if facts.kind == "one graph" and hasattr(X, "nodes"):
-        lines.append("X = networkx.to_scipy_sparse_array(X)")
-    if facts.kind == "graphs" and not all("label" in X[0].nodes[node] for node in X[0]):
+        lines.append("X = networkx.to_scipy_sparse_array(X.to_undirected())")
+    if facts.kind == "graphs" and any("label" not in x.nodes[node] for x in X for node in x):
         lines.append('[networkx.set_node_attributes(x, dict(x.degree), "label") for x in X]')
     if np.ndim(y) == 2 and np.shape(y)[1] == 1:
         lines.append("y = np.ravel(y)")

@@ -198,6 +198,9 @@ def test_rows_sorted_by_class_are_in_no_order(rng):
         pd.DataFrame({"a": [1.0, np.nan], "b": [np.nan, np.nan]}),
         pd.DataFrame({"a": [1, 2], "b": [True, False], "c": ["x", 1]}),
         pd.DataFrame({"a": [1, 2], "b": pd.to_datetime(["2020-01-01", "2020-01-02"])}),
+        pd.DataFrame(np.ones((1, 2))),
+        np.ones((1, 1)),
+        sparse.csr_array(np.eye(30, 5)),
         np.broadcast_to(np.arange(8.0), (1_000_000, 8)),
     ],
 )
@@ -234,6 +237,8 @@ def test_degenerate_data_are_answered(X, capsys):
             "NaN in all cells",
         ),
         (pd.DataFrame(), None, ValueError, "X is empty"),
+        (pd.DataFrame({"a": pd.date_range("2020", periods=5)}), None, TypeError, "Timestamp"),
+        (np.full((4, 6), 1e300), None, ValueError, "rescale"),
         (pd.DataFrame({"a": []}), None, ValueError, "X is empty"),
         (np.full(5, np.nan), None, ValueError, "All 5 samples of X are empty"),
         (np.full((5, 1), np.nan), None, ValueError, "NaN in all cells"),

@@ -55,6 +55,14 @@ CONTAINERS = {
     "Boolean Dask array": dask_array.from_array(TABLE.to_numpy() > 1, chunks=(20, 12)),
     "Dask frame": dask_frame.from_pandas(TABLE, npartitions=3),
     "Dask frame with text": dask_frame.from_pandas(TABLE.assign(name="x"), npartitions=3),
+    "Dask array of unknown length": (lambda X: X[X[:, 0] > -1])(
+        dask_array.from_array(TABLE.to_numpy(), chunks=(20, 12))
+    ),
+    "series in a Dask array": dask_array.from_array(np.stack([x[:20] for x in SERIES])),
+    "series of Dask": dask_frame.from_pandas(TABLE["area error"], npartitions=3),
+    "Dask frame of strings": dask_frame.from_pandas(pd.DataFrame({"a": WORDS}), npartitions=3),
+    "masked array": np.ma.masked_greater(TABLE.to_numpy(), 200),
+    "directed graph": networkx.gn_graph(12, seed=0),
     "sparse matrix": sparse.random_array((N, 30), density=0.2, format="csr", rng=0),
     "graphs": [networkx.gnp_random_graph(6, 0.4, seed=i) for i in range(N)],
     "one graph": networkx.karate_club_graph(),
@@ -74,7 +82,14 @@ TARGETS = {
     "column of numbers": np.linspace(0, 1, N)[:, None] ** 2,
     "two columns": np.linspace(0, 1, 2 * N).reshape(N, 2) ** 2,
 }
-WITHOUT_TARGET = {"series of pandas", "series of polars", "one graph", "two tables"}
+WITHOUT_TARGET = {
+    "series of pandas",
+    "series of polars",
+    "series of Dask",
+    "one graph",
+    "directed graph",
+    "two tables",
+}
 CASES = [
     (container, target)
     for container in CONTAINERS
