@@ -345,6 +345,7 @@ def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
 def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
     """Lines that turn X and y into what the classes accept."""
     lines = []
+    # tables, and single columns
     if is_frame(X):
         lines += _columns_only(X, facts)
     if isinstance(X, np.ma.MaskedArray):
@@ -354,6 +355,8 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
     if facts.kind in ("strings", "texts") and not isinstance(X, list | np.ndarray):
         column = f'X["{X.columns[0]}"]' if is_frame(X) else "X"
         lines = [f"X = list({column})"]
+
+    # series and graphs
     if is_dask(X) and facts.kind in ("series", "film", "image"):
         lines.append("X = X.compute()")
     if facts.kind == "one series":
@@ -366,6 +369,8 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
         lines.append("X = networkx.to_scipy_sparse_array(X.to_undirected())")
     if facts.kind == "graphs" and any("label" not in x.nodes[node] for x in X for node in x):
         lines.append('[networkx.set_node_attributes(x, dict(x.degree), "label") for x in X]')
+
+    # targets: Dask cannot split arrays of objects
     if np.ndim(y) == 2 and np.shape(y)[1] == 1:
         lines.append("y = np.ravel(y)")
     elif is_dask(X) and y is not None and not is_dask(y) and np.asarray(y).dtype == object:
