@@ -451,7 +451,9 @@ class RobustPCA(
         # 3. decompose, then judge the rows and the cells
         rng = check_random_state(0 if self.random_state is None else self.random_state)
         settings = self._settings(n_observed, X.shape)
-        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+        # beside noise several problems are solved, of up to `max_iter` passes each
+        max_passes = self.max_iter if self.algorithm == "pcp" else None
+        with FitProgress(self, X, y, max_passes=max_passes) as progress:
             terms = decompose_table(
                 data, settings, weights=weights, progress=progress, rng=rng
             )

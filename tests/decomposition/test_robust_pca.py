@@ -748,6 +748,17 @@ def test_stopping_early_warns_with_the_figures():
 
 
 @pytest.mark.edge
+@pytest.mark.parametrize("max_iter", [60, 150])
+def test_passes_of_all_problems_together_may_exceed_max_iter(max_iter, seed):
+    """Each problem of a fit with outlying rows stays below it."""
+    X = noisy((80, 20), share=0.0, sigma=0.2, seed=seed)[0]
+    X[:8] += 20 * np.random.default_rng(seed).normal(size=20)
+    model = RobustPCA(max_iter=max_iter).fit(X)
+    assert model.outlying_rows_[:8].all()
+    assert model.n_iter_ > max_iter
+
+
+@pytest.mark.edge
 def test_input_is_left_alone():
     X = planted(missing=0.1)[0]
     before = X.copy()
