@@ -1,4 +1,4 @@
-"""Support vector methods: balls, squared losses, core sets, the fewest features."""
+"""Support vector methods: enclosing balls, squared losses, core sets, feature selection."""
 
 from skmoderndata.svm._core_set_display import CoreSetDisplay
 from skmoderndata.svm._core_vector_machine import CoreVectorMachine

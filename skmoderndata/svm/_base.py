@@ -1,4 +1,4 @@
-"""Base of the core vector machines: parameters, search, results, and the warning."""
+"""Base class of the core vector machines: parameters, search, results and warnings."""
 
 import warnings
 from numbers import Integral, Real
@@ -37,15 +37,17 @@ CORE_CONSTRAINTS = {
     "n_jobs": N_JOBS,
 }
 
-FEW_ROWS = 100  # of so many samples one has its kernel row in memory, at least
-DIAGONAL_ROWS = 2**15  # samples whose own kernel values are computed at a time
+# Maximum number of samples per kernel row in memory; beyond it a warning is issued.
+FEW_ROWS = 100
+# Number of diagonal kernel values k(x, x) that are computed at a time.
+DIAGONAL_ROWS = 2**15
 
 
 class CoreVectors(KernelMachine):
-    """Mixin of estimators whose dual is solved on a core set."""
+    """Mixin for estimators that solve their dual problem on a core set."""
 
     def _checked_weights(self, X, sample_weight):
-        """Check the weights of samples; None for None."""
+        """Check the sample weights; return None if there are none."""
         if sample_weight is None:
             return None
         reference = X if hasattr(X, "dtype") else np.zeros((len(X), 1))
@@ -54,7 +56,10 @@ class CoreVectors(KernelMachine):
         )
 
     def _costs(self, weights):
-        """Costs `2 C u` of samples with weights u; ValueError beyond the range of magnitudes."""
+        """Return the costs `2 C u` of samples with weights u.
+
+        Raises ValueError if they exceed the supported range of magnitudes.
+        """
         costs = 2.0 * self.C * np.asarray(weights, dtype=np.float64)
         owner = type(self).__name__
         return check_magnitude(costs, owner=owner, input_name="C times sample_weight")
@@ -68,23 +73,23 @@ class CoreVectors(KernelMachine):
         diagonal = largest_diagonal(rows, sure=sure)
         if not np.isfinite(diagonal):
             raise ValueError(
-                f"kernel={self.kernel!r} gives values that are not finite: rescale X."
+                f"kernel={self.kernel!r} returns values that are not finite: rescale X."
             )
         return rows, diagonal
 
     def _last_core(self):
-        """State of the last call of `fit`, if `warm_start` is set."""
+        """Return the state of the last call of `fit` if `warm_start` is set, otherwise None."""
         return getattr(self, "_core", None) if self.warm_start else None
 
     def _finished_by(self, results):
-        """Name of the solver that finished any of the problems."""
-        handed_over = any(one.handed_over for one in results)
+        """Return "coordinate_descent" if it finished any of the problems, otherwise `solver`."""
+        handed_over = any(result.handed_over for result in results)
         return "coordinate_descent" if handed_over else self.solver
 
     def _all_rows(self, rows, ids, bias, *, shared=False):
-        """Return a function that makes a cache of kernel rows of samples.
+        """Return a function that creates a cache of the kernel rows of the samples.
 
-        A cache to be shared has all rows from the beginning, where it can hold them.
+        A shared cache is filled with all rows at once if it can hold them.
         """
 
         def store():
@@ -96,9 +101,9 @@ class CoreVectors(KernelMachine):
                 warnings.warn(
                     f"{type(self).__name__}: more than a fifth of the samples are support "
                     f"vectors, and cache_size={self.cache_size:g} holds the kernel rows of "
-                    f"{len(row_store.values)} of {row_store.n} samples, so that rows are computed "
-                    "repeatedly. Set max_core to limit the support vectors, or increase "
-                    "cache_size.",
+                    f"{len(row_store.values)} of {row_store.n} samples, so rows are computed "
+                    "repeatedly. Set max_core to limit the number of support vectors, or "
+                    "increase cache_size.",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -120,7 +125,7 @@ class CoreVectors(KernelMachine):
         max_iter=None,
         eps=None,
     ):
-        """Solve a problem on a core set; `last` is the state to start from, or None."""
+        """Solve a problem on a core set, starting from the state `last` unless it is None."""
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
             max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
@@ -144,17 +149,20 @@ class CoreVectors(KernelMachine):
         return result
 
     def _store_work(self, rows, results):
-        """Store the duality gap and the work: maxima and sums over several problems."""
-        self.dual_gap_ = float(max(one.gap for one in results))
-        self.n_iter_ = int(max(one.n_iter for one in results))
-        self.n_passes_ = int(sum(one.n_passes for one in results))
+        """Store the duality gap and the work.
+
+        `dual_gap_` and `n_iter_` are maxima over the problems, `n_passes_` is their sum.
+        """
+        self.dual_gap_ = float(max(result.gap for result in results))
+        self.n_iter_ = int(max(result.n_iter for result in results))
+        self.n_passes_ = int(sum(result.n_passes for result in results))
         self.n_kernel_evaluations_ = int(rows.n_evaluations)
 
     def _warn_above_tol(self, result, X, *, violation=False):
-        """Warn that the search ended above `tol`, naming the gap and the parameter to change."""
-        what = "pairs" if hasattr(self, "core_pairs_") else "samples"
+        """Warn that the search ended above `tol`; name the gap and the parameter to change."""
+        units = "pairs" if hasattr(self, "core_pairs_") else "samples"
         reached = (
-            f"with {len(result.core)} core {what} after {self.n_iter_} solutions the relative "
+            f"with {len(result.core)} core {units} after {self.n_iter_} solutions the relative "
             f"duality gap is {result.gap:.1e} (tol={self.tol:g})"
         )
         if violation:
@@ -172,7 +180,7 @@ class CoreVectors(KernelMachine):
 
 
 def diagonal_by_blocks(gram, X):
-    """Kernel values of samples with themselves, for blocks of samples one after the other."""
+    """Compute the kernel value of each sample with itself, block by block."""
     if gram.precomputed:
         return gram.diag(X)
     n = count_samples(X)
@@ -184,22 +192,22 @@ def diagonal_by_blocks(gram, X):
 
 
 def check_convex(gram, slack, indices, limit=CVXPY_LIMIT):
-    """Raise ValueError when `gram + slack` on some indices has a negative eigenvalue.
+    """Raise ValueError if `gram + slack` on the indices has a negative eigenvalue.
 
-    Up to `limit` indices are looked at.
+    Only the first `limit` indices are checked.
     """
-    chosen = indices[:limit]
-    K = gram(chosen, chosen)
+    checked = indices[:limit]
+    K = gram(checked, checked)
     top = float(np.abs(K).max(initial=0.0))
-    ridge = slack(chosen)
+    ridge = slack(checked)
     K[np.diag_indices(len(K))] += ridge + 1e-8 * top
     try:
         linalg.cholesky(K, check_finite=False)
     except linalg.LinAlgError:
         lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
         raise ValueError(
-            f"The kernel is not positive semi-definite: {lowest:.2g} is an eigenvalue of the "
-            f"matrix of {len(chosen)} samples, with 1 / (2 C) = {float(np.min(ridge)):.2g} on "
-            "its diagonal (in units of the largest similarity). Use another kernel, or a smaller "
-            "C, which adds to the diagonal."
+            f"The kernel is not positive semi-definite: the matrix of {len(checked)} samples has "
+            f"the eigenvalue {lowest:.2g}, with 1 / (2 C) = {float(np.min(ridge)):.2g} on its "
+            "diagonal (in units of the largest similarity). Use another kernel, or a smaller C, "
+            "which adds to the diagonal."
         ) from None

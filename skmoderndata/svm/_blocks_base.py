@@ -1,8 +1,8 @@
-"""Core vector machines on Dask arrays: passes over the rows, and problems on few of them.
+"""Core vector machines on Dask arrays: passes over all rows, and problems on a few of them.
 
-The rows that may matter are brought to the driver and stay there: a sample first, then the rows
-that violate optimality most, as a pass over all rows finds them. A problem on these rows is that
-of a table in memory, and the pass gives its duality gap over all rows.
+The rows that may matter are brought to the driver and stay there: first a sample, then the rows
+that violate optimality most, which a pass over all rows finds. The problem on these rows is the
+same as for a table in memory, and the pass computes its duality gap over all rows.
 """
 
 from typing import NamedTuple
@@ -24,64 +24,75 @@ from skmoderndata._kernelized.landmarks import (
 )
 from skmoderndata._solvers.margins.core_blocks import Answer, RowSet, WorstRows
 
-SAMPLE = 5000  # rows that are brought before the first pass
-FEWEST_BROUGHT = 512  # rows that a pass brings at most, unless more than so many have weight
+# Number of rows that are brought before the first pass.
+SAMPLE = 5000
+# Maximum number of rows that a pass brings, unless more rows than this have weight.
+FEWEST_BROUGHT = 512
+# Maximum number of passes over all rows.
 MOST_PASSES = 1000
-FIRST_TOL = 0.05  # of the problem on a sample
-TIGHT = 1e-14  # tolerance on the rows at hand that is rounding
-DRAWN_BY_PERMUTATION = (
-    30_000_000  # rows up to which numbers are drawn as from a table in memory
-)
-# parameters of searches in memory, the value that they must have, and why
-SEARCHES = "looks at the rows in an order of its own"
+# Tolerance of the problem on the first sample of rows.
+FIRST_TOL = 0.05
+# Tolerance of the problem on the local rows at which only rounding errors remain.
+TIGHT = 1e-14
+# Maximum number of rows for which numbers are drawn by a permutation, as for a table in memory.
+DRAWN_BY_PERMUTATION = 30_000_000
+# Parameters of searches in memory, with the value that they must have and the reason.
+SEARCHES = "visits the rows in its own order"
 IN_MEMORY = {"solver": ("core_set", SEARCHES), "batch_size": (None, SEARCHES)}
 
 
 def draw_numbers(n, size, rng):
-    """Draw different numbers below n, as `rng.choice` does while memory allows."""
+    """Draw distinct numbers below n, by `rng.choice` as long as memory allows."""
     if n <= DRAWN_BY_PERMUTATION:
         return rng.choice(n, size, replace=False)
     return sample_without_replacement(n, size, random_state=rng)
 
 
 def refuse_in_blocks(estimator, **remedies):
-    """Refuse samples that are no rows, and parameters for a search in memory.
+    """Raise ValueError if samples are not rows, or if a parameter needs all rows in memory.
 
-    `remedies` names parameters whose value must be the one of the dictionary's pair; the second
-    of the pair says why.
+    `remedies` maps the name of each such parameter to a pair: the only value allowed, and why
+    any other value is not.
     """
     name = type(estimator).__name__
     kernel = estimator.kernel
     precomputed = isinstance(kernel, str) and kernel == "precomputed"
     if precomputed or is_structured(kernel):
-        what = "a precomputed kernel" if precomputed else "samples that are no rows of numbers"
+        unsupported = (
+            "a precomputed kernel" if precomputed else "samples other than rows of numbers"
+        )
         raise ValueError(
-            f"{name} takes rows of numbers in blocks, and not {what}: give the rows and a kernel "
-            "that can be evaluated, or X.compute() if all rows fit into memory."
+            f"{name} accepts a Dask array of rows of numbers, but not {unsupported}: pass the "
+            "rows and a kernel that can be evaluated, or X.compute() if all rows fit into memory."
         )
     for parameter, (allowed, why) in remedies.items():
         value = getattr(estimator, parameter)
         if value != allowed:
             raise ValueError(
-                f"{name}({parameter}={value!r}) {why}, which a Dask array does not allow: take "
+                f"{name}({parameter}={value!r}) {why}, which a Dask array does not allow: use "
                 f"{parameter}={allowed!r}, or X.compute() if all rows fit into memory."
             )
 
 
 class RowReader(NamedTuple):
-    """Reads the rows of a block: numbers, targets, and costs."""
+    """Reads the rows of a block: features, targets and costs."""
 
     owner: str
     weighted: bool
-    classes: np.ndarray | None = None  # targets are their numbers
-    factors: np.ndarray | None = None  # of the costs, one for each class
-    unit: float = 1.0  # cost of a row of weight one
-    center: float = 0.0  # of targets that are numbers
+    # Sorted labels; the target of a row is then the index of its label.
+    classes: np.ndarray | None = None
+    # Factor of the costs of each class.
+    factors: np.ndarray | None = None
+    # Cost of a row of weight one.
+    unit: float = 1.0
+    # Mean of numeric targets, and the scale by which they are divided.
+    center: float = 0.0
     spread: float | None = None
-    fold: Fold | None = None  # rows outside have no cost
+    # Rows outside the fold have no cost.
+    fold: Fold | None = None
 
     def read(self, arrays):
-        """Return numbers, targets and costs of rows."""
+        """Return features, targets and costs of the rows."""
         X = block_of(arrays[0])
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         n = X.shape[0]
@@ -89,7 +100,7 @@ class RowReader(NamedTuple):
         if self.weighted:
             costs = self.unit * np.asarray(arrays[1], dtype=np.float64)
 
-        # classes, or numbers in deviations; zeros where there is no target
+        # class indices, or standardised numbers; zeros without a target
         target = np.zeros(n, dtype=np.int32)
         if self.classes is not None:
             codes = np.searchsorted(self.classes, np.asarray(arrays[-1]).ravel())
@@ -104,16 +115,18 @@ class RowReader(NamedTuple):
 
 
 class CoreTable:
-    """A table in blocks as the search for core sets sees it.
+    """Table in blocks, with the operations that the search for core sets needs.
 
     Parameters
     ----------
     estimator : estimator instance
-        It has the parameters of a kernel.
+        Estimator with the parameters of a kernel.
     blocks : ArrayBlocks
+        The table, its targets and weights.
     survey : Survey
-        Of all rows, with their weights.
+        Survey of all rows, with their weights.
     reader : RowReader
+        Reader of features, targets and costs.
     """
 
     def __init__(self, estimator, blocks, survey, reader):
@@ -124,37 +137,41 @@ class CoreTable:
         self.n_evaluations = 0
         self.n_passes = 0
 
-    def open(self, some):
-        """Resolve the kernel on all rows, of which some are given; one pass for its diagonal."""
-        self.resolve(some)
+    def open(self, X_sample):
+        """Resolve the kernel for all rows from a sample, and find its largest diagonal entry.
+
+        Unless the diagonal is constant, this needs a pass over all rows.
+        """
+        self.resolve(X_sample)
         if self.gram.constant_diagonal:
-            self.diagonal = float(self.gram.diag(some[:1]).max())
+            self.diagonal = float(self.gram.diag(X_sample[:1]).max())
         else:
             (largest,) = self.blocks.sum(_largest_diagonal, self.gram)
             self.diagonal = largest.value
         if not np.isfinite(self.diagonal):
             raise ValueError(
-                f"kernel={self.estimator.kernel!r} gives values that are not finite: rescale X."
+                f"kernel={self.estimator.kernel!r} returns values that are not finite: "
+                "rescale X."
             )
 
-    def resolve(self, some):
-        """Resolve the kernel on all rows, of which some are given, and return it."""
+    def resolve(self, X_sample):
+        """Resolve the kernel for all rows from the survey and a sample, and return it."""
         estimator = self.estimator
         names = ("gamma", "degree", "coef0", "kernel_params")
         parameters = {name: getattr(estimator, name) for name in names}
-        self.gram = gram_of_rows(estimator.kernel, self.survey, some, **parameters)
-        sees_origin = KernelRows(self.gram, some[:1]).origin is not None
+        self.gram = gram_of_rows(estimator.kernel, self.survey, X_sample, **parameters)
+        sees_origin = KernelRows(self.gram, X_sample[:1]).origin is not None
         self.origin = self.survey.mean if sees_origin else None
         return self.gram
 
     def brought(self, ids):
-        """Bring the rows of these numbers, those of no cost left out."""
+        """Bring the rows with these numbers, except rows without cost."""
         ids = np.unique(ids)
         rows = RowSet(ids, *self.reader.read(self.blocks.sample(ids)))
         return rows.part(np.flatnonzero(rows.costs > 0))
 
     def start(self, rng, firsts=(), earlier=None):
-        """Bring a sample, some rows that it must have, and those of earlier core sets."""
+        """Bring a sample, the required rows `firsts`, and the rows of earlier core sets."""
         ids = [self.drawn(SAMPLE, rng), np.array(firsts, dtype=np.intp)]
         for state in earlier or ():
             if state is not None:
@@ -162,24 +179,24 @@ class CoreTable:
         return self.brought(np.concatenate(ids))
 
     def drawn(self, size, rng):
-        """Numbers of some rows of positive weight, in order."""
+        """Draw the numbers of `size` rows of positive weight, in ascending order."""
         n = self.survey.n_used
         ranks = np.arange(n) if n <= size else np.sort(draw_numbers(n, size, rng))
         return rows_of_ranks(self.blocks, self.survey, ranks)
 
     def kernel_rows(self, X):
-        """Kernel values between rows that were brought."""
+        """Return the kernel values between rows that were brought."""
         kernel_rows = KernelRows(self.gram, X, n_jobs=self.estimator.n_jobs)
         if self.origin is not None:
             kernel_rows.origin = self.origin
         return kernel_rows
 
     def expansion(self, samples, coef):
-        """Sum of kernels at rows that were brought."""
+        """Return a sum of kernels at rows that were brought."""
         return Expansion(self.gram, samples, coef, origin=self.origin)
 
     def look(self, rows, questions, count):
-        """Ask all rows: sums of losses for each question, and the worst rows."""
+        """Pass over all rows; return the sum of losses for each question, and the worst rows."""
         support = np.unique(np.concatenate([question.units for question in questions]))
         coef = np.zeros((len(support), len(questions)))
         for j, question in enumerate(questions):
@@ -200,22 +217,22 @@ class CoreTable:
 
 
 class ClassSurveys:
-    """Surveys of the rows of each class, and the first row of it that counts; `+` adds more."""
+    """Survey of each class, and its first row of positive weight; `+` merges two blocks."""
 
     def __init__(self, of):
         self.of = of
 
     def __add__(self, other):
-        both = dict(self.of)
+        merged = dict(self.of)
         for label, (survey, first) in other.of.items():
-            if label in both:
-                survey = both[label][0] + survey
-                first = min(both[label][1], first)
-            both[label] = survey, first
-        return ClassSurveys(both)
+            if label in merged:
+                survey = merged[label][0] + survey
+                first = min(merged[label][1], first)
+            merged[label] = survey, first
+        return ClassSurveys(merged)
 
     def total(self, classes, factors):
-        """Return the survey of all rows, the weights of each class times a factor."""
+        """Return the survey of all rows, with the weights of each class times its factor."""
         total = None
         counts = {}
         for label, factor in zip(classes, factors, strict=True):
@@ -236,7 +253,7 @@ class ClassSurveys:
 
 
 def survey_of_classes(estimator, blocks, weighted):
-    """Check entries, labels and weights of all rows in one pass; surveys of the classes."""
+    """Check entries, labels and weights in one pass; return the surveys of the classes."""
     name = type(estimator).__name__
     (surveys,) = blocks.sum(_survey_classes, name, weighted, estimator.kernel)
     return surveys
@@ -259,7 +276,7 @@ def _survey_classes(block, name, weighted, kernel):
 
 
 class Largest:
-    """A number; with `+` the larger of two."""
+    """Number whose sum with another is the larger of the two."""
 
     def __init__(self, value):
         self.value = value
@@ -276,12 +293,12 @@ def _largest_diagonal(block, gram):
 
 
 def _look(block, reader, function, looks, known, count):
-    """Return sums of losses of a block, and its worst rows."""
+    """Return the sums of losses over a block, and its worst rows."""
     X, target, costs = reader.read(block.arrays)
     with rows_named():
         values = function.values(X)
 
-    # half the gradient and losses of each problem
+    # half the gradient, and the loss, of each problem
     losses = []
     excess = np.empty(values.shape)
     for j, look in enumerate(looks):
@@ -289,7 +306,7 @@ def _look(block, reader, function, looks, known, count):
         excess[:, j] = look.level - g - TIGHT * abs(look.level)
         losses.append(loss)
 
-    # rows without cost, or at the driver already, are not looked for
+    # exclude rows without cost, and rows that the driver already has
     excess[costs == 0] = -np.inf
     inside = known[np.searchsorted(known, block.first) :]
     inside = inside[inside < block.first + len(costs)] - block.first
@@ -299,78 +316,88 @@ def _look(block, reader, function, looks, known, count):
 
 
 class Solution(NamedTuple):
-    """What a search over blocks has found."""
+    """Result of a search over blocks."""
 
-    rows: RowSet  # at the driver
+    # Rows at the driver, their kernel values, and the problems on them.
+    rows: RowSet
     kernel_rows: KernelRows
-    problems: list  # on these rows
-    results: list  # of core sets on these rows, with the gaps of all rows
-    answers: list  # of the last passes
-    cores: list  # states: numbers of rows, sides and weights
+    problems: list
+    # Core sets among these rows, with the duality gaps over all rows.
+    results: list
+    # Answers of the last passes.
+    answers: list
+    # States of the problems: numbers of rows, sides and weights.
+    cores: list
 
 
 def search_in_blocks(
-    machine, table, rows, make_problems, ask, progress, rng, earlier=None, whole=True
+    machine, table, rows, make_problems, ask, progress, rng, earlier=None, all_rows=True
 ):
-    """Solve problems on few rows, which the worst of all others join, until the gaps are small.
+    """Solve problems on a few rows, adding the worst of all other rows until the gaps are small.
 
     Parameters
     ----------
     machine : CoreVectors
+        Estimator with the parameters of the search.
     table : CoreTable
+        All rows.
     rows : RowSet
         The first rows.
-    make_problems : function of (KernelRows, RowSet)
-        Returns the problems on some rows.
-    ask : function of (problem, result, number of the problem)
-        Returns the `Question` for a pass.
+    make_problems : callable
+        Function of (KernelRows, RowSet) that returns the problems on these rows.
+    ask : callable
+        Function of (problem, result, number of the problem) that returns the `Question` for a
+        pass.
     progress : FitProgress
+        Progress of the fit.
     rng : RandomState
+        Source of random numbers.
     earlier : list or None
         States to start from.
-    whole : bool
-        False solves on the first rows alone.
+    all_rows : bool
+        Whether to add rows of the table; False solves the problems on the first rows only.
 
     Returns
     -------
     Solution
+        Rows, problems on them, and results.
     """
     n_evaluations = 0
     for n_passes in range(1, MOST_PASSES + 1):
-        # 1. the problems on the rows at hand, from the weights before; those that are done wait
+        # 1. Solve the unfinished problems on the local rows, starting from the last weights.
         kernel_rows = table.kernel_rows(rows.X)
         problems = make_problems(kernel_rows, rows)
         if n_passes == 1:
             states = earlier or [None] * len(problems)
-            searches = [_Search(machine.tol, state, whole) for state in states]
-        open_ones = [j for j, search in enumerate(searches) if not search.done]
+            searches = [_Search(machine.tol, state, all_rows) for state in states]
+        unfinished = [j for j, search in enumerate(searches) if not search.done]
         questions = []
-        for j in open_ones:
+        for j in unfinished:
             searches[j].solve(machine, problems[j], rows, rng, progress)
             question = ask(problems[j], searches[j].result, j)
             searches[j].level = question.look.level
             questions.append(question)
         n_evaluations += kernel_rows.n_evaluations
 
-        # 2. a pass over all rows: gaps, and rows that violate optimality
-        weighty = max(np.count_nonzero(search.result.weights) for search in searches)
-        if not whole:
-            for j in open_ones:
+        # 2. Pass over all rows for the gaps and the rows that violate optimality.
+        n_weighted = max(np.count_nonzero(search.result.weights) for search in searches)
+        if not all_rows:
+            for j in unfinished:
                 searches[j].settle(problems[j])
             break
-        count = max(FEWEST_BROUGHT, min(weighty, table.largest_block()))
-        losses, worst = table.look(rows, questions, -(-count // len(open_ones)))
+        count = max(FEWEST_BROUGHT, min(n_weighted, table.largest_block()))
+        losses, worst = table.look(rows, questions, -(-count // len(unfinished)))
 
-        # 3. what is done
+        # 3. Stop if all problems are solved.
         last = progress.stopped or n_passes == MOST_PASSES
-        for i, j in enumerate(open_ones):
+        for i, j in enumerate(unfinished):
             searches[j].judge(
                 machine, problems[j], questions[i].answer(losses[i]), float(worst.largest[i])
             )
         if last or all(search.done for search in searches):
             break
 
-        # 4. rows that matter stay, the worst join them
+        # 4. Keep the rows that matter and add the worst ones.
         kept = np.zeros(len(rows.ids), dtype=bool)
         for j, search in enumerate(searches):
             kept |= search.needed(problems[j], rows)
@@ -393,25 +420,28 @@ def search_in_blocks(
 class _Search:
     """One problem of a search over blocks."""
 
-    def __init__(self, tol, state, whole):
+    def __init__(self, tol, state, all_rows):
         self.tol = tol
-        self.inner = max(FIRST_TOL, 0.3 * tol) if whole else tol
-        self.state = state  # numbers of rows, sides and weights
+        self.inner = max(FIRST_TOL, 0.3 * tol) if all_rows else tol
+        # Numbers of rows, sides and weights.
+        self.state = state
         self.result = None
         self.n_iter = 0
-        self.answer = None  # of the last pass
+        # Answer of the last pass.
+        self.answer = None
         self.violation = np.inf
-        self.level = 0.0  # half the gradient that weights have
+        # Half the gradient at samples with weight.
+        self.level = 0.0
         self.done = self.converged = False
 
     def solve(self, machine, problem, rows, rng, progress):
-        """Solve on the rows at hand."""
+        """Solve the problem on the local rows."""
         last = None
         if self.state is not None:
             ids, side, a = self.state
-            there = np.isin(ids, rows.ids)
-            last = rows.positions(ids[there]), side[there], a[there]
-            last = last if a[there].sum() > 0 else None
+            present = np.isin(ids, rows.ids)
+            last = rows.positions(ids[present]), side[present], a[present]
+            last = last if a[present].sum() > 0 else None
         self.result = machine._search(
             problem,
             rng,
@@ -425,7 +455,7 @@ class _Search:
         self.state = rows.ids[positions], side, a
 
     def settle(self, problem):
-        """Take what the rows at hand say."""
+        """Accept the gap and the violation on the local rows as final."""
         result = self.result
         used = result.weights > 0
         objective, multiple = problem.best_multiple(
@@ -436,7 +466,7 @@ class _Search:
         self.converged = result.converged
 
     def judge(self, machine, problem, answer, largest):
-        """Decide what comes next by the gap over all rows, and the largest violation."""
+        """Update `done` and the tolerance from the gap over all rows and the largest violation."""
         self.answer = answer
         unit = problem.margin_unit(self.result.rho)
         self.violation = largest / unit if unit > 0 else np.inf
@@ -444,30 +474,31 @@ class _Search:
         spent = self.n_iter >= machine.max_iter or self.result.full or not unit > 0
         self.done = self.converged or spent or (largest <= 0 and self.inner <= TIGHT)
 
-        # the problem on the rows at hand follows the gap; where nobody violates, it alone is left
+        # The local tolerance follows the gap. If no other row violates optimality, only the local
+        # problem is left to solve more accurately.
         self.inner = min(self.inner, max(0.3 * self.tol, 0.1 * answer.gap))
         if largest <= 0:
             self.inner *= 0.1
 
     def needed(self, problem, rows):
-        """Rows with weight and, of an open problem, those within a margin of the level."""
+        """Mark rows with weight and, if the problem is unfinished, rows within a margin of it."""
         ids, _, a = self.state
         near = np.isin(rows.ids, ids[a > 0])
         if not self.done:
-            every = slice(0, len(rows.ids))
-            _, g = problem.candidates(every, self.result.values)
+            local = slice(0, len(rows.ids))
+            _, g = problem.candidates(local, self.result.values)
             reach = problem.margin_unit(self.result.rho)
             near |= g < self.level + reach
         return near
 
     def on(self, rows, problem):
-        """Return the result by the positions of the rows at hand."""
+        """Return the result in terms of positions among the local rows."""
         ids, side, a = self.state
-        there = np.isin(ids, rows.ids)
-        core = problem.sides * rows.positions(ids[there]) + side[there]
+        present = np.isin(ids, rows.ids)
+        core = problem.sides * rows.positions(ids[present]) + side[present]
         return self.result._replace(
             core=core,
-            weights=a[there],
+            weights=a[present],
             gap=self.answer.gap,
             violation=self.violation,
             n_iter=self.n_iter,

@@ -1,4 +1,4 @@
-"""Plot of samples, the core set among them, and the boundary that it decides."""
+"""Plot of samples with their core set and the boundary that it determines."""
 
 import numpy as np
 from scipy import sparse
@@ -15,15 +15,20 @@ from skmoderndata._estimator.plotting import (
 )
 from skmoderndata._estimator.validation import check_array
 
-MARGIN = 0.05  # of the range of the samples, around them
+# Size of the margin around the samples, as a fraction of their range.
+MARGIN = 0.05
+# Colours of the outlier region and of the inlier region.
 REGIONS_OF_OUTLIERS = ("0.88", "white")
-LEVELS_OF_NUMBERS = 15  # colours of a predicted number
-FEW_MARKS = 200  # that do not hide each other behind bold edges
-AREA_OF_MARKS = 8000  # of all marks together, in square points: many are small
+# Number of colour levels for a predicted number.
+LEVELS_OF_NUMBERS = 15
+# Maximum number of marks with bold edges; more would hide each other.
+FEW_MARKS = 200
+# Size of all marks together, in square points; many marks are therefore small.
+AREA_OF_MARKS = 8000
 
 
 class CoreSetDisplay:
-    """Plot of samples in two columns, the core set or support among them, and the boundary.
+    """Plot of samples with two columns, their core set or support vectors, and the boundary.
 
     Parameters
     ----------
@@ -31,14 +36,14 @@ class CoreSetDisplay:
         Samples.
 
     core, support : array-like of int, default=None
-        Numbers of the samples in the core set, and of the support vectors; None draws none.
+        Indices of the samples in the core set, and of the support vectors; None draws none.
 
     labels : array-like of shape (n_samples,), default=None
-        Classes of the samples, or numbers with `levels=()`; None draws them grey.
+        Classes of the samples, or numbers if `levels=()`; None draws the samples in grey.
 
     classes : array-like, default=None
         All classes, in the order of the regions between `levels`. None means the two regions of an
-        outlier detector, the lower one that of outliers.
+        outlier detector; the lower one contains the outliers.
 
     xx0, xx1 : array-like of shape (grid_resolution, grid_resolution)
         First and second column of a grid.
@@ -47,7 +52,7 @@ class CoreSetDisplay:
         Value of the estimator on the grid.
 
     levels : array-like, default=(0.0,)
-        Responses at a boundary, ascending; empty for a prediction of numbers.
+        Responses at the boundaries, ascending; empty if the estimator predicts numbers.
 
     feature_names : array-like of two str, default=None
         Names of the columns.
@@ -64,16 +69,17 @@ class CoreSetDisplay:
         Regions, or colours of the predicted numbers.
 
     boundary_ : matplotlib QuadContourSet or None
-        Boundary; None where nothing in the picture is at one of the `levels`.
+        Boundary; None if no response in the plot crosses one of the `levels`.
 
     core_, support_ : matplotlib PathCollection or None
-        Marks of the core set, and of the support vectors; the same where these are all of it.
+        Marks of the core set, and of the support vectors; the same object if the two sets are
+        equal.
 
     See Also
     --------
-    CoreVectorMachine, CoreVectorOutlierDetector, CoreVectorRegressor : Learn from core sets.
-    MinimumEnclosingBall : The ball that a core set fixes.
-    sklearn.inspection.DecisionBoundaryDisplay : The boundary alone, of any estimator.
+    CoreVectorMachine, CoreVectorOutlierDetector, CoreVectorRegressor : Train on core sets.
+    MinimumEnclosingBall : The ball that a core set determines.
+    sklearn.inspection.DecisionBoundaryDisplay : Only the boundary, for any estimator.
 
     Examples
     --------
@@ -130,24 +136,25 @@ class CoreSetDisplay:
         ax=None,
         **kwargs,
     ):
-        """Evaluate a fitted estimator on a grid, and plot it with the samples of the fit.
+        """Evaluate a fitted estimator on a grid, and plot it with the training samples.
 
         Parameters
         ----------
         estimator : estimator with `core_indices_` or `support_`
-            Fitted to two columns: `CoreVectorMachine`, `CoreVectorRegressor`,
-            `CoreVectorOutlierDetector`, `CoreVectorRanker`, `MinimumEnclosingBall` and the other
-            machines of this module, or `SVC` and its kin. Of a pipeline it is the last step; where
-            X has more columns and that step sees two, these are drawn.
+            Estimator fitted to two columns: `CoreVectorMachine`, `CoreVectorRegressor`,
+            `CoreVectorOutlierDetector`, `CoreVectorRanker`, `MinimumEnclosingBall`, another
+            machine of this module, or `SVC` and similar classes. For a pipeline, the last step
+            is drawn; if X has more than two columns but the last step receives two, the plot shows
+            these two.
         X : array-like of shape (n_samples, n_features)
-            Samples of the fit, in the same order.
+            Training samples, in the order of the fit.
         y : array-like of shape (n_samples,), default=None
-            Their classes or values; None draws them grey.
+            Classes or values of the samples; None draws them in grey.
         grid_resolution : int, default=100
             Number of values of each column in the grid, at least 2.
         max_points : int, default=2000
-            Number of samples that are drawn at most, at even distances; the core set and the
-            support vectors are always drawn.
+            Maximum number of samples drawn, evenly spaced in X; the core set and the support
+            vectors are always drawn.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         **kwargs : dict
@@ -163,7 +170,7 @@ class CoreSetDisplay:
         step = last_step(estimator)
         _check_kind(step)
 
-        # the columns that are drawn, and the estimator that takes them
+        # the two columns to draw, and the estimator that accepts them
         model, table, names = _two_columns(estimator, step, X)
         points = check_array(table, dtype=np.float64, input_name="X")
         core, support = (getattr(step, name, None) for name in ("core_indices_", "support_"))
@@ -180,7 +187,7 @@ class CoreSetDisplay:
             grid = type(table)(dict(zip(table.columns, grid.T, strict=True)))
         response, levels = _response(model, grid)
 
-        # what was found, drawn
+        # draw the result
         display = cls(
             points=points,
             core=core,
@@ -203,8 +210,8 @@ class CoreSetDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         max_points : int, default=2000
-            Number of samples that are drawn at most, at even distances; the core set and the
-            support vectors are always drawn.
+            Maximum number of samples drawn, evenly spaced in X; the core set and the support
+            vectors are always drawn.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.scatter` for the samples.
 
@@ -217,19 +224,19 @@ class CoreSetDisplay:
         points = np.asarray(self.points, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(
-                f"CoreSetDisplay: points has the shape {points.shape}; give two columns."
+                f"CoreSetDisplay: points has the shape {points.shape}; pass two columns."
             )
         if self.labels is not None:
             self._check_labels(points)
         ax = axes_or_new(self, ax, figsize=(6, 4.8), layout="constrained")
         self._draw_surface(ax)
 
-        # samples, some of them where they are many
+        # draw the samples, or an even selection if there are many
         n = len(points)
         drawn = evenly(n, max_points)
         self._draw_samples(ax, points, drawn, **kwargs)
 
-        # those that decide, once where the support is the whole core set
+        # draw the core set and the support vectors, once if they are equal
         self._draw_core(ax, points)
         names = self.feature_names
         names = ("Column 0", "Column 1") if names is None else names
@@ -241,19 +248,19 @@ class CoreSetDisplay:
         return self
 
     def _check_labels(self, points):
-        """Refuse labels of other samples, and classes that the estimator does not know."""
+        """Raise ValueError if labels do not match the points, or a class was not in the fit."""
         check_consistent_length(points, self.labels)
         if self.classes is None or not self._has_classes():
             return
         unseen = np.setdiff1d(self.labels, self.classes)
         if unseen.size:
             raise ValueError(
-                f"CoreSetDisplay: y holds the class {unseen.tolist()[0]!r}, which the estimator "
-                f"was not fitted to; it knows {np.asarray(self.classes).tolist()}."
+                f"CoreSetDisplay: y contains the class {unseen.tolist()[0]!r}, but the estimator "
+                f"was fitted to the classes {np.asarray(self.classes).tolist()}; use the y of fit."
             )
 
     def _draw_surface(self, ax):
-        """Draw regions and the lines between them, or a predicted number in colours."""
+        """Draw regions and the lines between them, or predicted numbers as colours."""
         response = np.asarray(self.response, dtype=np.float64)
         levels = np.asarray(self.levels, dtype=np.float64)
         grid = np.asarray(self.xx0), np.asarray(self.xx1), response
@@ -265,7 +272,7 @@ class CoreSetDisplay:
             ax.figure.colorbar(self.surface_, ax=ax, label="Prediction")
             return
 
-        # one colour for each region, also where the picture lacks some of them
+        # one colour for each region, even if the plot does not contain all regions
         ends = [min(low, levels[0]) - 1, *levels, max(high, levels[-1]) + 1]
         colours = REGIONS_OF_OUTLIERS
         alpha = 1.0
@@ -286,11 +293,11 @@ class CoreSetDisplay:
         labels = np.asarray(self.labels)[drawn]
         for label in self._all_classes():
             rows = drawn[labels == label]
-            own = {"color": self._class_colours(rows)[:1] or None, "label": str(label)}
-            ax.scatter(*points[rows].T, **(own | style))
+            class_style = {"color": self._class_colours(rows)[:1] or None, "label": str(label)}
+            ax.scatter(*points[rows].T, **(class_style | style))
 
     def _draw_core(self, ax, points):
-        """Draw the core set in the colours of its samples, and the support as rings."""
+        """Draw the core set in the colours of its samples, and the support vectors as rings."""
         core, support = (
             None if rows is None else np.asarray(rows, dtype=int)
             for rows in (self.core, self.support)
@@ -316,12 +323,12 @@ class CoreSetDisplay:
         return list(np.unique(self.labels) if self.classes is None else self.classes)
 
     def _class_colours(self, rows):
-        """Colour of the class of each of some samples."""
+        """Return the class colour of each of the samples `rows`."""
         position = {label: j for j, label in enumerate(self._all_classes())}
         return [f"C{position[label] % 10}" for label in np.asarray(self.labels)[rows].tolist()]
 
     def _colours(self, rows, default="0.55"):
-        """Return the colours of some samples, as settings of a scatter plot."""
+        """Return the colours of the samples `rows`, as arguments of a scatter plot."""
         if self.labels is None:
             return {"facecolor": default}
         if self._has_classes():
@@ -331,22 +338,22 @@ class CoreSetDisplay:
 
 
 def _check_kind(step):
-    """Refuse estimators without a core set, and those without columns."""
+    """Raise ValueError if an estimator has no core set, or was not fitted to columns."""
     name = type(step).__name__
     if not any(hasattr(step, attribute) for attribute in ("core_indices_", "support_")):
         raise ValueError(
-            f"CoreSetDisplay draws core_indices_ or support_, as of CoreVectorMachine, and {name} "
-            "has neither: for its boundary alone use scikit-learn's DecisionBoundaryDisplay."
+            f"CoreSetDisplay draws core_indices_ or support_ (see CoreVectorMachine), but {name} "
+            "has neither: to draw only its boundary, use scikit-learn's DecisionBoundaryDisplay."
         )
     if get_tags(step).input_tags.pairwise:
         raise ValueError(
             f"CoreSetDisplay: {name} was fitted to a precomputed kernel matrix, which has no "
-            "columns to draw: fit it to samples, with kernel= a name or a function."
+            "columns to draw: fit it to samples, with kernel set to a name or a function."
         )
 
 
 def _two_columns(estimator, step, X):
-    """Find what takes two columns: the estimator, or the last step of a pipeline.
+    """Find the model that accepts two columns: the estimator, or the last step of a pipeline.
 
     Returns
     -------
@@ -358,21 +365,21 @@ def _two_columns(estimator, step, X):
     if n_columns == 2:
         return estimator, X, names_of(X, "columns")
 
-    # what the last step of a pipeline sees
+    # the columns that the last step of a pipeline receives
     if step is not estimator:
         table = estimator[:-1].transform(X)
         n_columns = table.shape[1]
         if n_columns == 2 and not sparse.issparse(table):
             return step, table, list(estimator[:-1].get_feature_names_out())
     raise ValueError(
-        f"CoreSetDisplay draws a boundary over two columns, and {type(step).__name__} was fitted "
-        f"to {n_columns}: fit it to two of them, or to two components by "
+        f"CoreSetDisplay draws a boundary over two columns, but {type(step).__name__} was fitted "
+        f"to {n_columns}: fit it to two of them, or to two components with "
         f"make_pipeline(PCA(2), {type(step).__name__}(...))."
     )
 
 
 def _check_rows(step, core, support, points, estimator, X):
-    """Refuse rows other than those of the fit, of which the core set would be the wrong ones."""
+    """Raise ValueError if X is not the training data, as the core set are indices into it."""
     if points is None:
         points = X if step is estimator else estimator[:-1].transform(X)
     points = np.asarray(points, dtype=np.float64)
@@ -383,13 +390,13 @@ def _check_rows(step, core, support, points, estimator, X):
         same = np.allclose(points[support], vectors, rtol=1e-5)
     if not same:
         raise ValueError(
-            f"CoreSetDisplay: X must be the rows of the fit of {type(step).__name__}, in the same "
-            "order, as core_indices_ and support_ are their numbers."
+            f"CoreSetDisplay: X must be the rows that {type(step).__name__} was fitted to, in the "
+            "same order, because core_indices_ and support_ are indices of these rows."
         )
 
 
 def _response(model, grid):
-    """Value of the estimator on the grid, and the values at its boundaries."""
+    """Return the value of the estimator on the grid, and the values at its boundaries."""
     if hasattr(model, "decision_function"):
         values = model.decision_function(grid)
         if np.ndim(values) == 1:
@@ -402,7 +409,7 @@ def _response(model, grid):
 
 
 def _draw_marks(ax, points, rows, weight, name, **style):
-    """Draw marks at some samples, the smaller the more there are."""
+    """Draw marks at the samples `rows`; the more there are, the smaller they become."""
     if rows is None:
         return None
     rows = np.asarray(rows, dtype=int)

@@ -387,7 +387,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         budget, _ = self._budget(kernel_rows, np.arange(len(rows.ids)), rows.costs, rng)
         return budget
 
-    def _solve_in_blocks(self, table, mass, rows, last, budget, whole, progress, rng):
+    def _solve_in_blocks(self, table, mass, rows, last, budget, all_rows, progress, rng):
         """Solve the problem of rows whose weights sum to `mass`, and whose costs to the budget."""
         unit = budget / mass
         rows = rows._replace(costs=unit * rows.costs)
@@ -405,10 +405,10 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             return hinge_question(problem, result, 0)
 
         return search_in_blocks(
-            self, table, rows, problem_on, ask, progress, rng, [last], whole=whole
+            self, table, rows, problem_on, ask, progress, rng, [last], all_rows=all_rows
         )
 
-    def _held_out_in_blocks(self, table, found, drawn, budget, whole, progress, rng):
+    def _held_out_in_blocks(self, table, found, drawn, budget, all_rows, progress, rng):
         """Scores of rows by machines that have not seen them, and the weights of the rows.
 
         Rows beyond `max_samples` are held out from the machine itself, else folds of the rows,
@@ -429,7 +429,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         # a fold after the other, where few rows are held out
         fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
         n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
-        for f in range(n_folds if whole else 0):
+        for f in range(n_folds if all_rows else 0):
             fold = Fold(f * fraction, (f + 1) * fraction, outside=False)
             table.reader = reader._replace(fold=fold._replace(outside=True))
             (mass,) = table.blocks.sum(_mass, table.reader)
@@ -437,7 +437,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             if len(rows.ids) == 0 or not mass > 0:
                 continue
             part = self._solve_in_blocks(
-                table, mass, rows, found.cores[0], budget, whole, progress, rng
+                table, mass, rows, found.cores[0], budget, all_rows, progress, rng
             )
             support, coef, threshold = _function_of_blocks(part)
             # the margin of fewer rows is wider

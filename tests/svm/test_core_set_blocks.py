@@ -312,7 +312,7 @@ def test_what_searches_in_memory_is_refused(model):
     X, kind = table(60)
     y = target_of(model, X, kind)
     for changes in ({"solver": "cvxpy"}, {"batch_size": 3}):
-        with pytest.raises(ValueError, match=r"Dask array does not allow: take .*compute\(\)"):
+        with pytest.raises(ValueError, match=r"Dask array does not allow: use .*compute\(\)"):
             fitted(clone(model).set_params(**changes), X, y, (30, 30))
     with pytest.raises(ValueError, match="a precomputed kernel"):
         fitted(clone(model).set_params(kernel="precomputed"), X @ X.T, y, (30, 30))
@@ -324,7 +324,7 @@ def test_other_searches_are_refused():
     with pytest.raises(ValueError, match=r"radius_tol=0\.1"):
         fitted(CoreVectorMachine(radius_tol=0.1), X, y, (30, 30))
     for changes in ({"solver": "away_steps"}, {"algorithm": "sampling"}):
-        with pytest.raises(ValueError, match="Dask array does not allow: take"):
+        with pytest.raises(ValueError, match="Dask array does not allow: use"):
             fitted(MinimumEnclosingBall(**changes), X, None, (30, 30))
     with pytest.raises(TypeError, match=r"CoreVectorRanker.fit does not take a Dask array"):
         fitted(CoreVectorRanker(), X, y, (30, 30))

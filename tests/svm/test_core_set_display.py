@@ -167,12 +167,18 @@ def test_one_region_and_a_constant_column():
 def test_columns_and_rows_that_are_refused():
     X, y = moons()
     model = machine().fit(X, y)
-    with pytest.raises(ValueError, match="X must be the rows of the fit of CoreVectorMachine"):
+    with pytest.raises(
+        ValueError, match="X must be the rows that CoreVectorMachine was fitted to"
+    ):
         CoreSetDisplay.from_estimator(model, X[::-1], y)
-    with pytest.raises(ValueError, match="X must be the rows of the fit of CoreVectorMachine"):
+    with pytest.raises(
+        ValueError, match="X must be the rows that CoreVectorMachine was fitted to"
+    ):
         CoreSetDisplay.from_estimator(model, X[:100], y[:100])
     piped = make_pipeline(StandardScaler(), machine()).fit(X, y)
-    with pytest.raises(ValueError, match="X must be the rows of the fit of CoreVectorMachine"):
+    with pytest.raises(
+        ValueError, match="X must be the rows that CoreVectorMachine was fitted to"
+    ):
         CoreSetDisplay.from_estimator(piped, X[::-1])
 
     wide = np.column_stack([X, X[:, 0]])
@@ -198,7 +204,7 @@ def test_estimators_and_settings_that_are_refused():
     on_kernel = CoreVectorMachine(kernel="precomputed", random_state=0).fit(K, y)
     with pytest.raises(ValueError, match="no columns to draw"):
         CoreSetDisplay.from_estimator(on_kernel, K)
-    with pytest.raises(ValueError, match=r"holds the class 7, .* it knows \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"contains the class 7, .* the classes \[0, 1\]"):
         CoreSetDisplay.from_estimator(model, X, y + 7)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         CoreSetDisplay.from_estimator(model, X, y[1:])
@@ -206,5 +212,5 @@ def test_estimators_and_settings_that_are_refused():
         CoreSetDisplay.from_estimator(model, X, max_points=0)
     with pytest.raises(ValueError, match=r"grid_resolution=1 should be .* at least 2"):
         CoreSetDisplay.from_estimator(model, X, grid_resolution=1)
-    with pytest.raises(ValueError, match="give two columns"):
+    with pytest.raises(ValueError, match="pass two columns"):
         CoreSetDisplay(points=[[1.0]], xx0=[], xx1=[], response=[]).plot()
