@@ -35,8 +35,8 @@ from skmoderndata.svm._blocks_base import (
 class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     r"""Kernel classifier with squared hinge loss, trained on a small core set of the samples.
 
-    Minimises the squared hinge loss with a penalised offset, as
-    `LinearSVC(loss="squared_hinge")` does, for any kernel:
+    The class minimises the squared hinge loss with a penalised offset, like
+    `LinearSVC(loss="squared_hinge")`, but for any kernel:
 
     .. math::
         \min_{w, b}\ \tfrac12 \bigl(\|w\|^2 + b^2\bigr)
@@ -64,9 +64,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     tol : float, default=0.05
         Target of the relative duality gap.
     radius_tol : float, default=None
-        If given, the published stopping rule is used instead of `tol`: no sample among random
-        draws is farther from the centre than ``1 + radius_tol`` radii, which holds for about 99 %
-        of all samples. See Notes.
+        If given, `fit` uses the published stopping rule instead of `tol`: it stops when no sample
+        among random draws is farther from the centre than ``1 + radius_tol`` radii, which then
+        holds for about 99 % of all samples. See Notes.
     solver : {"core_set", "ball", "cvxpy"}, default="core_set"
         "core_set" computes exact weights on the core set by pairwise descent. "ball" shifts a ball
         of fixed radius [2]_, for kernels with constant ``k(x, x)`` and without weights. "cvxpy" is
@@ -78,8 +78,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     sample_size : int, default=59
-        Number of samples in a random draw, of which the worst is selected, if `batch_size` is
-        given: with 59, it is among the worst five per cent of all with probability 0.95.
+        Number of samples in a random draw if `batch_size` is given; the worst sample of the draw
+        is selected. With 59, it is among the worst five per cent of all samples with probability
+        0.95.
     batch_size : int, default=None
         Number of samples added to the core set in each step, each the worst of `sample_size`; 1 is
         the published method. None searches growing blocks and re-evaluates only the samples near
@@ -97,8 +98,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     random_state : int, RandomState instance or None, default=None
         Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads, for classes where there are more than two, else for kernel values;
-        results do not depend on it.
+        Number of threads: for the classes if there are more than two, otherwise for kernel values.
+        Results do not depend on it.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     n_support_ : ndarray of shape (n_classes,)
         Number of support vectors of each class.
     rho_ : ndarray of shape (n_classifiers,)
-        Margin if the weights of a core set sum to one.
+        Margin when the weights of a core set are scaled to sum to one.
     radius_ : ndarray of shape (n_classifiers,)
         Radius of the enclosing ball in feature space.
     margin_tolerance_ : ndarray of shape (n_classifiers,)
@@ -130,9 +131,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     objective_ : float
         Value of the dual problem, a lower bound of the minimum; the sum over classifiers.
     solver_ : str
-        The solver that finished: `solver`, or "coordinate_descent" if support vectors were more
-        than a fifth of the samples (of a Dask array: of the rows brought from it) for any
-        classifier. See Notes.
+        The solver that finished: `solver`, or "coordinate_descent" if, for any classifier, more
+        than a fifth of the samples were support vectors (for a Dask array, a fifth of the rows
+        brought from it). See Notes.
     n_iter_ : int
         Number of solutions on core sets, and of sub-problems of coordinate descent; the maximum
         over classifiers.
@@ -153,26 +154,26 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
     Notes
     -----
-    Blocks of samples are evaluated in single precision, samples near the margin whenever the core
-    set changes. The last pass, in double precision, gives the duality gap. For up to 2000 samples
-    there is no search: one kernel matrix is used for all classifiers, and the gap is far below
-    `tol`, or at rounding level for up to 100 samples. For more samples, time is about
-    ``n |S| cost(k)`` for a core set S, and memory ``8 |S|^2`` bytes, at most `cache_size`, and
+    The search evaluates blocks of samples in single precision, and samples near the margin
+    whenever the core set changes. The last pass, in double precision, gives the duality gap. For
+    up to 2000 samples there is no search: all classifiers use one kernel matrix, and the gap is
+    far below `tol`, or at rounding level for up to 100 samples. For more samples and a core set S,
+    time is about ``n |S| cost(k)``, and memory is ``8 |S|^2`` bytes (limited by `cache_size`) plus
     three numbers per sample; the training data may be a memory map and are read in blocks.
 
-    Every sample inside the margin is a support vector, so that S grows with n where classes
-    overlap. When more than a fifth of the samples looked at are support vectors, coordinate
-    descent over all samples goes on from their weights, with the rows of the kernel matrix stored
-    in single precision in `cache_size` megabytes; time is then about ``n^2 cost(k)``. The core set
-    is kept if `max_core`, `radius_tol`, `batch_size`, another `solver` or a `tol` below 1e-6 is
-    given. For a million samples of classes that overlap, set `max_core`.
+    Every sample inside the margin is a support vector, so S grows with n if the classes overlap.
+    If more than a fifth of the samples evaluated so far are support vectors, coordinate descent
+    over all samples continues from their weights, with the rows of the kernel matrix stored in
+    single precision in `cache_size` megabytes; time is then about ``n^2 cost(k)``. The core set is
+    kept if you set `max_core`, `radius_tol`, `batch_size`, another `solver` or a `tol` below 1e-6.
+    For a million samples of overlapping classes, set `max_core`.
 
     The published rule is relative to the radius, but the margin is a tiny fraction of the radius:
     ``radius_tol=1e-6`` means 5 % of a margin at ten thousand samples and more than one at a
-    million [3]_. `dual_gap_` shows the effect, and a warning is given when `radius_tol` exceeds
-    one margin.
+    million [3]_. `dual_gap_` shows the effect, and `fit` warns if `radius_tol` exceeds one
+    margin.
 
-    A sample of weight two counts as two samples, one of weight zero is ignored. There is no
+    A sample of weight two counts as two samples; a sample of weight zero is ignored. There is no
     `predict_proba`; use ``CalibratedClassifierCV(CoreVectorMachine(), ensemble=False)`` of
     `sklearn.calibration`.
 
@@ -280,7 +281,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
-            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`. A
             memory map is read in blocks, a Dask array in passes that bring the worst rows.
         y : array-like or Dask array of shape (n_samples,)
             Labels.
@@ -321,8 +322,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         return self
 
     def _fit_blocks(self, X, y, sample_weight):
-        """Solve on few rows of a Dask array, which the worst of all rows join."""
-        # 1. labels and weights; rows of each class to start from
+        """Solve on a few rows of a Dask array, and repeatedly add the worst of all rows."""
+        # 1. Check labels and weights, and bring rows of each class to start from.
         refuse_in_blocks(self, radius_tol=(None, SEARCHES), **IN_MEMORY)
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         surveys = survey_of_classes(self, blocks, weighted)
@@ -359,7 +360,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             signs = [
                 np.where(rows.target == label, 1, -1).astype(np.int8) for label in classes
             ]
-            return [first.relabelled(one) for one in signs]
+            return [first.relabelled(class_signs) for class_signs in signs]
 
         def ask(problem, result, number):
             return hinge_question(problem, result, classes[number])
@@ -368,25 +369,30 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         max_passes = self.max_iter * len(classes)
         progress = FitProgress(self, X, y, max_passes=max_passes, task_name="core set")
         with one_blas_thread(), progress:
-            found = search_in_blocks(
+            solution = search_in_blocks(
                 self, table, rows, problems_on, ask, progress, rng, earlier
             )
 
         # 3. attributes, by the numbers of the rows
-        multiples = [answer.parameter for answer in found.answers]
-        rows = found.rows
+        multiples = [answer.parameter for answer in solution.answers]
+        rows = solution.rows
         self._store(
-            found.kernel_rows, found.results, found.problems, multiples, rows.target, None
+            solution.kernel_rows,
+            solution.results,
+            solution.problems,
+            multiples,
+            rows.target,
+            None,
         )
         self.support_ = rows.ids[self.support_]
         self.core_indices_ = rows.ids[self.core_indices_]
-        self._cores = found.cores
+        self._cores = solution.cores
         self.n_passes_ = table.n_passes
-        self._warn(found.results, rows.X)
+        self._warn(solution.results, rows.X)
         return self
 
     def _factors(self, classes, masses):
-        """Factors of the cost of each class, whose weights sum to `masses`."""
+        """Return the cost factor of each class, given the total weight of each class."""
         if self.class_weight is None:
             return np.ones(len(classes))
         with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
@@ -396,12 +402,12 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         return np.where(np.isfinite(factors), factors, 1.0)
 
     def _codes_of_functions(self):
-        """Numbers of the classes that have a function: the second of two, else all present."""
+        """Return the codes of the classes with a function: the second of two, or all present."""
         present = np.arange(len(self.classes_)) if self._present is None else self._present
         return present[1:] if len(present) == 2 else present
 
     def _weights(self, X, y, classes, codes, sample_weight):
-        """Return weights of samples times those of their classes; None if all are one."""
+        """Return sample weights times class weights, or None if all are one."""
         weights = self._checked_weights(X, sample_weight)
         if self.class_weight is not None:
             with np.errstate(
@@ -415,7 +421,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         return weights
 
     def _separate(self, rows, diagonal, codes, weights, active, rng, y):
-        """Solve one problem for two classes, otherwise one for each class."""
+        """Solve one problem for two classes, or one problem for each of more classes."""
         bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
         active_codes = codes if active is None else codes[active]
         if weights is None:
@@ -430,7 +436,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         classes = self._codes_of_functions()
         several = len(classes) > 1
 
-        # they share the matrix of all samples, and have random numbers of their own
+        # The problems share the kernel matrix, but each has its own random numbers.
         first = SignedRows(
             rows,
             np.where(active_codes == classes[0], 1, -1).astype(np.int8),
@@ -477,10 +483,10 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
     def _check_ball(self, rows, weights):
         if not rows.gram.constant_diagonal or weights is not None:
-            what = "weights" if rows.gram.constant_diagonal else f"kernel={self.kernel!r}"
+            obstacle = "weights" if rows.gram.constant_diagonal else f"kernel={self.kernel!r}"
             raise ValueError(
-                f"{type(self).__name__}(solver='ball') needs points at one distance from the "
-                f"origin, as with kernel='rbf' and without weights; got {what}: use "
+                f"{type(self).__name__}(solver='ball') needs points at equal distance from the "
+                f"origin, as with kernel='rbf' and without weights; got {obstacle}: use "
                 "solver='core_set'."
             )
 
@@ -512,7 +518,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self._keep_support(rows.gram, rows.X, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in results]) * scales
-        # a margin of zero, up to rounding, certifies nothing
+        # a margin that is zero up to rounding certifies nothing
         self.objective_ = float(np.sum(0.5 / self.rho_[self.rho_ > 0]))
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
@@ -535,7 +541,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             if tolerated > 1:
                 warnings.warn(
                     f"{type(self).__name__}(radius_tol={self.radius_tol:g}) tolerates violations "
-                    f"of the margin of {tolerated:.2g} margins here, and the relative duality gap "
+                    f"of the margin by {tolerated:.2g} margins here, and the relative duality gap "
                     f"is {self.dual_gap_:.2g}; lower radius_tol, or use tol instead.",
                     ConvergenceWarning,
                     stacklevel=3,

@@ -1,4 +1,4 @@
-"""Core vector outlier detection: one-class machine of large samples on a core set."""
+"""Core vector outlier detection: a one-class machine for large samples, on a core set."""
 
 from numbers import Real
 
@@ -38,23 +38,26 @@ from skmoderndata.svm._blocks_base import (
     search_in_blocks,
 )
 
-LARGEST_FOLD = 25_000  # rows held out of a table that is seen in passes, about
-COST_SAMPLE = 1000  # samples on which the cost for the given slack is determined
-TOLD_APART = 16  # samples, by similarity to which copies are recognised
+# Number of rows, approximately, in the largest fold held out from a table read in passes.
+LARGEST_FOLD = 25_000
+# Number of samples on which the cost that yields the requested slack is determined.
+COST_SAMPLE = 1000
+# Number of reference samples; samples equally similar to all of them count as copies.
+TOLD_APART = 16
 
 
 class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     r"""Detect outliers with a one-class kernel machine with squared slack, on a core set.
 
-    Separates the samples from the origin of feature space, with squared slack:
+    The machine separates the samples from the origin of feature space, with squared slack:
 
     .. math::
         \min_{w, \rho}\ \tfrac12 \|w\|^2 - \rho
         + \tfrac{c}{2} \sum_i u_i \max\bigl(0,\ \rho - w^\top \phi(x_i)\bigr)^2,
 
     with the weights :math:`u_i` of samples. The dual is a minimum enclosing ball with a
-    constrained centre, found on a core set [1]_. The cost c is chosen so that the mean slack is
-    a given fraction of the margin.
+    constrained centre, found on a core set [1]_. The cost c is set such that the mean slack is
+    the fraction `slack` of the margin.
 
     Parameters
     ----------
@@ -64,8 +67,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         vector is an outlier.
     slack : float, default=0.05
         Mean of ``max(0, rho - w phi(x)) / rho`` over the training samples, above 0 and below 1.
-        Towards 1 the score becomes the kernel density; near 0 the ball contains the outliers, too,
-        and the ranking is poor. At least this fraction of the samples are support vectors.
+        As it approaches 1, the score becomes the kernel density; near 0 the ball also contains the
+        outliers, and the ranking is poor. At least this fraction of the samples are support
+        vectors.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the separating function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
@@ -77,7 +81,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     max_samples : int, default=None
-        Number of random samples used for training; the threshold is computed from the others.
+        Number of random samples used for training; the remaining samples determine the threshold.
         None trains on all samples.
     tol : float, default=0.05
         Target of the relative duality gap.
@@ -85,8 +89,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         "core_set" is pairwise descent on the core set; "cvxpy" is a cone solver, for core sets of
         up to 2000 samples.
     sample_size : int, default=59
-        Number of samples in a random draw, of which the worst is selected, if `batch_size` is
-        given.
+        Number of samples in a random draw if `batch_size` is given; the worst sample of the draw
+        is selected.
     batch_size : int, default=None
         Number of samples added to the core set in each step, each the worst of `sample_size`. None
         searches growing blocks and re-evaluates only the samples near the margin.
@@ -118,7 +122,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     rho_ : float
         The textbook threshold :math:`\rho`.
     objective_ : float
-        Value of the objective for `dual_coef_` and `rho_`; it is negative.
+        Value of the objective for `dual_coef_` and `rho_`, a negative number.
     slack_ : float
         Mean slack, relative to the margin.
     cost_ : float
@@ -126,8 +130,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     offset_ : float
         Threshold of `score_samples`.
     dual_gap_ : float
-        Relative duality gap: the difference of `objective_` and its lower bound, the value of the
-        dual problem, relative to the magnitude of that bound.
+        Relative duality gap: the difference between `objective_` and its lower bound (the value
+        of the dual problem), relative to the magnitude of that bound.
     solver_ : str
         The solver that finished: `solver`, or "coordinate_descent" if more than a fifth of more
         than 2000 samples are support vectors.
@@ -144,22 +148,23 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
     See Also
     --------
-    sklearn.svm.OneClassSVM : Linear slack; time at least quadratic in the samples.
-    skmoderndata.svm.MinimumEnclosingBall : No slack, so that all samples are inside.
+    sklearn.svm.OneClassSVM : Linear slack; time at least quadratic in the number of samples.
+    skmoderndata.svm.MinimumEnclosingBall : No slack, so all samples are inside.
 
     Notes
     -----
     On the training samples ``w phi(x_i) = rho - a_i / c``, so every support vector lies below rho.
     This does not impair the ranking, but the threshold must be determined differently. A machine
-    scores the samples that it has seen higher than new ones; the threshold is therefore a quantile
-    of held-out scores. Folds of a fifth of the samples (copies of a sample in one fold), until 500
-    samples are held out, are scored by a machine fitted to the others. `fit_predict` detects a
-    smaller fraction of outliers among the training samples than `contamination`.
+    assigns higher scores to its training samples than to new ones; the threshold is therefore a
+    quantile of held-out scores. Folds of a fifth of the samples are held out, with all copies of a
+    sample in one fold, and scored by a machine fitted to the remaining samples, until 500 samples
+    have been held out. Among the training samples, `fit_predict` detects a smaller fraction of
+    outliers than `contamination`.
 
-    The cost is determined on 1000 samples, so that `slack_`
-    differs slightly from `slack` if there are more. The number of support vectors is at least
-    ``slack n``; for many samples set `max_samples`, which changes the scores only by the sampling
-    error. For up to 1000 samples the optimum is accurate to nine digits.
+    The cost is determined on 1000 samples, so `slack_` differs slightly from `slack` if there are
+    more. The number of support vectors is at least ``slack n``; for many samples set
+    `max_samples`, which changes the scores only by the sampling error. For up to 1000 samples the
+    optimum is accurate to nine digits.
 
     References
     ----------
@@ -185,9 +190,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         cost="n |S| + |S|^2",
         fits_blocks=True,
         checks=(
-            {
-                "slack": 0.1
-            },  # with the default the rate among training samples is met by chance
+            # with the default slack, training samples have the expected rate only by chance
+            {"slack": 0.1},
             {"slack": 0.3, "contamination": 0.2, "kernel": "laplacian"},
             {"max_samples": 50, "random_state": 0, "tol": 1e-3},
         ),
@@ -265,7 +269,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
-            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`. A
             memory map is read in blocks, a Dask array in passes that bring the worst rows.
         y : Ignored
             Not used, present by convention.
@@ -282,7 +286,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         X = checked_samples(self, X, reset=True)
         n = count_samples(X)
 
-        # weights of at most one, and a part of the samples if asked for
+        # scale the weights to at most one, and draw max_samples of the samples if it is set
         weights = self._checked_weights(X, sample_weight)
         weights = np.ones(n) if weights is None else weights
         peak = weights.max()
@@ -297,11 +301,11 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=None, task_name="core set") as progress,
         ):
-            budget, given = self._budget(rows, ids, weights, rng)
+            budget, matrix_and_start = self._budget(rows, ids, weights, rng)
             shared = (rows, diagonal, weights, budget, rng, progress)
-            problem, result = self._solve(*shared, ids, self._last_core(), given)
+            problem, result = self._solve(*shared, ids, self._last_core(), matrix_and_start)
 
-            # the machine; its threshold is the margin, or follows from held-out scores
+            # store the machine; its threshold is the margin, or is set by held-out scores
             support, coef, threshold = _function(problem, result)
             self._keep_support(rows.gram, X, ids[support], coef)
             self.rho_ = self.offset_ = threshold
@@ -323,15 +327,15 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
     def _store_values(self, problem, result, budget, rows):
         margin = float(result.rho * problem.scale)
-        # the dual has the value -margin / 2, and the gap is relative to it
+        # the value of the dual problem is -margin / 2, and the gap is relative to it
         self.objective_ = 0.5 * margin * (result.gap - 1.0)
         self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
         self._store_work(rows, [result])
         self.solver_ = self._finished_by([result])
 
     def _fit_blocks(self, X, y, sample_weight):
-        """Solve on few rows of a Dask array, which the worst of all rows join."""
-        # 1. rows, the cost of one, and rows to start from
+        """Solve on a few rows of a Dask array, and repeatedly add the worst of all rows."""
+        # 1. Check the rows, determine the cost of a row, and bring rows to start from.
         refuse_in_blocks(self, **IN_MEMORY)
         blocks, weighted = rows_in_blocks(self, X, sample_weight=sample_weight)
         survey = survey_of(self, blocks, weighted)
@@ -348,39 +352,39 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         max_passes = None
         progress = FitProgress(self, X, y, max_passes=max_passes, task_name="core set")
         with one_blas_thread(), progress:
-            # 2. the machine
+            # 2. Solve the problem and store the machine.
             mass = survey.weight if drawn is None else float(rows.costs.sum())
             shared = (budget, drawn is None, progress, rng)
-            found = self._solve_in_blocks(table, mass, rows, last, *shared)
-            support, coef, threshold = _function_of_blocks(found)
-            self._keep_support(table.gram, found.rows.X, support, coef)
-            self.support_ = found.rows.ids[support]
+            solution = self._solve_in_blocks(table, mass, rows, last, *shared)
+            support, coef, threshold = _function_of_blocks(solution)
+            self._keep_support(table.gram, solution.rows.X, support, coef)
+            self.support_ = solution.rows.ids[support]
 
-            # 3. its threshold is the margin, or follows from held-out scores
+            # 3. Set the threshold to the margin, or by held-out scores.
             self.rho_ = self.offset_ = threshold
             if self.contamination != "auto":
-                scores, w = self._held_out_in_blocks(table, found, drawn, *shared)
+                scores, w = self._held_out_in_blocks(table, solution, drawn, *shared)
                 self.offset_ = outlier_threshold(scores, w, self.contamination)
 
-        (problem,) = found.problems
-        (result,) = found.results
-        self.core_indices_ = found.rows.ids[np.sort(result.core)]
+        (problem,) = solution.problems
+        (result,) = solution.results
+        self.core_indices_ = solution.rows.ids[np.sort(result.core)]
         self.cost_ = float(budget / mass)
-        self._store_values(problem, result, budget, found.kernel_rows)
+        self._store_values(problem, result, budget, solution.kernel_rows)
         self.n_passes_ = table.n_passes
-        (self._core,) = found.cores
+        (self._core,) = solution.cores
         if not result.converged:
-            self._warn_above_tol(result, found.rows.X)
+            self._warn_above_tol(result, solution.rows.X)
         return self
 
     def _budget_in_blocks(self, table, drawn, rng):
-        """Total cost of all rows for which the mean slack on a sample is `slack`."""
+        """Return the total cost of all rows at which the mean slack on a sample is `slack`."""
         if drawn is None:
             ids = table.drawn(COST_SAMPLE, rng)
         else:
-            every = len(drawn)
-            few = every > COST_SAMPLE
-            ids = rng.choice(drawn, COST_SAMPLE, replace=False) if few else drawn
+            n_drawn = len(drawn)
+            too_many = n_drawn > COST_SAMPLE
+            ids = rng.choice(drawn, COST_SAMPLE, replace=False) if too_many else drawn
         rows = table.brought(ids)
         table.open(rows.X)
         kernel_rows = table.kernel_rows(rows.X)
@@ -388,7 +392,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return budget
 
     def _solve_in_blocks(self, table, mass, rows, last, budget, all_rows, progress, rng):
-        """Solve the problem of rows whose weights sum to `mass`, and whose costs to the budget."""
+        """Solve on rows of total weight `mass`, with costs that sum to the budget."""
         unit = budget / mass
         rows = rows._replace(costs=unit * rows.costs)
         table.reader = table.reader._replace(unit=unit)
@@ -408,17 +412,17 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             self, table, rows, problem_on, ask, progress, rng, [last], all_rows=all_rows
         )
 
-    def _held_out_in_blocks(self, table, found, drawn, budget, all_rows, progress, rng):
-        """Scores of rows by machines that have not seen them, and the weights of the rows.
+    def _held_out_in_blocks(self, table, solution, drawn, budget, all_rows, progress, rng):
+        """Score rows with machines that were not fitted to them; also return their weights.
 
-        Rows beyond `max_samples` are held out from the machine itself, else folds of the rows,
-        which follow from their entries.
+        If `max_samples` is set, rows outside the drawn sample are held out from the machine
+        itself. Otherwise folds are held out; the entries of a row determine its fold.
         """
         n = table.survey.n_used
         machine = table.expansion(self._basis, self.dual_coef_)
         reader = table.reader._replace(unit=1.0, fold=None)
         table.reader = reader
-        known = found.rows.ids if drawn is None else drawn
+        known = solution.rows.ids if drawn is None else drawn
         scores = []
         weights = []
         if drawn is not None:
@@ -426,7 +430,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             of_fold = reader._replace(fold=fold)
             scores, weights = table.blocks.sum(_scores, of_fold, machine, known)
 
-        # a fold after the other, where few rows are held out
+        # fit to all but one fold at a time, until enough rows are held out
         fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
         n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
         for f in range(n_folds if all_rows else 0):
@@ -437,17 +441,18 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             if len(rows.ids) == 0 or not mass > 0:
                 continue
             part = self._solve_in_blocks(
-                table, mass, rows, found.cores[0], budget, all_rows, progress, rng
+                table, mass, rows, solution.cores[0], budget, all_rows, progress, rng
             )
             support, coef, threshold = _function_of_blocks(part)
-            # the margin of fewer rows is wider
+            # rescale, because fewer rows have a wider margin
             coef = coef * (self.rho_ / threshold)
             function = table.expansion(table.gram.subset(part.rows.X, support), coef)
             more, w = table.blocks.sum(_scores, reader._replace(fold=fold), function, None)
             scores = scores + more
             weights = weights + w
 
-        if not scores:  # very few rows
+        # with very few rows, no fold has a machine
+        if not scores:
             scores, weights = table.blocks.sum(_scores, reader, machine, None)
         return np.array(scores), np.array(weights)
 
@@ -517,12 +522,12 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return -abs(float((self.predict(X) == -1).mean()) - expected)
 
     def _budget(self, rows, ids, weights, rng):
-        """Total cost of all samples for which the mean slack on a sample is `slack`.
+        """Return the total cost of all samples at which the mean slack on a sample is `slack`.
 
-        Also returns the kernel matrix and the weights, if all samples are used.
+        Also return the kernel matrix and the weights if all samples are used, otherwise None.
         """
-        every = len(ids)
-        if every > COST_SAMPLE:
+        n_samples = len(ids)
+        if n_samples > COST_SAMPLE:
             ids = np.sort(rng.choice(ids, COST_SAMPLE, replace=False))
         K = rows.matrix(ids, ids)
         rows.gram.check_finite(K)
@@ -533,39 +538,47 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         if unit != 1.0:
             K /= unit
         budget, a = cost_of_slack(K, weights[ids] / weights[ids].sum(), self.slack)
-        return budget / unit, (K, a) if len(ids) == every else None
+        return budget / unit, (K, a) if len(ids) == n_samples else None
 
-    def _solve(self, rows, diagonal, weights, budget, rng, progress, ids, last, given=None):
-        """Solve the problem of samples `ids`, whose costs sum to the budget."""
+    def _solve(
+        self, rows, diagonal, weights, budget, rng, progress, ids, last, matrix_and_start=None
+    ):
+        """Solve the problem of the samples `ids`, with costs that sum to the budget."""
         costs = budget * weights[ids] / weights[ids].sum()
         subset = None if len(ids) == len(weights) else ids
         make_store = self._all_rows(rows, subset, 0.0)
         problem = OneClassRows(
-            rows, costs, diagonal=diagonal, ids=subset, make_store=make_store, given=given
+            rows,
+            costs,
+            diagonal=diagonal,
+            ids=subset,
+            make_store=make_store,
+            given=matrix_and_start,
         )
         return problem, self._search(problem, rng, progress, last=last)
 
     def _held_out(self, X, shared, ids, state):
-        """Scores of samples by machines that have not seen them, and the weights of the samples.
+        """Score samples with machines that were not fitted to them; also return their weights.
 
-        Samples beyond `max_samples` are held out from the machine itself. Where they are few, so
-        are folds of the others, one after the other; the search begins with `state`.
+        Samples outside the `max_samples` drawn are held out from the machine itself. If they are
+        few, folds of the training samples are held out as well, one after another; their searches
+        begin with `state`.
         """
         rows = shared[0]
         weights = shared[2]
-        others = np.setdiff1d(np.flatnonzero(weights), ids)
-        values_of_folds = [self._function_values(take(X, others))]
-        held_out = [others]
-        if len(others) < HELD_OUT_SAMPLES:
+        unused = np.setdiff1d(np.flatnonzero(weights), ids)
+        values_of_folds = [self._function_values(take(X, unused))]
+        held_out = [unused]
+        if len(unused) < HELD_OUT_SAMPLES:
             spaced = np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)
-            few = rows.matrix(ids, ids[spaced])
+            similarities = rows.matrix(ids, ids[spaced])
             scores = rows.values(rows.expansion(self.support_, self.dual_coef_), ids)
 
-            for inside, outside in folds(few, scores):
+            for inside, outside in folds(similarities, scores):
                 training = ids[inside]
                 problem, result = self._solve(*shared, training, state)
                 support, coef, threshold = _function(problem, result)
-                # the margin of fewer samples is wider
+                # rescale, because fewer samples have a wider margin
                 function = rows.expansion(training[support], coef)
                 values = rows.values(function, ids[outside])
                 values_of_folds.append(values * (self.rho_ / threshold))
@@ -573,11 +586,11 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return np.concatenate(values_of_folds), weights[np.concatenate(held_out)]
 
 
-def _function_of_blocks(found):
-    """Support vectors in order, their coefficients, and the threshold of the best function."""
-    (problem,) = found.problems
-    (result,) = found.results
-    (answer,) = found.answers
+def _function_of_blocks(solution):
+    """Return the sorted support vectors, their coefficients, and the best threshold."""
+    (problem,) = solution.problems
+    (result,) = solution.results
+    (answer,) = solution.answers
     used = np.flatnonzero(result.weights > 0)
     order = used[np.argsort(result.core[used])]
     threshold = 0.5 * problem.scale / answer.objective
@@ -586,21 +599,21 @@ def _function_of_blocks(found):
 
 
 def _mass(block, reader):
-    """Sum of the weights of a block."""
+    """Sum the weights of a block."""
     return (float(reader.read(block.arrays)[2].sum()),)
 
 
 def _scores(block, reader, function, known):
-    """List scores and weights of the rows of a block that count and are not known."""
+    """List scores and weights of the rows of a block with positive weight, except `known`."""
     X, _, weights = reader.read(block.arrays)
-    chosen = np.flatnonzero(weights > 0)
+    scored = np.flatnonzero(weights > 0)
     if known is not None:
-        chosen = chosen[~np.isin(chosen + block.first, known)]
-    return function.values(X[chosen]).tolist(), weights[chosen].tolist()
+        scored = scored[~np.isin(scored + block.first, known)]
+    return function.values(X[scored]).tolist(), weights[scored].tolist()
 
 
 def _function(problem, result):
-    """Support vectors in order, their coefficients, and the threshold of the best function."""
+    """Return the sorted support vectors, their coefficients, and the best threshold."""
     used = result.weights > 0
     support = result.core[used]
     weights = result.weights[used]

@@ -18,21 +18,23 @@ from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
 from skmoderndata._solvers.margins.ranking import pair_order, rank_on_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
-MOST_PAIRS = 2000  # pairs in the core set, beyond which all pairs are used
-# initial number of basis functions, and its growth factor
+# Maximum number of pairs in the core set; beyond it all pairs are used.
+MOST_PAIRS = 2000
+# Number of basis functions in the first attempt, and the factor by which it grows.
 FIRST_RANK = 200
 GROWTH = 3
-STEEP = (
-    1e4  # cost of a pair times its kernel value, from which weights of pairs are hard to find
-)
-FEW_SOLUTIONS = 100  # on the core set, likewise
-FEW_PAIRS = 200  # in the core set before all pairs are taken, where costs are steep
+# Cost of a pair, times its kernel value, above which the weights of pairs are hard to determine.
+STEEP = 1e4
+# Maximum number of solutions on the core set before all pairs are used, at such steep costs.
+FEW_SOLUTIONS = 100
+# Maximum number of pairs in the core set before all pairs are used, at such steep costs.
+FEW_PAIRS = 200
 
 
 class CoreVectorRanker(CoreVectors, Base):
     r"""Learn a kernel function that ranks samples, from graded samples or from pairs.
 
-    Minimises, over functions :math:`f(x) = w^\top \phi(x)`,
+    The class minimises, over functions :math:`f(x) = w^\top \phi(x)`,
 
     .. math::
         \min_w\ \tfrac12 \|w\|^2 + C \sum_{i \succ j}
@@ -58,9 +60,9 @@ class CoreVectorRanker(CoreVectors, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        Labels in ascending order, if grades are words such as "low", "mid" and "high". None takes
-        the order of an ordered categorical of pandas or an Enum of polars, and needs numbers
-        otherwise. Labels that do not occur in y are ignored.
+        Labels in ascending order, if grades are words such as "low", "mid" and "high". None uses
+        the order of an ordered pandas categorical or a polars Enum, and otherwise requires
+        numbers. Labels that do not occur in y are ignored.
     tol : float, default=0.05
         Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
@@ -91,11 +93,11 @@ class CoreVectorRanker(CoreVectors, Base):
     Attributes
     ----------
     core_pairs_ : ndarray of shape (n_core, 2)
-        Pairs of training samples in the core set, the higher-ranked one first. If there are more
-        than 2000 pairs, the initial core set of the search.
+        Pairs of training samples in the core set, the higher-ranked sample first. If there are
+        more than 2000 pairs, the initial core set of the search.
     support_ : ndarray of shape (n_support,)
-        Indices of the training samples in pairs with non-zero weight; if all pairs are used, of
-        the basis samples of the function.
+        Indices of the training samples in pairs with non-zero weight; if all pairs are used,
+        indices of the basis samples of the function.
     support_vectors_ : array, sparse matrix or list of n_support samples
         Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
@@ -115,21 +117,21 @@ class CoreVectorRanker(CoreVectors, Base):
 
     See Also
     --------
-    sklearn.svm.LinearSVC : The same problem for the linear kernel, if fitted to differences of
-        pairs.
-    skmoderndata.svm.CoreVectorMachine : Labels instead of an order.
+    sklearn.svm.LinearSVC : The same problem for the linear kernel, if fitted to the differences
+        between the samples of each pair.
+    skmoderndata.svm.CoreVectorMachine : Learns labels instead of an order.
 
     Notes
     -----
     The number of pairs is quadratic in the number of samples of a query, and every pair closer
-    than the margin has a weight: choose C smaller than for a classifier. Scores are determined up
-    to a constant and comparable only within a query. Small problems, with up to 2000 pairs of
-    graded samples or 100 given pairs, are solved to rounding accuracy.
+    than the margin has a weight: choose a smaller C than for a classifier. Scores are determined
+    up to a constant, and you can compare them only within a query. Small problems, with up to 2000
+    pairs of graded samples or 100 given pairs, are solved to rounding accuracy.
 
-    If more than 2000 pairs join the core set and `max_core` is None, all pairs contribute without
-    being listed, and the unknowns are coefficients of samples: Newton's method on a factor of the
-    kernel matrix that takes at most `cache_size` [2]_. The gap is still that over all pairs, with
-    the whole kernel matrix.
+    If the core set would exceed 2000 pairs and `max_core` is None, all pairs contribute without
+    being listed, and the unknowns are coefficients of samples: Newton's method then uses a factor
+    of the kernel matrix that occupies at most `cache_size` [2]_. `dual_gap_` is still the gap over
+    all pairs, with the complete kernel matrix.
 
     References
     ----------
@@ -228,9 +230,9 @@ class CoreVectorRanker(CoreVectors, Base):
         y : array-like of shape (n_samples,), default=None
             Grades, higher is better, or labels in `classes`. Not required with `pairs`.
         query_ids : array-like of shape (n_samples,), default=None
-            Samples are compared within a query only; None is one query.
+            Query of each sample; samples are compared only within a query. None means one query.
         pairs : array-like of shape (n_pairs, 2), default=None
-            Pairs (i, j) such that sample i ranks above sample j; grades are then ignored.
+            Pairs (i, j) such that sample i ranks above sample j; if given, grades are ignored.
 
         Returns
         -------
@@ -239,7 +241,7 @@ class CoreVectorRanker(CoreVectors, Base):
         """
         if y is None and pairs is None:
             raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: give "
+                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
                 "the grades of the samples, or pairs."
             )
 
@@ -299,7 +301,7 @@ class CoreVectorRanker(CoreVectors, Base):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Higher scores rank higher; a difference of one is one margin.
+            Scores; a higher score ranks higher, and a difference of one is one margin.
         """
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
@@ -315,21 +317,22 @@ class CoreVectorRanker(CoreVectors, Base):
         y : array-like of shape (n_samples,)
             Grades, or labels among `classes`.
         query_ids : array-like of shape (n_samples,), default=None
-            Samples are compared within a query only.
+            Query of each sample; samples are compared only within a query.
 
         Returns
         -------
         score : float
-            Between 0 and 1; ties count one half, which is chance level. Kendall's tau (without
-            ties) is twice the score minus one. One half if no two grades differ.
+            Fraction between 0 and 1. A tie counts one half; chance level is also one half, and so
+            is the score if no two grades differ. Kendall's tau (without ties) is twice the score
+            minus one.
         """
         scores = self.predict(X)
         labels = order_of_labels(y, self.classes)
         y = column_or_1d(y)
         queries = np.zeros(len(y)) if query_ids is None else column_or_1d(query_ids)
         queries = np.unique(queries, return_inverse=True)[1]
-        right, tied, every = pair_order(queries, self._grades(y, labels), scores)
-        return (right + 0.5 * tied) / every if every else 0.5
+        correct, tied, n_pairs = pair_order(queries, self._grades(y, labels), scores)
+        return (correct + 0.5 * tied) / n_pairs if n_pairs else 0.5
 
     def _grades(self, y, labels):
         """Return grades as numbers; `labels` are all labels, lowest first, or None."""
@@ -339,22 +342,22 @@ class CoreVectorRanker(CoreVectors, Base):
         return np.asarray(y, dtype=np.float64)
 
     def _solve(self, rows, problem, rng, progress):
-        """Search for a core set of pairs, and take all pairs where that becomes too large.
+        """Search for a core set of pairs, and use all pairs if it becomes too large.
 
-        Steep costs leave rounding of the weights of pairs: there all pairs are tried soon, and the
-        core set again if they fail. Returns what was found, samples and their coefficients, and
-        whether all pairs were taken.
+        At steep costs, the weights of pairs suffer from rounding: all pairs are then tried early,
+        and the core set again if that fails. Return the result, the samples and their
+        coefficients, and whether all pairs were used.
         """
         last = self._last_core()
         core_set = self.solver == "core_set"
 
         if core_set and self.max_core is None and problem.cost > STEEP:
-            few = self._search(
+            attempt = self._search(
                 problem, rng, progress, last=last, max_core=FEW_PAIRS, max_iter=FEW_SOLUTIONS
             )
-            if few.converged or progress.stopped:
-                return few, *_from_pairs(problem, few), False
-            result, support, dual_coef = self._on_samples(rows, problem, few, progress)
+            if attempt.converged or progress.stopped:
+                return attempt, *_from_pairs(problem, attempt), False
+            result, support, dual_coef = self._on_samples(rows, problem, attempt, progress)
             if result.converged or progress.stopped:
                 return result, support, dual_coef, True
 
@@ -365,7 +368,7 @@ class CoreVectorRanker(CoreVectors, Base):
         return *self._on_samples(rows, problem, result, progress), True
 
     def _on_samples(self, rows, problem, few_pairs, progress):
-        """Solve with all pairs, for a function that is a sum over an increasing set of samples."""
+        """Solve with all pairs; the function is a sum over an increasing set of samples."""
         n = rows.n_rows
         largest = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
         rank = min(FIRST_RANK, largest)
@@ -383,7 +386,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 cost=2.0 * self.C,
                 tol=self.tol,
                 max_iter=max(1, self.max_iter - n_iter),
-                start=theta,  # the previous pivots, and further ones
+                start=theta,  # the new pivots begin with the previous ones
                 progress=progress,
             )
             theta = result.theta
@@ -398,7 +401,7 @@ class CoreVectorRanker(CoreVectors, Base):
             del cholesky
             rank = GROWTH * rank if 2 * GROWTH * rank <= largest else largest
 
-        # from coefficients of the factor to those of samples
+        # convert the coefficients of the factor to coefficients of samples
         triangle = cholesky.factor[cholesky.pivots]
         coef = linalg.solve_triangular(triangle, theta, lower=True, trans="T")
 
@@ -415,7 +418,7 @@ class CoreVectorRanker(CoreVectors, Base):
 
 
 def _from_pairs(problem, result):
-    """Return the samples of the function on a core set, and their coefficients."""
+    """Return the samples in the function of a core set, and their coefficients."""
     active = result.weights > 0
     core = result.core[active]
     a = result.weights[active]
@@ -424,13 +427,16 @@ def _from_pairs(problem, result):
 
 
 def _graded(grades, query_ids, n):
-    """Grades, and queries numbered from zero; ValueError when no two grades differ in any."""
+    """Return the grades, and the queries numbered from zero.
+
+    Raises ValueError if no query has two different grades.
+    """
     queries = np.zeros(n, int)
     if query_ids is not None:
         ids = column_or_1d(query_ids)
         if len(ids) != n:
             raise ValueError(
-                f"query_ids must name the query of each of {n} samples, got {len(ids)}."
+                f"query_ids must contain the query of each of {n} samples, got {len(ids)}."
             )
         queries = np.unique(ids, return_inverse=True)[1]
     order = np.lexsort((grades, queries))
@@ -439,8 +445,8 @@ def _graded(grades, query_ids, n):
     of_one_query = q[1:] == q[:-1]
     if not (of_one_query & (g[1:] > g[:-1])).any():
         raise ValueError(
-            f"CoreVectorRanker needs a query with two different grades, got {n} sample(s) of "
-            "equal grades within their queries."
+            f"CoreVectorRanker needs a query with two different grades, got {n} sample(s) with "
+            "equal grades within each query."
         )
     return grades, queries
 
@@ -455,5 +461,7 @@ def _checked_pairs(pairs, n):
         )
     inside = pairs.min() >= 0 and pairs.max() < n
     if not inside or (pairs[:, 0] == pairs[:, 1]).any():
-        raise ValueError(f"pairs must name two different samples out of {n} in each row.")
+        raise ValueError(
+            f"pairs must contain the indices of two different samples out of {n} in each row."
+        )
     return pairs.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Core vector regression: support vector regression of large samples on a core set."""
+"""Core vector regression: support vector regression for large samples, on a core set."""
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -23,13 +23,14 @@ from skmoderndata.svm._blocks_base import (
     search_in_blocks,
 )
 
-LARGEST = 1e30  # largest k(x, x) for which the computation is accurate
+# Maximum k(x, x) for which the computation is accurate.
+LARGEST = 1e30
 
 
 class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     r"""Sparse kernel regression with a tube that adapts to the noise, trained on a core set.
 
-    With the targets scaled to mean zero and standard deviation one, minimises
+    With the targets scaled to mean zero and standard deviation one, the class minimises
 
     .. math::
         \min_{w, b, \varepsilon \ge 0}\ \tfrac12 \bigl(\|w\|^2 + b^2\bigr)
@@ -38,8 +39,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     over functions :math:`f(x) = w^\top \phi(x) + b`, with the weights :math:`u_i` of samples.
     At the optimum the mean distance of the samples from the tube is :math:`\mu`, the parameter
-    `tube_distance` (unless the tube has width zero), so that the width adapts to the noise. The
-    dual is a minimum enclosing ball with a constrained centre, found on a core set [1]_.
+    `tube_distance` (unless the tube has width zero), so the width adapts to the noise. The dual is
+    a minimum enclosing ball with a constrained centre, found on a core set [1]_.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         Cost of a squared distance from the tube, in units of the standard deviation of y.
     tube_distance : float, default=0.2
         Mean distance from the tube, in units of the standard deviation of y. Small values, .01 to
-        .03, need few support vectors and cost accuracy where the noise is strong; the limit of
+        .03, need few support vectors but reduce the accuracy if the noise is strong; the limit of
         large values is kernel ridge regression.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
@@ -65,8 +66,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         "core_set" is pairwise descent on the core set; "cvxpy" is a cone solver, for core sets of
         up to 2000 samples.
     sample_size : int, default=59
-        Number of samples in a random draw, of which the worst is selected, if `batch_size` is
-        given.
+        Number of samples in a random draw if `batch_size` is given; the worst sample of the draw
+        is selected.
     batch_size : int, default=None
         Number of samples added to the core set in each step, each the worst of `sample_size`. None
         searches growing blocks and re-evaluates only the samples near the tube.
@@ -114,8 +115,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     See Also
     --------
-    sklearn.svm.SVR : Linear loss outside a tube of given width; at least quadratic time.
-    sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`, not sparse.
+    sklearn.svm.SVR : Linear loss outside a tube of fixed width; at least quadratic time.
+    sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`; not sparse.
 
     Notes
     -----
@@ -222,7 +223,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
-            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`. A
             memory map is read in blocks, a Dask array in passes that bring the worst rows.
         y : array-like or Dask array of shape (n_samples,)
             Targets.
@@ -293,13 +294,13 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     def _check_diagonal(self, diagonal):
         if not diagonal < LARGEST:
             raise ValueError(
-                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so that rounding "
-                "errors exceed the targets: rescale X."
+                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so rounding errors "
+                "exceed the targets: rescale X."
             )
 
     def _fit_blocks(self, X, y, sample_weight):
-        """Solve on few rows of a Dask array, which the worst of all rows join."""
-        # 1. rows, moments of the targets, and rows to start from
+        """Solve on a few rows of a Dask array, and repeatedly add the worst of all rows."""
+        # 1. Check the rows, compute moments of the targets, and bring rows to start from.
         refuse_in_blocks(self, **IN_MEMORY)
         blocks, weighted = rows_in_blocks(
             self, X, y, sample_weight=sample_weight, ensure_min_samples=2
@@ -339,28 +340,30 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         def ask(problem, result, number):
             return tube_question(problem, result)
 
-        # 2. the problem on these rows and passes over all
+        # 2. Solve the problem on these rows, with passes over all rows.
         progress = FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set")
         with one_blas_thread(), progress:
-            found = search_in_blocks(self, table, rows, problem_on, ask, progress, rng, [last])
+            solution = search_in_blocks(
+                self, table, rows, problem_on, ask, progress, rng, [last]
+            )
 
-        # 3. the function in units of the targets, by the numbers of the rows
-        (problem,) = found.problems
-        (result,) = found.results
-        self._store_function(found.kernel_rows, problem, result, center, spread)
-        self.support_ = found.rows.ids[self.support_]
-        self.core_indices_ = found.rows.ids[self.core_indices_]
-        self.epsilon_ = found.answers[0].parameter * spread
-        self._store_work(found.kernel_rows, [result])
+        # 3. Store the function in units of the targets, with indices of the rows of X.
+        (problem,) = solution.problems
+        (result,) = solution.results
+        self._store_function(solution.kernel_rows, problem, result, center, spread)
+        self.support_ = solution.rows.ids[self.support_]
+        self.core_indices_ = solution.rows.ids[self.core_indices_]
+        self.epsilon_ = solution.answers[0].parameter * spread
+        self._store_work(solution.kernel_rows, [result])
         self.n_passes_ = table.n_passes
-        (self._core,) = found.cores
+        (self._core,) = solution.cores
         if not result.converged:
-            self._warn_above_tol(result, found.rows.X)
+            self._warn_above_tol(result, solution.rows.X)
         return self
 
 
 def _moments(block, weighted):
-    """Weight, mean and squared deviations of the targets of a block, and the largest."""
+    """Compute the moments of the targets of a block."""
     y = np.asarray(block.arrays[-1], dtype=np.float64).ravel()
     w = np.asarray(block.arrays[1], dtype=np.float64) if weighted else np.ones(len(y))
     weight = float(w.sum())
@@ -370,7 +373,10 @@ def _moments(block, weighted):
 
 
 class Moments:
-    """Weight, mean and squared deviations of targets, and the largest; `+` adds others."""
+    """Moments of targets: weight, mean, sum of squared deviations, and largest magnitude.
+
+    The sum of two objects has the moments of both sets of targets.
+    """
 
     def __init__(self, weight, mean, squares, largest):
         self.weight = weight
@@ -392,7 +398,7 @@ class Moments:
 
 
 def _scale_of(moments):
-    """Mean and deviation of targets, from their moments, as `_standardised` gives them."""
+    """Return the mean and scale of targets from their moments, as in `_standardised`."""
     spread = float(np.sqrt(moments.squares / moments.weight))
     size = moments.largest or 1.0
     if spread <= 1e-12 * max(size, abs(moments.mean)):
@@ -401,7 +407,7 @@ def _scale_of(moments):
 
 
 def _standardised(y, weights):
-    """Standardise targets; return them with mean and scale. Constant targets become zero."""
+    """Standardise targets; return them with their mean and scale. Constant targets become 0."""
     y = np.asarray(y, dtype=np.float64)
     size = float(np.abs(y).max()) or 1.0
     scaled = y / size

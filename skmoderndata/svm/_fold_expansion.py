@@ -1,4 +1,4 @@
-"""Kernel expansions on strings folded into one weight for each substring."""
+"""Fold kernel expansions on strings into one weight for each substring."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ class FoldedExpansion(dict[str, float]):
         Returns
         -------
         values : ndarray of shape (n_samples,)
-            Values of the machine, up to rounding.
+            Values of the decision function of the machine, up to rounding.
         """
         values = self._features.transform(X) @ self._coef
         if self.normalize:
@@ -72,27 +72,26 @@ def fold_expansion(machine, features):
     .. math:: f(s) = \sum_i \alpha_i k(s_i, s) + b = w^\top \phi(s) + b, \qquad
         w = \sum_i \alpha_i \phi(s_i).
 
-    With `w` a prediction takes time proportional to the length of a string, whatever the number of
-    support vectors. For a normalised kernel, `w` includes the norms of the support vectors, and
-    the value is divided by the norm of the new sample.
+    With `w`, the time of a prediction is proportional to the length of the string, whatever the
+    number of support vectors. For a normalised kernel, `w` includes the norms of the support
+    vectors, and the value is divided by the norm of the new sample.
 
     Parameters
     ----------
     machine : SVC, NuSVC, SVR, NuSVR, OneClassSVM, or Pipeline
-        Fitted machine with one decision function, whose `kernel` is `PSpectrum`,
-        `BlendedSpectrum`, `RestrictedGapWeighted` or `Mismatch`, or one of these in `Normalized`;
-        or a pipeline that ends with a `KernelTransformer` and a machine with
-        ``kernel="precomputed"``.
+        Fitted machine with one decision function. Its `kernel` is `PSpectrum`, `BlendedSpectrum`,
+        `RestrictedGapWeighted` or `Mismatch`, or one of these in `Normalized`. A pipeline must end
+        with a `KernelTransformer` and a machine with ``kernel="precomputed"``.
     features : SequenceFeatures
-        Features of the same kernel, with ``normalize=True`` if the machine uses `Normalized`; they
-        are fitted here to the support vectors. Hashed features are refused, because they do not
-        store the substrings.
+        Features of the same kernel, with ``normalize=True`` if the machine uses `Normalized`; a
+        copy is fitted to the support vectors. Hashed features raise ValueError, because they do
+        not store the substrings.
 
     Returns
     -------
     weights : dict of str to float
         Weight of each substring of a support vector. The method `decision_function(X)` of the
-        dictionary returns the values of the machine; `intercept` is its constant.
+        dictionary returns the values of the machine; the attribute `intercept` is its constant.
 
     See Also
     --------
@@ -121,12 +120,15 @@ def fold_expansion(machine, features):
     svm, kernel, X = _parts(machine)
     normalize = isinstance(kernel, Normalized)
     inner = kernel.kernel if normalize else kernel
-    own = PSpectrum() if features.kernel is None else features.kernel
-    if inner not in (own, own.from_data(X)) or bool(features.normalize) != normalize:
+    of_features = PSpectrum() if features.kernel is None else features.kernel
+    if (
+        inner not in (of_features, of_features.from_data(X))
+        or bool(features.normalize) != normalize
+    ):
         raise ValueError(
-            f"fold_expansion: the machine has the kernel {kernel!r}, and features has "
-            f"kernel={own!r} and normalize={features.normalize}; they must be the same, with "
-            "normalize=True for a kernel in Normalized."
+            f"fold_expansion: the machine has the kernel {kernel!r}, but features has "
+            f"kernel={of_features!r} and normalize={features.normalize}; they must be the same, "
+            "with normalize=True for a kernel in Normalized."
         )
     if features.n_features is not None:
         raise ValueError(
@@ -135,8 +137,8 @@ def fold_expansion(machine, features):
         )
     if svm.dual_coef_.shape[0] != 1:
         raise ValueError(
-            "fold_expansion: the machine has several decision functions, of pairs of classes; fit "
-            "one machine for each class with OneVsRestClassifier, and fold each."
+            "fold_expansion: the machine has several decision functions, one for each pair of "
+            "classes; fit one machine for each class with OneVsRestClassifier, and fold each."
         )
 
     coef = svm.dual_coef_.toarray() if sparse.issparse(svm.dual_coef_) else svm.dual_coef_
@@ -144,7 +146,7 @@ def fold_expansion(machine, features):
     dual = np.ravel(coef).astype(np.float64)
     if normalize:
         dual *= reciprocal_roots(inner.diag(support))
-    # Mismatch needs the alphabet that the machine has, which is more than its support vectors'
+    # Mismatch needs the alphabet of the machine, which may exceed that of the support vectors
     columns = clone(features).set_params(kernel=inner, normalize=False).fit(support)
     weights = columns.transform(support).T @ dual
     return FoldedExpansion(columns, weights, float(svm.intercept_[0]), inner, normalize)
@@ -163,13 +165,13 @@ def _parts(machine):
     X = svm_training_samples(machine)
     if X is None or not isinstance(machine.kernel, BaseKernel):
         raise ValueError(
-            "fold_expansion: the machine must be one of sklearn.svm with a kernel object on "
-            f"strings, got {machine!r}."
+            "fold_expansion: the machine must be a class of sklearn.svm whose kernel is a kernel "
+            f"object on strings, got {machine!r}."
         )
     return machine, machine.kernel, as_samples(X)
 
 
 def reciprocal_roots(d):
-    """Reciprocals of square roots, 0 for 0."""
+    """Compute the reciprocals of the square roots of d; the result for 0 is 0."""
     zeros = np.zeros(len(d))
     return np.divide(1.0, np.sqrt(d), out=zeros, where=d > 0)

@@ -1,4 +1,4 @@
-"""Kernel adatron: support vector machines without a free offset, by coordinate ascent."""
+"""Kernel adatron: support vector machines without a free offset, trained by coordinate ascent."""
 
 from numbers import Real
 
@@ -41,14 +41,14 @@ ADATRON_CONSTRAINTS = {
 
 
 def weighted_median(y, weights):
-    """Find the smallest value that half of the weight does not exceed."""
+    """Return the smallest value such that at least half of the weight does not exceed it."""
     order = np.argsort(y, kind="stable")
     total = np.cumsum(weights[order])
     return float(y[order][np.searchsorted(total, total[-1] / 2)])
 
 
 class Adatron(KernelMachine):
-    """Mixin of the two adatrons."""
+    """Mixin for the adatron classifier and regressor."""
 
     def _descend(self, store, box, tube, gap, rng, progress):
         """Solve one dual problem."""
@@ -70,7 +70,7 @@ class Adatron(KernelMachine):
         )
 
     def _finish(self, gram, store, X, active, coef, results):
-        """Store the support vectors, the offset contained in the kernel, and the certificate."""
+        """Store the support vectors, the offset implied by the kernel, and the certificate."""
         used = np.flatnonzero(np.atleast_2d(coef).any(axis=0))
         self._check_psd(gram, store, used, np.zeros(store.n))
         self._keep_support(gram, X, active[used], coef[..., used])
@@ -80,10 +80,10 @@ class Adatron(KernelMachine):
             weight = self.dual_coef_ @ self._basis
             self.coef_ = weight.toarray() if sparse.issparse(weight) else np.asarray(weight)
 
-        # the certificate of the worst problem
-        worst = max(results, key=lambda one: (not one.converged, one.gap))
+        # store the certificate of the worst problem
+        worst = max(results, key=lambda result: (not result.converged, result.gap))
         self.dual_gap_ = float(worst.gap)
-        self.n_iter_ = max(1, *(one.n_iter for one in results))
+        self.n_iter_ = max(1, *(result.n_iter for result in results))
         if not worst.converged:
             hard = np.isinf(self.C) and worst.n_iter < self.max_iter
             warn_not_converged(
@@ -92,9 +92,9 @@ class Adatron(KernelMachine):
                 if hard
                 else f"after {worst.n_iter} passes the relative duality gap is {worst.gap:.1e} "
                 f"(tol={self.tol:g})",
-                remedy="give a finite C"
+                remedy="use a finite C"
                 if np.isinf(self.C)
-                else "increase max_iter or tol, or scale X, for example by StandardScaler",
+                else "increase max_iter or tol, or scale X, for example with StandardScaler",
             )
 
 
@@ -106,7 +106,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     .. math::
         \min_w\ \tfrac12 \|w\|^2 + C \sum_i u_i\, \ell\bigl(y_i w^\top \phi(x_i)\bigr)
 
-    with the hinge loss :math:`\ell(m) = \max(0, 1 - m)` or its square. A step changes one
+    with the hinge loss :math:`\ell(m) = \max(0, 1 - m)` or its square. A step updates one
     coefficient, :math:`a_i \leftarrow \min(\max(a_i + \omega (1 - y_i f(x_i)) / k_{ii}, 0),
     C u_i)`.
 
@@ -170,16 +170,16 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
 
     See Also
     --------
-    sklearn.svm.SVC : Free offset, updates pairs of coefficients; faster.
+    sklearn.svm.SVC : Free offset; updates pairs of coefficients and is faster.
     sklearn.svm.LinearSVC : The same problem for the linear kernel, with ``fit_intercept=False``.
 
     Notes
     -----
-    The printed step size 1 diverges for ``k(x, x) > 2``; division by ``k(x, x)`` gives the exact
-    minimum. Without an offset the classes must be separated by a hyperplane through the origin of
-    feature space. With the Gaussian kernel this is possible; otherwise set ``fit_intercept=True``.
-    If there is no hard margin, the coefficients diverge, and `fit` stops with a warning. Updates
-    of single coefficients converge slowly if samples are similar, for example if features are not
+    The published step size 1 diverges for ``k(x, x) > 2``; division by ``k(x, x)`` gives the exact
+    minimum. Without an offset, a hyperplane through the origin of feature space must separate the
+    classes. With the Gaussian kernel this is possible; otherwise set ``fit_intercept=True``. If
+    there is no hard margin, the coefficients diverge, and `fit` stops with a warning. Updates of
+    single coefficients converge slowly if samples are similar, for example if features are not
     centred.
 
     References
@@ -298,7 +298,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
             for label in labels:
                 signs = np.where(codes == label, 1.0, -1.0)
                 results.append(self._separate(store, signs, ridge, rng, progress))
-        coef = np.stack([one.w for one in results])
+        coef = np.stack([result.w for result in results])
         self._finish(gram, store, X, active, coef, results)
         return self
 
@@ -307,16 +307,16 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         hard = np.isinf(self.C)
         squared = self.loss == "squared_hinge"
         top = np.full(len(signs), np.inf) if hard or squared else 0.5 / ridge
-        own = ridge if squared else np.zeros(len(signs))
+        penalty = ridge if squared else np.zeros(len(signs))
         low = np.where(signs > 0, 0.0, -top)
         high = np.where(signs > 0, top, 0.0)
-        box = {"low": low, "high": high, "ridge": own, "linear": -signs}
+        box = {"low": low, "high": high, "ridge": penalty, "linear": -signs}
 
         def gap(w, g):
-            values = g - own * w + signs
+            values = g - penalty * w + signs
             norm = max(float(w @ values), 0.0)
             margins = signs * values
-            dual = float(np.abs(w).sum()) - 0.5 * float(w @ (values + own * w))
+            dual = float(np.abs(w).sum()) - 0.5 * float(w @ (values + penalty * w))
             if hard:
                 least = float(margins.min())
                 if not least > 0:
@@ -333,15 +333,15 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
 
 
 class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
-    r"""Support vector regression without a free offset, by coordinate ascent.
+    r"""Support vector regression without a free offset, trained by coordinate ascent.
 
-    Minimises [1]_
+    The class minimises [1]_
 
     .. math::
         \min_w\ \tfrac12 \|w\|^2 + C \sum_i u_i
         \max\bigl(0,\ |y_i - m - w^\top \phi(x_i)| - \epsilon\bigr),
 
-    where m is the median of the targets, or 0 with ``fit_intercept=False``. A step changes one
+    where m is the median of the targets, or 0 with ``fit_intercept=False``. A step updates one
     coefficient: with :math:`z = a_i k_{ii} + y_i - m - f(x_i)`,
     :math:`a_i \leftarrow \operatorname{sign}(z) \max(|z| - \epsilon, 0) / k_{ii}`, clipped to
     :math:`\pm C u_i`.
@@ -365,8 +365,8 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     omega : float, default=1.0
         Relaxation factor, between 0 and 2; 1 minimises exactly over each coefficient.
     fit_intercept : bool, default=True
-        Whether to take the median from the targets, and to add 1 to the kernel, which gives an
-        offset from the median that is penalised.
+        Whether to subtract the median from the targets, and to add 1 to the kernel, which gives a
+        penalised offset from the median.
     tol : float, default=0.001
         Target of the relative duality gap.
     max_iter : int, default=1000
@@ -405,18 +405,19 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
 
     See Also
     --------
-    sklearn.svm.SVR : Free offset, updates pairs of coefficients; faster.
+    sklearn.svm.SVR : Free offset; updates pairs of coefficients and is faster.
     skmoderndata.svm.L2SVR : Squared loss and free offset.
 
     Notes
     -----
-    The offset from the median of the targets is penalised. With this, the defaults are as good as
-    those of :class:`sklearn.svm.SVR` on the diabetes data: r^2 of .146 and .147.
+    The offset from the median of the targets is penalised. With this offset and the default
+    parameters, r^2 on the diabetes data is .146, compared with .147 for the default parameters of
+    :class:`sklearn.svm.SVR`.
 
     References
     ----------
     .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm
-       7.61; the printed step needs ``k(x, x) < 2``.
+       7.61; the published step requires ``k(x, x) < 2``.
 
     Examples
     --------
@@ -519,8 +520,8 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         centre = weighted_median(target, weights[active]) if self.fit_intercept else 0.0
         target = target - centre
         top = 0.5 / self._ridge(weights[active])
-        none = np.zeros(len(active))
-        box = {"low": -top, "high": top, "ridge": none, "linear": -target}
+        no_ridge = np.zeros(len(active))
+        box = {"low": -top, "high": top, "ridge": no_ridge, "linear": -target}
         tube = float(self.epsilon)
         floor = 1e-14 * float(top @ np.abs(target))
 

@@ -20,32 +20,36 @@ from skmoderndata._samples.containers import is_sparse
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.box_machines import Machine, nearest_hulls
 
-SHARED_UP_TO = 6000  # samples whose kernel matrix is computed at once for all pairs of classes
-NEWTON_UP_TO = 1000  # features, whose matrix is factored in each step
+# Maximum number of samples whose kernel matrix is computed at once for all pairs of classes.
+SHARED_UP_TO = 6000
+# Maximum number of features for Newton's method, which factors their matrix in each step.
+NEWTON_UP_TO = 1000
 
 
 class _Work(NamedTuple):
-    """What the pairs of classes share."""
+    """Data shared by all pairs of classes."""
 
     solver: str
     gram: Any
-    store: Any  # rows of all samples, in the order of the classes
+    # Kernel rows of all samples, in the order of the classes.
+    store: Any
     ridge: Any
-    segments: Any  # first sample of each class, and the one after the last
+    # Index of the first sample of each class, and of the sample after its last one.
+    segments: Any
 
 
 class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
     r"""Support vector classifier with squared hinge loss and free offset.
 
-    Minimises
+    The class minimises
 
     .. math::
         \min_{w, b}\ \tfrac12 \|w\|^2
         + C \sum_i u_i \max\bigl(0,\ 1 - y_i (w^\top \phi(x_i) + b)\bigr)^2,
 
     with the weights :math:`u_i` of samples and classes: the 2-norm soft margin [1]_. Its dual is a
-    hard-margin problem for the kernel matrix with :math:`1 / (2 C u_i)` added to the diagonal,
-    that is, the problem of the nearest points of two convex hulls [2]_, without upper bounds.
+    hard-margin problem for the kernel matrix with :math:`1 / (2 C u_i)` added to the diagonal:
+    it finds the nearest points of two convex hulls [2]_, without upper bounds on the coefficients.
     Several classes are treated one against one, as in `SVC`.
 
     Parameters
@@ -67,10 +71,10 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
     tol : float, default=0.001
         Target of the relative duality gap.
     cache_size : float, default=500
-        Size of the kernel cache, in MB; with several classes and more than 6000 samples that of
-        each pair in turn, and of each thread.
+        Size of the kernel cache, in MB. With several classes and more than 6000 samples, each
+        thread has a cache of this size for the pair that it is solving.
     max_iter : int, default=-1
-        Largest number of steps for each pair of classes; -1 means 1000 for each sample, and at
+        Largest number of steps for each pair of classes; -1 means 1000 for each sample, but at
         least 1 000 000.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` has one column for each class or for each pair of classes.
@@ -79,8 +83,8 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
     solver : {"auto", "newton", "smo", "cvxpy"}, default="auto"
         "newton" solves the primal problem of the linear kernel, for dense tables; "smo" makes
         pairwise steps with second-order selection; "cvxpy" is a cone solver, for up to 2000
-        samples. "auto" takes "newton" where it can and there are at most 1000 features, no more
-        than samples, else "smo".
+        samples. "auto" uses "newton" if it is applicable and there are at most 1000 features and
+        no more features than samples, otherwise "smo".
     n_jobs : int, default=None
         Number of threads, for pairs of classes and for the values of new samples; results do not
         depend on it.
@@ -119,26 +123,26 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
 
     See Also
     --------
-    sklearn.svm.SVC : Hinge loss, with fewer support vectors and faster predictions.
+    sklearn.svm.SVC : Hinge loss; fewer support vectors and faster predictions.
     sklearn.svm.LinearSVC : The same loss for the linear kernel, with a penalised offset.
     skmoderndata.svm.CoreVectorMachine : The same loss with a penalised offset, for large data.
 
     Notes
     -----
-    Every sample inside the margin is a support vector. There are 1.3 to 1.8 times as many as with
-    the hinge loss, and predictions take longer by that factor. Rows of the kernel matrix are
-    computed on demand, 64 at a time, and all at once for several classes and up to 6000 samples;
-    above 2000 samples they are stored in single precision, which changes the optimum by about 1e-6
-    of its value. For 100 000 samples and more use `CoreVectorMachine`, or `Nystroem` features and
-    `LinearSVC`.
+    Every sample inside the margin is a support vector. There are 1.3 to 1.8 times as many support
+    vectors as with the hinge loss, and predictions take longer by the same factor. Rows of the
+    kernel matrix are computed on demand, 64 at a time, or all at once for several classes and up
+    to 6000 samples; for more than 2000 samples they are stored in single precision, which changes
+    the optimum by about 1e-6 of its value. For 100 000 samples or more use `CoreVectorMachine`, or
+    `Nystroem` features and `LinearSVC`.
 
     The linear kernel on a dense table needs no rows of a kernel matrix: Newton steps on the primal
-    problem [3]_ reach its optimum to rounding in about the time of `LinearSVC`, which remains the
-    faster choice for sparse and for wide tables.
+    problem [3]_ reach its optimum to rounding accuracy in about the same time as `LinearSVC`,
+    which remains the faster choice for sparse tables and for wide tables.
 
     There is no `predict_proba`; use ``CalibratedClassifierCV(L2SVC(), ensemble=False)`` of
-    `sklearn.calibration`. For many classes take `CoreVectorMachine` in it: the scores here are
-    votes of pairs, as those of `SVC`.
+    `sklearn.calibration`. For many classes calibrate a `CoreVectorMachine` instead: the scores of
+    `L2SVC`, like the scores of `SVC`, are votes of pairs.
 
     References
     ----------
@@ -249,7 +253,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties=True needs decision_function_shape='ovr', got 'ovo'.")
 
-        # weights of samples, and classes that have any
+        # weights of samples, and the classes with positive weight
         weights = self._weights_of(X, sample_weight)
         classes, codes = np.unique(y, return_inverse=True)
         weights = weights * self._class_factors(y, classes, codes, weights)
@@ -257,27 +261,27 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         counts = np.bincount(codes[active], minlength=len(classes))
         self._keep_classes(classes, counts > 0, weighted=len(active) < len(y))
 
-        # rows in the order of the classes, so that a pair is two segments
+        # sort the rows by class, so that a pair consists of two segments
         order = active[np.argsort(codes[active], kind="stable")]
         ridge = self._ridge(weights[order])
         gram, store = self._row_store(X, order, weights)
         stops = np.cumsum(counts)
         segments = np.stack([stops - counts, stops], axis=1)
 
-        # nearest points of the hulls of two classes, for each pair
+        # find the nearest points of the two hulls for each pair of classes
         solver = self._route(gram, store.rows.X)
         work = _Work(solver, gram, store, ridge, segments)
         machines = self._solve_pairs(X, y, work)
 
-        # support vectors of any pair
-        coef = np.stack([one.coef for one in machines])
+        # keep the support vectors of all pairs
+        coef = np.stack([machine.coef for machine in machines])
         used = np.flatnonzero(coef.any(axis=0))
         self._keep_support(gram, X, order[used], coef[:, used])
 
-        offsets = np.array([one.offset for one in machines])
+        offsets = np.array([machine.offset for machine in machines])
         self.intercept_ = offsets - self._at_mean
-        self.objective_ = float(sum(one.objective for one in machines))
-        norms = np.array([one.norm for one in machines])
+        self.objective_ = float(sum(machine.objective for machine in machines))
+        norms = np.array([machine.norm for machine in machines])
         zeros = np.zeros(len(norms))
         self.margin_ = np.divide(1.0, np.sqrt(norms), out=zeros, where=norms > 0)
         support_codes = codes[self.support_]
@@ -285,8 +289,8 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         if gram.kernel == "linear":
             self.coef_ = self._linear_weights()
 
-        worst = max(machines, key=lambda one: (not one.converged, one.gap))
-        n_iter = max(one.n_iter for one in machines)
+        worst = max(machines, key=lambda machine: (not machine.converged, machine.gap))
+        n_iter = max(machine.n_iter for machine in machines)
         self._keep_work(X, worst.gap, n_iter, worst.converged)
         return self
 
@@ -301,9 +305,9 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         Returns
         -------
         values : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-            With two classes, positive values mean the second. Otherwise, according to
-            `decision_function_shape`, the votes of the pairs for each class with their confidence,
-            or one value for each pair, positive for its first class.
+            With two classes, positive values mean the second class. Otherwise, depending on
+            `decision_function_shape`, the votes of the pairs for each class, including their
+            confidence, or one value for each pair, positive for its first class.
         """
         check_is_fitted(self)
         values = self._pair_values(X)
@@ -336,7 +340,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         return self.classes_[codes]
 
     def _route(self, gram, X):
-        """Solver for the samples that have a weight."""
+        """Return the solver for the samples X, which have positive weight."""
         primal = gram.kernel == "linear" and not is_sparse(X)
         if self.solver == "newton" and not primal:
             raise ValueError(
@@ -349,10 +353,10 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         return "smo"
 
     def _solve_pairs(self, X, y, work):
-        """Machines of all pairs of classes, with the kernel matrix or rows of their own samples.
+        """Solve all pairs of classes with a shared kernel matrix or with the rows of each pair.
 
-        A matrix serves all pairs; with few support vectors most of its rows would be for nothing,
-        so that many samples have rows on demand.
+        A matrix serves all pairs. With many samples and few support vectors, most of its rows
+        would be computed in vain; rows are then computed on demand.
         """
         n_classes = len(work.segments)
         n_held = len(work.store.values)
@@ -371,7 +375,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
                 nothing = np.zeros(work.store.n)
                 return Machine(nothing, nothing[:0], offset, 0.0, 0.0, 0.0, 0, True)
 
-            # the samples of the pair, those of its first class before the others
+            # the samples of the pair, beginning with its first class
             if n_classes == 2 or shared:
                 rows = slice(None)
                 store = work.store if n_classes == 2 else work.store.reader()
@@ -382,9 +386,9 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
                 segments = np.array([[0, first], [first, len(rows)]])
 
             ridge = work.ridge[rows]
-            own = None if table is None else table[rows]
+            pair_table = None if table is None else table[rows]
             machine = nearest_hulls(
-                store, ridge, segments, table=own, progress=progress, **limits
+                store, ridge, segments, table=pair_table, progress=progress, **limits
             )
             support = np.flatnonzero(machine.coef)
             self._check_psd(work.gram, store, support, ridge)
@@ -398,7 +402,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             threads = nullcontext()
         else:
             pairs = list(combinations(range(n_classes), 2))
-            threads = one_blas_thread()  # whose number would change the rounding
+            threads = one_blas_thread()  # the number of BLAS threads would affect the rounding
         with threads:
             return run_parts(
                 self, X, y, one_pair, pairs,
@@ -430,7 +434,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         return votes
 
     def _confident_votes(self, values):
-        """Votes, plus the sum of the values for a class, scaled to below one third of a vote."""
+        """Return votes plus the sum of the values of each class, scaled to below a third vote."""
         n_classes = len(self.classes_)
         sums = np.zeros((len(values), n_classes))
         pairs = combinations(range(n_classes), 2)

@@ -22,7 +22,7 @@ from skmoderndata._solvers.margins.box_machines import squared_tube
 class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     r"""Support vector regression with squared insensitive loss and free offset.
 
-    Minimises
+    The class minimises
 
     .. math::
         \min_{w, b}\ \tfrac12 \|w\|^2 + C \sum_i u_i
@@ -58,7 +58,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     cache_size : float, default=500
         Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Largest number of steps; -1 means 1000 for each sample, and at least 1 000 000.
+        Largest number of steps; -1 means 1000 for each sample, but at least 1 000 000.
     solver : {"smo", "cvxpy"}, default="smo"
         "smo" makes pairwise steps with second-order selection, or a Cholesky factorisation for
         ``epsilon=0`` and up to 3000 samples; "cvxpy" is a cone solver, for up to 2000 samples.
@@ -97,13 +97,13 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     Notes
     -----
     Most of the time is spent on kernel values between the samples outside the tube and all
-    samples. Above 2000 samples they are stored in single precision, which changes the optimum by
-    about 1e-6 of its value.
+    samples. For more than 2000 samples, these values are stored in single precision, which changes
+    the optimum by about 1e-6 of its value.
 
     References
     ----------
     .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm
-       7.45; its C is twice ours.
+       7.45; the C of the book is twice the parameter `C` here.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         ridge = self._ridge(weights[active])
         gram, store = self._row_store(X, active, weights)
 
-        # relative to the mean, so that large targets do not cancel; the offset is free
+        # centre the targets to avoid cancellation; as the offset is free, the optimum is the same
         mean = float(np.average(y[active], weights=weights[active]))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             centred = np.asarray(y[active], dtype=np.float64) - mean
@@ -217,7 +217,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         self._check_psd(gram, store, used, ridge)
         self._keep_support(gram, X, active[used], machine.coef[used])
 
-        # the function in units of y
+        # store the function in units of y
         self.intercept_ = float(machine.offset + mean - self._at_mean)
         self.objective_ = float(machine.objective)
         if gram.kernel == "linear":

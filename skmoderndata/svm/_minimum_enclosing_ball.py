@@ -1,4 +1,4 @@
-"""The smallest ball around a sample, in input space or under a kernel."""
+"""Smallest ball that encloses all samples, in input space or under a kernel."""
 
 from typing import NamedTuple
 
@@ -35,17 +35,16 @@ from skmoderndata._solvers.margins.enclosing_ball import (
 from skmoderndata.svm._base import diagonal_by_blocks
 from skmoderndata.svm._blocks_base import CoreTable, Largest, RowReader, refuse_in_blocks
 
-JUDGED = 1000  # rows from which parameters of a kernel are judged
-
-SURFACE_RELATIVE = (
-    1e-9  # relative tolerance of the surface, so that no training sample is outside
-)
+# Number of rows from which the parameters of a kernel are determined.
+JUDGED = 1000
+# Tolerance of the surface, relative to the radius, so that no training sample is outside.
+SURFACE_RELATIVE = 1e-9
 
 
 class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
     r"""Compute the smallest ball that contains all samples.
 
-    Solves, in input space (`kernel="linear"`) or in the feature space of a kernel,
+    The class solves, in input space (`kernel="linear"`) or in the feature space of a kernel,
 
     .. math::
         \min_{c, r}\ r^2 \quad\text{subject to}\quad
@@ -69,19 +68,19 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     solver : {"core_set", "away_steps", "badoiu_clarkson", "cvxpy"}, default="core_set"
-        "core_set" computes exact balls of few samples, to which the farthest samples are added.
-        "away_steps" moves towards the farthest sample or away from the nearest sample of the
-        support, with one pass per step [2]_. "badoiu_clarkson" makes decreasing steps towards the
-        farthest sample, about ``1 / tol**2`` of them [1]_. "cvxpy" is a cone solver.
+        "core_set" computes the exact ball of a few samples, and repeatedly adds the farthest
+        samples to them. "away_steps" moves towards the farthest sample or away from the nearest
+        sample of the support, with one pass per step [2]_. "badoiu_clarkson" makes about
+        ``1 / tol**2`` decreasing steps towards the farthest sample [1]_. "cvxpy" is a cone solver.
     algorithm : {"exact", "sampling"}, default="exact"
         With "core_set": "exact" searches all samples for the farthest one; "sampling" first
         searches random draws, until twenty of them contain no sample outside the ball.
     sample_size : int, default=59
-        Number of samples in a random draw: the farthest of 59 is among the farthest five per cent
-        of all samples with probability 0.95.
+        Number of samples in a random draw: the farthest sample of 59 is among the farthest five
+        per cent of all samples with probability 0.95.
     batch_size : int, default=None
         Number of samples added to the core set after a pass; None means half the number of
-        features, at least 10.
+        features, but at least 10.
     tol : float, default=1e-6
         Largest relative gap between `radius_` and the lower bound.
     max_iter : int, default=1000
@@ -124,21 +123,21 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
     See Also
     --------
-    sklearn.svm.OneClassSVM : Allows outliers outside.
-    sklearn.covariance.EllipticEnvelope : An ellipsoid, robust to outliers.
+    sklearn.svm.OneClassSVM : Leaves outliers outside.
+    sklearn.covariance.EllipticEnvelope : Ellipsoid that is robust to outliers.
 
     Notes
     -----
-    A step of "core_set" solves the problem on a few samples exactly and takes one pass over the
-    data, ``n p`` operations. Three to ten passes suffice, in hundreds of dimensions as well;
-    samples near a sphere take a few more. For a radius within a factor of ``1 + eps`` a core set
+    A step of "core_set" solves the problem on a few samples exactly and makes one pass over the
+    data, ``n p`` operations. Three to ten passes suffice, even in hundreds of dimensions; samples
+    near a sphere need a few more passes. For a radius within a factor of ``1 + eps``, a core set
     of ``ceil(2 / eps)`` samples always suffices, whatever the dimension [1]_.
 
     The ball contains every sample, so a single outlier changes it. Adding a constant to the kernel
-    or repeating samples does not change the ball. One sample, or equal samples, give a ball of
-    radius zero. Distances are computed relative to the mean of the data, so that an offset does
-    not reduce the accuracy. With kernel "precomputed", `predict` refuses new samples, because the
-    matrix does not contain their kernel values with themselves.
+    or repeating samples does not change the ball. A single sample, or samples that are all equal,
+    have a ball of radius zero. Distances are computed relative to the mean of the data, so an
+    offset does not reduce the accuracy. With kernel "precomputed", `predict` raises ValueError for
+    new samples, because the matrix does not contain their kernel values with themselves.
 
     References
     ----------
@@ -244,7 +243,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         n = count_samples(X)
         heights_sq = None if heights is None else _heights(heights, n) ** 2
 
-        # coordinates where there are any, kernel values otherwise
+        # coordinates in input space, kernel values otherwise
         gram = resolved_gram(self, X)
         linear = gram.kernel == "linear"
         points = InputPoints(X) if linear else KernelRows(gram, X, n_jobs=self.n_jobs)
@@ -268,12 +267,12 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return self
 
     def _fit_blocks(self, X, y, heights):
-        """Look at a Dask array in passes; the furthest rows come to the driver."""
-        # 1. rows, heights, and the kernel
+        """Read a Dask array in passes, and bring the furthest rows to the driver."""
+        # 1. Check rows and heights, and resolve the kernel.
         refuse_in_blocks(
             self,
-            solver=("core_set", "takes steps over all samples"),
-            algorithm=("exact", "draws samples again and again"),
+            solver=("core_set", "needs all samples in memory for its steps"),
+            algorithm=("exact", "draws samples repeatedly"),
         )
         rows = [] if heights is None else [heights]
         blocks, _ = rows_in_blocks(self, X, *rows)
@@ -283,10 +282,10 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         rng = check_random_state(self.random_state)
         table = CoreTable(self, blocks, survey, RowReader(type(self).__name__, False))
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
-        n_some = 1 if linear else JUDGED
-        gram = table.resolve(table.brought(table.drawn(n_some, rng)).X)
+        n_drawn = 1 if linear else JUDGED
+        gram = table.resolve(table.brought(table.drawn(n_drawn, rng)).X)
 
-        # 2. exact balls of few points
+        # 2. Compute exact balls of a few points.
         width = blocks.shape[1] if linear else 0
         batch_size = self.batch_size or max(10, width // 2)
         squares = Squares(gram, survey.mean if linear else None, heights is not None)
@@ -300,7 +299,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 progress=progress,
             )
 
-        # 3. attributes, by the numbers of the rows
+        # 3. Store the attributes, with indices of the rows of X.
         def furthest(center):
             of_center = squares._replace(mean=center)
             (largest,) = blocks.sum(_largest_square, of_center)
@@ -316,7 +315,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return self
 
     def _furthest_of(self, X, heights_sq):
-        """Return a function of a centre, the largest squared distance of rows from it."""
+        """Return a function that computes the largest squared distance of rows from a centre."""
 
         def furthest(center):
             return float(_with_heights(_input_squares(X, center), heights_sq).max())
@@ -324,7 +323,10 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return furthest
 
     def _store(self, ball, gram, points, X, furthest):
-        """Store the ball of the points X; `furthest` is a function of a centre."""
+        """Store the ball of the points X.
+
+        `furthest` is a function that returns the largest squared distance from a centre.
+        """
         self._gram = gram
         self.support_ = ball.support
         self.dual_coef_ = ball.weights
@@ -337,7 +339,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         self.dual_gap_ = ball.gap
         self._norm = ball.norm
 
-        # in input space the radius is that of all samples, to rounding
+        # in input space, increase the radius to the farthest sample, which is exact up to rounding
         if gram.kernel == "linear":
             self.center_ = points.expansion(ball.support, ball.weights) + points.mean
             self.radius_ = max(self.radius_, float(np.sqrt(furthest(self.center_))))
@@ -366,7 +368,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Negative distances; larger values are nearer to the centre.
+            Negative distances; larger values mean closer to the centre.
         """
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
@@ -399,7 +401,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         Returns
         -------
         inside : ndarray of shape (n_samples,)
-            1 inside and on the surface, -1 outside.
+            1 for samples inside the ball or on its surface, -1 for samples outside.
         """
         return np.where(self.decision_function(X, heights) >= 0, 1, -1)
 
@@ -416,13 +418,13 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         Returns
         -------
         score : float
-            Between 0 and 1. The score favours large balls; to choose a kernel, use labelled
-            outliers.
+            Fraction between 0 and 1. The score favours large balls; to choose a kernel, use
+            labelled outliers.
         """
         return float((self.predict(X) == 1).mean())
 
     def _squares(self, X, heights_sq=None):
-        """Squared distances of validated samples from the centre."""
+        """Compute the squared distances of validated samples from the centre."""
         if self._gram.kernel == "linear":
             distances_sq = _input_squares(X, self.center_)
         else:
@@ -438,35 +440,38 @@ class Squares(NamedTuple):
     """Squared distances of the rows of blocks from a point, in input space or under a kernel."""
 
     gram: Gram
-    mean: np.ndarray | None  # from which the rows are seen; None under a kernel
+    # Origin of the coordinates; None under a kernel.
+    mean: np.ndarray | None
     with_heights: bool
 
     def lengths(self, block, X):
-        """Squared lengths of rows, with those of their heights."""
+        """Compute the squared lengths of rows, including their heights."""
         if self.mean is None:
-            own = diagonal_by_blocks(self.gram, X)
+            lengths = diagonal_by_blocks(self.gram, X)
         else:
-            own = InputPoints(X, self.mean).diag(slice(0, X.shape[0]))
+            lengths = InputPoints(X, self.mean).diag(slice(0, X.shape[0]))
         if not self.with_heights:
-            return own
-        return own + np.asarray(block.arrays[1], dtype=np.float64) ** 2
+            return lengths
+        return lengths + np.asarray(block.arrays[1], dtype=np.float64) ** 2
 
     def products(self, X, function):
-        """Inner products of rows with a centre."""
+        """Compute the inner products of rows with a centre."""
         if self.mean is None:
             return function.values(X)
         return InputPoints(X, self.mean).values(function, slice(0, X.shape[0]))
 
 
 class BallOfBlocks:
-    """Points of a table in blocks that were brought, and looks at all of them.
+    """Points brought from a table in blocks, and passes over all points of the table.
 
     Parameters
     ----------
     table : CoreTable
+        The table in blocks.
     squares : Squares
+        Squared distances of its rows.
     batch_size : int
-        Points that a look brings.
+        Maximum number of points that a pass brings.
     """
 
     def __init__(self, table, squares, batch_size):
@@ -479,9 +484,9 @@ class BallOfBlocks:
         self.X = self.points = None
 
     def far_pair(self):
-        """Bring the longest point, and the one furthest from it."""
+        """Bring the point furthest from the origin, and the point furthest from that point."""
         self._bring(self._farthest(None, 0.0, 1).rows)
-        if len(self.ids) == 0:  # all points are their mean
+        if len(self.ids) == 0:  # all points equal their mean
             self._bring(self.table.brought([0]))
             return np.zeros(1, dtype=np.intp)
         first = np.zeros(1, dtype=np.intp)
@@ -493,7 +498,7 @@ class BallOfBlocks:
         return np.argsort(self.ids)
 
     def look(self, support, weights):
-        """Look at all points: bounds of the radius, and the furthest points."""
+        """Pass over all points; return bounds of the radius, and a function for the furthest."""
         self.n_passes += 1
         bounds, rows = self._look(support, weights, self.batch_size)
 
@@ -520,7 +525,7 @@ class BallOfBlocks:
         return worst
 
     def _bring(self, rows):
-        """Append points that are not there yet."""
+        """Append the points that are not yet present."""
         new = rows.part(np.flatnonzero(~np.isin(rows.ids, self.ids)))
         self.ids = np.concatenate([self.ids, new.ids])
         self.v = np.concatenate([self.v, new.target])
@@ -533,7 +538,7 @@ class BallOfBlocks:
 
 
 def _farthest(block, reader, squares, function, norm, count):
-    """Rows of a block that are furthest from a centre, which is None at the origin."""
+    """Return the rows of a block that are furthest from a centre; None means the origin."""
     X, _, costs = reader.read(block.arrays)
     with rows_named():
         lengths = squares.lengths(block, X)
@@ -566,7 +571,7 @@ def _with_heights(distances_sq, heights_sq):
 
 
 def _input_squares(X, center):
-    """Squared distances of rows from a point, in blocks and without cancellation."""
+    """Compute the squared distances of rows from a point, in blocks, without cancellation."""
     return InputPoints(X, center).diag(slice(0, X.shape[0]))
 
 
@@ -574,6 +579,6 @@ def _heights(heights, n):
     heights = column_or_1d(heights, dtype=np.float64)
     if len(heights) != n or not np.isfinite(heights).all():
         raise ValueError(
-            f"heights must be one finite number for each of {n} samples, got {len(heights)}."
+            f"heights must contain one finite number for each of {n} samples, got {len(heights)}."
         )
     return heights

@@ -1,4 +1,4 @@
-"""Support feature machine: classification with a minimum number of features."""
+"""Support feature machine: linear classification with as few features as possible."""
 
 import warnings
 from numbers import Real
@@ -43,17 +43,17 @@ from skmoderndata._solvers.margins.zero_norm import squared_hinge_svm
 
 # Cost of a feature with C="scale", in units of slack and of ln(n).
 SCALE_FACTOR = 0.7
-# Minimum size of a table, in entries, for which algorithm="auto" is splicing.
+# Minimum size of a table, in entries, for which algorithm="auto" selects splicing.
 LARGE_TABLE = 1_000_000
-# Maximum number of columns per row for which it is. Splicing misses features if rows are few: at
-# 100 x 10,000 its mean F1 is .63, after exchanges .77.
+# Maximum number of columns per row for which algorithm="auto" selects splicing. With few rows,
+# splicing misses features: at 100 x 10,000 its mean F1 is .63; with exchanges it is .77.
 MOST_COLUMNS_PER_ROW = 20
 
 
 class SupportFeatureMachine(
     CallbackSupportMixin, SelectorMixin, AbsentClasses, ClassifierMixin, Base
 ):
-    r"""Linear classifier with few features: minimises their number, and the slack of the samples.
+    r"""Linear classifier that minimises the number of features and the slack of the samples.
 
     For labels :math:`y_i = \pm 1` the problem is
 
@@ -68,8 +68,8 @@ class SupportFeatureMachine(
         y_i (w^\top x_i + b) \ge -\xi_i, \qquad w^\top (\mu^+ - \mu^-) = 1,
 
     which fixes the norm of w by the centres :math:`\mu^\pm` of the classes instead of by the
-    nearest points, so that large margins have no advantage. The costs :math:`u_i` are those of
-    `sample_weight`, divided by their mean, and of `class_weight`.
+    nearest points, so large margins have no advantage. The cost :math:`u_i` is the entry of
+    `sample_weight`, divided by the mean weight, times the factor in `class_weight`.
 
     A sequence of linear programs decreases an approximation, in which the zero-norm is
 
@@ -78,8 +78,8 @@ class SupportFeatureMachine(
         \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr)
 
     with the largest weight :math:`\omega` of the first program; then features are dropped, added
-    and exchanged as long as the objective itself decreases. With ``C="scale"`` those features are
-    dropped at the end that are not worth their price in an information criterion [5]_,
+    and exchanged as long as the objective itself decreases. With ``C="scale"``, the last step drops
+    the features that are not worth their price in an information criterion [5]_,
 
     .. math::
         2 L(S) + |S| \ln p\, \ln \ln n,
@@ -94,12 +94,12 @@ class SupportFeatureMachine(
         :math:`1 / (0.7 \ln n)` for n samples: a feature has to save a total slack that grows with
         the logarithm of the number of samples, as in an information criterion [4]_. None allows no
         slack (hard margin); "auto" allows no slack if the classes are separable, and otherwise
-        means "scale". With "scale", the information criterion drops features at the end; a
-        number is a price that decides alone.
+        means "scale". With "scale", the information criterion drops features at the end; with a
+        number, this price alone decides.
     alpha : float, default=1.0
-        Cost of the weights' sizes, at least 0. It keeps sets of features from being chosen that
-        separate the samples at hand with a tiny margin, that is with large weights. With 0 the
-        problem is that of the papers [1]_, [2]_: the fewest features.
+        Cost of the magnitude of the weights, at least 0. It prevents the selection of features
+        that separate the training samples with a tiny margin, that is, with large weights. With 0,
+        the machine solves the problem of the papers [1]_, [2]_: the fewest features.
     formulation : {"margin", "centers"}, default="margin"
         Normalisation of w: by the margin, or by the class centres.
     algorithm : str, default="auto"
@@ -107,27 +107,28 @@ class SupportFeatureMachine(
 
         - "auto": "splicing" for tables with at least 1,000,000 entries and at most 20 columns for
           each row if ``C="scale"`` and ``formulation="margin"``, otherwise "exchange".
-        - "exchange": after the programs of "reweighted" features are dropped, added and exchanged
-          one by one, from their result and from features that are found while slack becomes
-          dearer; the weights are those of least :math:`\alpha \|w\|_1` and slack for the features.
+        - "exchange": after the programs of "reweighted", drops, adds and exchanges features one by
+          one, starting from the result of the programs and from features found while the cost of
+          slack increases; the weights minimise the sum of :math:`\alpha \|w\|_1` and the slack for
+          the selected features.
         - "splicing": adds to the best set of each size the feature along which the logistic loss
           falls most steeply, and exchanges up to three features at a time as long as the loss
-          falls [5]_; the set of least criterion is selected. It requires ``C="scale"`` and
-          ``formulation="margin"``, has one start, and takes a fraction of the time if there are
-          many samples. "exchange" finds more of the features if samples are few.
-        - "reweighted": each feature has a cost of :math:`\alpha` and of a number proportional to
-          :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that discarded features
+          falls [5]_; the set with the smallest criterion is selected. It requires ``C="scale"``
+          and ``formulation="margin"``, has one start, and takes a fraction of the time if there
+          are many samples. If there are few samples, "exchange" finds more of the features.
+        - "reweighted": in the next program, the cost of each feature is :math:`\alpha` plus a
+          number proportional to :math:`1 / (\epsilon\,\omega + |w_j|)`, so that discarded features
           can return.
         - "rescaled": multiplies the columns by the weights instead [1]_; a weight that is zero
           remains zero.
-        - "rescaled_l2": the same with the Euclidean norm (a support vector machine with squared
-          slack instead of the linear program); it has no certificate, does not use `alpha`, and
-          requires ``formulation="margin"``.
+        - "rescaled_l2": like "rescaled" with the Euclidean norm (a support vector machine with
+          squared slack instead of the linear program); it has no certificate, does not use
+          `alpha`, and requires ``formulation="margin"``.
     fit_intercept : bool, default=True
         Whether to fit an intercept b.
     penalize_intercept : bool, default=False
-        Whether to treat b as the weight of an additional constant feature. It is then counted, and
-        results depend on the origin of the data.
+        Whether to treat b as the weight of an additional constant feature. The intercept then
+        counts as a feature, and results depend on the origin of the data.
     class_weight : dict, "balanced" or None, default=None
         Costs of slack for each class; "balanced" gives both classes of a two-class problem the
         same total cost. A class of cost 0 is treated like samples of weight 0.
@@ -137,21 +138,21 @@ class SupportFeatureMachine(
     epsilon : float, default=1e-3
         Width of the logarithm, relative to the largest weight of the first program, above 0.
     n_init : int, default=1
-        Number of starts. The first has equal costs, the others have random costs. The result with
-        the smallest objective is used.
+        Number of starts: the first one with equal costs, the others with random costs. The result
+        with the smallest objective is used.
     n_rounds : int or "auto", default=1
-        Number of rounds: each excludes the features selected before [3]_. "auto" stops when the
-        objective of a round is no better than with permuted labels.
+        Number of rounds: each round excludes the features selected in earlier rounds [3]_. "auto"
+        stops when the objective of a round is no better than with permuted labels.
     n_features_to_select : int, default=None
         Largest number of features in each round and for each class: a start ends when a step has
-        at most this many features, and keeps those with the largest weights. With
-        ``algorithm="splicing"`` the largest size of the sets; n / ln n by default.
+        at most this many features, and keeps the features with the largest weights. With
+        ``algorithm="splicing"``, the largest size of the sets, by default n / ln n.
     refit : bool, default=True
         Whether to fit a linear support vector machine with squared slack and ridge penalty on the
         selected features. Otherwise `coef_` contains the weights of the linear program in the
         first round.
     refit_C : float, default=1.0
-        Cost of slack of that machine.
+        Cost of slack in the refit.
     solver : {"highs", "cvxpy"}, default="highs"
         "highs" generates columns for a warm-started simplex method; "cvxpy" solves each complete
         linear program. Both compute the same optimum.
@@ -159,8 +160,8 @@ class SupportFeatureMachine(
         Largest number of linear programs per start, of passes of exchanges, and of splices for
         each size.
     tol : float, default=1e-6
-        The linear programs end when no weight changes by more than this, relative to the largest
-        weight.
+        Tolerance of the weights, relative to the largest weight; the linear programs end when no
+        weight changes by more.
     n_jobs : int, default=None
         Number of starts and classes that run in parallel, through joblib.
     random_state : int, RandomState instance or None, default=None
@@ -177,43 +178,43 @@ class SupportFeatureMachine(
     intercept_ : ndarray of shape (n_problems,)
         Intercepts.
     sfm_coef_ : ndarray of shape (n_problems, n_features)
-        Weights of the linear programs, before the refit: those of least
-        :math:`\alpha \|w\|_1` and slack for the selected features. A selected feature may have the
-        weight 0 if the information criterion selected it.
+        Weights of the linear programs, before the refit; they minimise the sum of
+        :math:`\alpha \|w\|_1` and the slack for the selected features. A selected feature may have
+        the weight 0 if the information criterion selected it.
     sfm_intercept_ : ndarray of shape (n_problems,)
         Intercepts of the linear programs, the midpoints of the optimal intervals.
     ranking_ : ndarray of shape (n_features,)
-        Round in which a feature was selected; ``n_rounds_ + 1`` for the others.
+        Round in which a feature was selected; ``n_rounds_ + 1`` for unselected features.
     n_rounds_ : int
         Number of rounds.
     algorithm_ : str
         The algorithm that "auto" stands for, otherwise `algorithm`.
     C_ : ndarray of shape (n_problems,)
-        Cost of slack; infinite where slack was forbidden.
+        Cost of slack; infinite for problems without slack.
     hard_margin_ : ndarray of shape (n_problems,)
         Whether slack was forbidden.
     objective_ : float
         ``|w|_0 + alpha |w|_1 + C sum u xi`` of `sfm_coef_`, in standard units; the sum over
         problems.
     objective_history_ : list of tuple of ndarray
-        Objective of each problem, with an array for each stage: after each linear program; after
-        each pass of exchanges, which may begin with other features; and once after features were
-        dropped by the criterion. The programs lower the approximation of the objective, the
-        exchanges the objective itself, and dropping lowers the criterion and may raise the
-        objective. For "splicing" the first array has the criterion of the best set of each size,
-        beginning with none, and the second the objective of the selected set.
+        Objective of each problem, with one array for each stage: after each linear program; after
+        each pass of exchanges, which may begin with other features; and once after the criterion
+        has dropped features. The programs lower the approximation of the objective, the exchanges
+        lower the objective itself, and dropping lowers the criterion and may raise the objective.
+        For "splicing", the first array contains the criterion of the best set of each size,
+        beginning with the empty set, and the second array the objective of the selected set.
     n_features_history_ : list of tuple of ndarray
         Number of features at each entry of `objective_history_`.
     dual_gap_ : float
-        How far the objective is at most above the smallest one that the selected features permit,
-        relative to it; the maximum over problems. It is computed for the final set, also after
-        dropping and splicing, and says nothing about the choice of the set. For
-        ``algorithm="reweighted"`` and "rescaled" the relative duality gap of the linear program
-        with the costs of the last weights: if it is zero, the weights are a stationary point of
-        the approximation. NaN for "rescaled_l2".
+        Upper bound on the relative difference between the objective and the smallest objective
+        that the selected features permit; the maximum over problems. It is computed for the final
+        set, also after dropping and splicing, and does not measure the choice of the set. For
+        ``algorithm="reweighted"`` and "rescaled", it is the relative duality gap of the linear
+        program with the costs of the last weights: if it is zero, the weights are a stationary
+        point of the approximation. NaN for "rescaled_l2".
     n_iter_ : int
-        Number of linear programs and passes of exchanges of the best start, or of sizes that
-        splicing has tried; the maximum over problems.
+        Number of linear programs and passes of exchanges of the best start, or number of sizes
+        that splicing tried; the maximum over problems.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -221,26 +222,25 @@ class SupportFeatureMachine(
 
     See Also
     --------
-    sklearn.svm.LinearSVC : With ``penalty="l1"`` similar to the first linear program; selects more
-        features.
-    sklearn.feature_selection.RFE : Removes features one by one, to a given number.
+    sklearn.svm.LinearSVC : With ``penalty="l1"``, similar to the first linear program; selects
+        more features.
+    sklearn.feature_selection.RFE : Removes features one by one, down to a fixed number.
 
     Notes
     -----
     A linear program with n rows and p columns is solved by pricing all columns, ``n p`` operations
-    at a time, and by simplex steps on the few that matter; 3 to 8 programs are usual. All costs
-    are positive, hence no program is unbounded. The hard-margin problem has no solution if the
-    classes are not separable: `fit` then raises a ValueError. The problem is not convex: at the
-    end no feature less, no feature more and no other feature in the place of one lowers the
-    objective (of the five that promise most in each place), but the result need not be the global
-    minimum.
+    at a time, and by simplex steps on the few columns that matter; 3 to 8 programs are usual. All
+    costs are positive, hence no program is unbounded. The hard-margin problem has no solution if
+    the classes are not separable: `fit` then raises a ValueError. The problem is not convex: at
+    the end, the objective does not decrease if a feature is removed, added, or replaced by one of
+    the five most promising features for its place, but the result need not be the global minimum.
 
     If no feature reduces the slack by its cost (small C, labels without a pattern), none is
-    selected: the larger class is predicted for all samples, and `transform` warns.
+    selected: `predict` returns the larger class for all samples, and `transform` warns.
 
     `sample_weight` multiplies the costs of slack, and weights the class centres and variances.
-    Only the ratios of the weights count: they are divided by the mean of those that are not zero,
-    so that weights of sum one, as boosting gives them, mean the same as weights of mean one.
+    Only the ratios of the weights matter: they are divided by the mean of the positive weights, so
+    weights with sum one, as in boosting, have the same effect as weights with mean one.
 
     References
     ----------
@@ -397,8 +397,8 @@ class SupportFeatureMachine(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
 
-        # a sample of weight zero is none; its class keeps its place
-        given = (X, y)
+        # ignore samples of weight zero; their class keeps its place
+        all_samples = (X, y)
         classes, labels = np.unique(y, return_inverse=True)
         weight = np.where(self._class_factors(classes) > 0, 1.0, 0.0)[labels] * weight
         present = np.isin(np.arange(classes.size), labels[weight > 0])
@@ -408,9 +408,9 @@ class SupportFeatureMachine(
             y = y[weight > 0]
             weight = weight[weight > 0]
 
-        # costs of mean one
+        # scale the costs to mean one
         if weight.size:
-            weight = weight / weight.max()  # the sum of tiny weights may be no number
+            weight = weight / weight.max()  # the reciprocal of tiny sums may overflow
             weight /= weight.mean()
 
         labels = np.searchsorted(self._present_classes, y)
@@ -425,7 +425,9 @@ class SupportFeatureMachine(
             for side in sides
         ]
         max_passes = self._max_passes(len(tasks), algorithm, y.size)
-        with FitProgress(self, *given, max_passes=max_passes, task_name="pass") as progress:
+        with FitProgress(
+            self, *all_samples, max_passes=max_passes, task_name="pass"
+        ) as progress:
             try:
                 rounds = feature_rounds(
                     scaled.X,
@@ -440,7 +442,7 @@ class SupportFeatureMachine(
             except (Infeasible, NoDirection, SolverFailure) as error:
                 raise ValueError(self._explained(error, positives)) from error
 
-        # what the rounds selected, and the final classifier on it
+        # store the selected features, and fit the final classifier on them
         self.algorithm_ = algorithm
         self._store_programs(rounds, scaled)
         self._store_costs(rounds, y.size)
@@ -528,7 +530,7 @@ class SupportFeatureMachine(
             raise ValueError(
                 "algorithm='splicing' selects by an information criterion, and requires "
                 f"C='scale' and formulation='margin'; got C={self.C!r} and "
-                f"formulation={self.formulation!r}. Use algorithm='exchange' for these."
+                f"formulation={self.formulation!r}. Use algorithm='exchange' for these settings."
             )
 
     def _may_splice(self):
@@ -549,7 +551,7 @@ class SupportFeatureMachine(
         if unknown:
             raise ValueError(
                 f"class_weight has the labels {unknown}, which are not in y; "
-                f"its classes are {classes.tolist()}."
+                f"the classes of y are {classes.tolist()}."
             )
         wrong = {key: value for key, value in self.class_weight.items() if not value >= 0}
         if wrong:
@@ -569,14 +571,14 @@ class SupportFeatureMachine(
         if algorithm == "splicing":
             largest = self.n_features_to_select or largest_size(n_samples)
             return n_tasks * rounds * largest
-        # linear programs, and exchanges from three sets of features
+        # linear programs, and exchanges that start from three sets of features
         return n_tasks * self.n_init * (rounds * 4 * self.max_iter + 1)
 
     def _scale(self, X, weight):
-        """Scale the columns; centre those of dense data if the intercept is free."""
+        """Scale the columns; also centre them if the data are dense and the intercept is free."""
         free = self.fit_intercept and not self.penalize_intercept
 
-        # columns in units of their largest entry, dense ones without their mean
+        # scale the columns to a largest entry of one, and centre dense columns
         share = weight / weight.sum()
         n, p = X.shape
         if sparse.issparse(X):
@@ -599,7 +601,7 @@ class SupportFeatureMachine(
             if not free:
                 X += mean
 
-        # then of variance one, if asked for; constant columns are no candidates
+        # then scale to variance one if `standardize` is set; exclude constant columns
         usable = deviation > 10 * n * np.finfo(np.float64).eps
         divide = np.where(usable, deviation if self.standardize else 1 / largest, 1.0)
         if sparse.issparse(X):
@@ -607,13 +609,13 @@ class SupportFeatureMachine(
         else:
             X /= divide
 
-        # an intercept that counts as a feature
+        # append a constant column for an intercept that counts as a feature
         if self.penalize_intercept:
-            one = np.ones((n, 1))
+            constant = np.ones((n, 1))
             if sparse.issparse(X):
-                X = sparse.csc_array(sparse.hstack([X, one]))
+                X = sparse.csc_array(sparse.hstack([X, constant]))
             else:
-                X = np.asfortranarray(np.hstack([X, one]))
+                X = np.asfortranarray(np.hstack([X, constant]))
             usable = np.append(usable, True)
         return _Scaled(X, usable, shift / divide, divide * largest)
 
@@ -646,7 +648,7 @@ class SupportFeatureMachine(
         )
 
     def _explained(self, error, positives):
-        """Explain why a fit has no solution."""
+        """Return the message that explains why a fit has no solution."""
         if isinstance(error, SolverFailure):
             return (
                 f"the linear program could not be solved ({error}): centre and rescale X, set "
@@ -655,7 +657,7 @@ class SupportFeatureMachine(
         label = self._present_classes.tolist()[positives[error.args[0]]]
         if isinstance(error, NoDirection):
             return (
-                f"The centre of class {label!r} and that of the others coincide: "
+                f"The centre of class {label!r} and the centre of the other classes coincide: "
                 "formulation='centers' has no solution; use formulation='margin'."
             )
         return (
@@ -665,10 +667,10 @@ class SupportFeatureMachine(
         )
 
     def _store_programs(self, rounds, scaled):
-        """Store what the rounds selected, their weights in units of the data, and the work."""
+        """Store the selection of the rounds, the weights in units of the data, and the work."""
         separations = [results for results, _ in rounds]
 
-        # weights of the first round
+        # convert the weights of the first round
         n_features = scaled.unit.size
         first = [results[0] for results in separations]
         bias = np.array([result.bias for result in first])
@@ -678,7 +680,7 @@ class SupportFeatureMachine(
         self.sfm_coef_ = w / scaled.unit
         self.sfm_intercept_ = bias - w @ scaled.shift
 
-        # rank of a feature: the first round that selects it
+        # rank each feature by the first round that selects it
         self.n_rounds_ = max(len(results) for results in separations)
         self.ranking_ = np.full(n_features, self.n_rounds_ + 1)
         for results in separations:
@@ -686,7 +688,7 @@ class SupportFeatureMachine(
                 selected = result.features[result.features < n_features]
                 self.ranking_[selected] = np.minimum(self.ranking_[selected], number)
 
-        # work and certificate
+        # store the work and the certificate
         self.objective_ = float(sum(result.value for result in first))
         self.objective_history_ = [result.values for result in first]
         self.n_features_history_ = [result.sizes for result in first]
@@ -694,7 +696,7 @@ class SupportFeatureMachine(
         self.n_iter_ = max(result.n_iter for result in first)
 
     def _store_costs(self, rounds, n_samples):
-        """Store the cost of slack, which is infinite where slack was forbidden."""
+        """Store the cost of slack, infinite for problems without slack."""
         self.hard_margin_ = np.array([hard for _, hard in rounds])
         self.C_ = np.where(self.hard_margin_, np.inf, self._soft_C(n_samples))
 
@@ -719,20 +721,20 @@ class SupportFeatureMachine(
             self.intercept_[k] = bias - w @ scaled.shift[selected]
 
     def _warn(self, rounds):
-        """Warn if nothing was selected, or if a solver ended too early."""
+        """Warn if no feature was selected, or if a solver ended too early."""
         if not self.coef_.any():
             soft = float(np.min(self.C_))
             warnings.warn(
-                f"{type(self).__name__} selects no feature, and predicts the same class "
-                f"everywhere: none saves the slack that it costs at C={soft:.3g}; increase C.",
+                f"{type(self).__name__} selects no feature and predicts the same class for all "
+                f"samples: no feature saves as much slack as it costs at C={soft:.3g}; increase C.",
                 UserWarning,
                 stacklevel=3,
             )
         if not all(results[0].converged for results, _ in rounds):
             warn_not_converged(
                 self,
-                reached=f"after {self.n_iter_} linear programs and exchanges weights still change "
-                f"by more than tol={self.tol:g} (relative gap {self.dual_gap_:.1e})",
+                reached=f"after {self.n_iter_} linear programs and exchanges the weights still "
+                f"change by more than tol={self.tol:g} (relative gap {self.dual_gap_:.1e})",
                 remedy="increase max_iter or tol",
             )
 
@@ -741,7 +743,7 @@ class SupportFeatureMachine(
 
 
 def _scale_C(n_samples):
-    """``C="scale"``: n is at least 2, as there are two classes."""
+    """Return the value of ``C="scale"``; n is at least 2, as there are two classes."""
     return 1.0 / (SCALE_FACTOR * np.log(n_samples))
 
 

@@ -21,14 +21,16 @@ from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball
 from skmoderndata.svm._base import diagonal_by_blocks
 
-TOLD_APART = 16  # samples, by similarity to which copies are recognised
-SURFACE_RELATIVE = 1e-9  # relative tolerance within which samples are on the surface
+# Number of reference samples; samples equally similar to all of them count as copies.
+TOLD_APART = 16
+# Tolerance, relative to the squared radius, within which samples are on the surface.
+SURFACE_RELATIVE = 1e-9
 
 
 class SVDD(KernelMachine, KernelOutlierMixin, Base):
     r"""Detect outliers by the smallest ball around most samples, in the feature space of a kernel.
 
-    Minimises over the centre c and the radius r the support vector data description
+    Support vector data description minimises, over the centre c and the radius r,
 
     .. math::
         \min_{c, r}\ r^2 + \frac{1}{\nu \sum_i u_i} \sum_i u_i
@@ -59,14 +61,14 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         are not outliers.
     contamination : float, default=None
         Expected fraction of outliers among new samples from the distribution of the training
-        samples, in (0, 0.5]: sets `offset_` by the distances of held-out samples, and leaves the
-        ball as it is. None takes the surface of the ball.
+        samples, in (0, 0.5]. It determines `offset_` from the distances of held-out samples, and
+        does not change the ball. None sets the threshold at the surface of the ball.
     tol : float, default=0.001
         Target of the relative duality gap.
     cache_size : float, default=500
         Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Largest number of steps; -1 means 1000 for each sample, and at least 1 000 000.
+        Largest number of steps; -1 means 1000 for each sample, but at least 1 000 000.
     solver : {"smo", "cvxpy"}, default="smo"
         "smo" makes pairwise steps with second-order selection; "cvxpy" is a cone solver, for up to
         2000 samples.
@@ -88,8 +90,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     objective_ : float
         Value of the objective.
     offset_ : float
-        Threshold of `score_samples`: the negative of the squared radius plus the margin, or with
-        `contamination` of a quantile of held-out squared distances plus the margin.
+        Threshold of `score_samples`: the negative of the squared radius plus the margin. With
+        `contamination`, a quantile of held-out squared distances replaces the squared radius.
     dual_gap_ : float
         Relative duality gap: an upper bound on the relative suboptimality of the objective.
     n_iter_ : int
@@ -106,19 +108,21 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
 
     Notes
     -----
-    For the Gaussian kernel the outliers are those of `OneClassSVM`, whose `decision_function` is
-    ``nu n / 2`` times that of this class. With linear, polynomial, string and graph kernels
-    samples have different norms, and the two machines differ: the one-class machine separates the
-    samples from the origin of the feature space, which has no special meaning for these kernels.
+    For the Gaussian kernel, `OneClassSVM` finds the same outliers; its `decision_function` is
+    ``nu n / 2`` times the `decision_function` of this class. With linear, polynomial, string and
+    graph kernels, samples have different norms and the two machines differ: the one-class machine
+    separates the samples from the origin of the feature space, which has no special meaning for
+    these kernels.
 
-    New samples are farther from the centre than those that determine it, so that more than `nu` of
-    them are outside the ball. With `contamination`, folds of a fifth of the samples (copies of a
-    sample in one fold), until 500 samples are held out, are compared with the ball of the others:
-    five more balls below 625 samples, one from 2500 on.
+    New samples are farther from the centre than the samples that determine it, so a fraction
+    greater than `nu` of them is outside the ball. With `contamination`, folds of a fifth of the
+    samples are held out, with all copies of a sample in one fold, and compared with the ball of
+    the remaining samples, until 500 samples have been held out. This takes five more balls for
+    fewer than 625 samples, and one more ball from 2500 samples on.
 
     Time is about ``nu n^2`` kernel values. With ``nu = 1`` all weights are equal and r is 0. With
-    a precomputed kernel new samples need ``k(x, x)``, which a matrix of new by training samples
-    does not contain: only a constant diagonal is allowed.
+    a precomputed kernel, new samples need ``k(x, x)``, which a matrix of new by training samples
+    does not contain; the diagonal must therefore be constant.
 
     References
     ----------
@@ -159,11 +163,11 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
             grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
             baseline_grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
-            bounds={"nu": 0.95},  # a fraction of the rows
+            bounds={"nu": 0.95},  # nu is a fraction of the rows
             baseline_bounds={"nu": 0.95},
         ),
     )
-    _free_offset = True  # of distances
+    _free_offset = True  # distances do not depend on the origin
     _parameter_constraints = {
         **MACHINE_CONSTRAINTS,
         "nu": [Interval(Real, 0, 1, closed="both")],
@@ -232,7 +236,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         # a bound above one is never active
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
 
-        # the least ball, and the distance of held-out samples where they set the threshold
+        # the smallest ball and, if they set the threshold, the distances of held-out samples
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             limits = {
                 "solver": self.solver,
@@ -287,25 +291,25 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         check_is_fitted(self)
         return float(np.mean(self._score_samples(checked_samples(self, X, reset=False))))
 
-    def _held_out(self, store, fractions, bounds, whole_ball, limits):
-        """Squared distance beyond which `contamination` of the held-out samples are.
+    def _held_out(self, store, fractions, bounds, full_ball, limits):
+        """Return the squared distance exceeded by `contamination` of the held-out samples.
 
-        A fold is held out by bounds of zero, so that all balls share the kernel rows.
+        Bounds of zero hold out a fold, so that all balls share the kernel rows.
         """
         n = len(bounds)
-        few = np.linspace(0, n - 1, TOLD_APART).astype(int)
-        scores = squares(store.diagonal, whole_ball)
-        there = np.ones(n, bool)
+        spaced = np.linspace(0, n - 1, TOLD_APART).astype(int)
+        scores = squares(store.diagonal, full_ball)
+        held_out = np.ones(n, bool)
 
-        for turn, (inside, outside) in enumerate(folds(store.compute(few).T, scores)):
+        for turn, (inside, outside) in enumerate(folds(store.compute(spaced).T, scores)):
             if turn == 0:
-                there[:] = False
+                held_out[:] = False
             fold_bounds = np.zeros(n)
             fold_bounds[inside] = bounds[inside] * (bounds.sum() / bounds[inside].sum())
             ball = soft_ball(store, fold_bounds, **limits)
             scores[outside] = squares(store.diagonal, ball)[outside]
-            there[outside] = True
-        return -outlier_threshold(-scores[there], fractions[there], self.contamination)
+            held_out[outside] = True
+        return -outlier_threshold(-scores[held_out], fractions[held_out], self.contamination)
 
     def _score_samples(self, X):
         """Compute the negative squared distances of validated samples from the centre."""
@@ -320,5 +324,5 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
 
 
 def squares(diagonal, ball):
-    """Squared distances of the samples from the centre of a ball."""
+    """Compute the squared distances of the samples from the centre of a ball."""
     return np.maximum(diagonal - 2.0 * ball.values + ball.norm, 0.0)

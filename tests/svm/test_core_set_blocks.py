@@ -289,7 +289,7 @@ def test_bad_targets_and_heights_are_named():
     for model in (MACHINES[0], MACHINES[3]):
         with pytest.raises(ValueError, match=r"Input y .* in row 201"):
             fitted(model, X, y, CUTS[2])
-    with pytest.raises(ValueError, match="heights must be"):
+    with pytest.raises(ValueError, match="heights must contain"):
         fitted(BALLS[0], X, None, CUTS[2], heights=y)
 
 

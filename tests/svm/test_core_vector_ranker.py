@@ -256,7 +256,10 @@ def test_score_is_kendalls_tau(seed):
         ({}, "requires y to be passed"),
         ({"y": np.ones(20)}, "needs a query with two different grades"),
         ({"y": range(20), "query_ids": range(20)}, "needs a query with two different grades"),
-        ({"y": range(20), "query_ids": [1, 2]}, "query_ids must name the query of each of 20"),
+        (
+            {"y": range(20), "query_ids": [1, 2]},
+            "query_ids must contain the query of each of 20",
+        ),
         ({"y": [*range(19), None]}, "missing.*position 19"),
         ({"pairs": [[0, 1, 2]]}, r"of shape \(n_pairs, 2\)"),
         ({"pairs": [[0.0, 1.0]]}, r"of shape \(n_pairs, 2\)"),

@@ -200,7 +200,7 @@ def test_order_weights_and_kernels(seed):
 def test_not_separable_through_the_origin():
     X = np.array([[1.0], [2.0], [3.0], [4.0]])
     y = [0, 0, 1, 1]
-    with pytest.warns(ConvergenceWarning, match="give a finite C"):
+    with pytest.warns(ConvergenceWarning, match="use a finite C"):
         KernelAdatronClassifier(np.inf, "linear").fit(X, y)
 
 

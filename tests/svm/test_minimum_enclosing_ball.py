@@ -245,7 +245,9 @@ def test_refused_input():
     X = cloud(10)
     with pytest.raises(ValueError, match="NaN"):
         MinimumEnclosingBall().fit(np.where(X > 1, np.nan, X) * np.nan)
-    with pytest.raises(ValueError, match="heights must be one finite number for each of 10"):
+    with pytest.raises(
+        ValueError, match="heights must contain one finite number for each of 10"
+    ):
         MinimumEnclosingBall().fit(X, heights=[1.0])
     with pytest.raises(ValueError, match="kernel values of new samples with themselves"):
         MinimumEnclosingBall("precomputed").fit(X @ X.T).predict(X[:3] @ X.T)
