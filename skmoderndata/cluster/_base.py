@@ -1,4 +1,4 @@
-"""Base of the Boolean factorisations: memberships from Boolean components."""
+"""Base class of the Boolean factorisations: memberships from Boolean components."""
 
 import warnings
 from functools import partial
@@ -40,22 +40,22 @@ NO_LABELS = dict.fromkeys(
 )
 
 
-def warn_fewer_clusters(estimator, found):
+def warn_fewer_clusters(estimator, n_distinct):
     """Warn if there are fewer clusters than requested, as scikit-learn's `KMeans` does."""
-    if found < estimator.n_clusters:
+    if n_distinct < estimator.n_clusters:
         warnings.warn(
-            f"{type(estimator).__name__}: the number of distinct clusters found ({found}) is "
-            f"smaller than n_clusters={estimator.n_clusters}, possibly because X has duplicate "
-            "samples. Lower n_clusters.",
+            f"{type(estimator).__name__}: the number of distinct clusters found ({n_distinct}) "
+            f"is smaller than n_clusters={estimator.n_clusters}, possibly because X has "
+            "duplicate samples. Lower n_clusters.",
             ConvergenceWarning,
             stacklevel=3,
         )
 
 
 class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """Mixin of models with Boolean `components_`: memberships of rows, and reconstruction."""
+    """Mixin for models with Boolean `components_`: memberships of rows, and reconstruction."""
 
-    _factors = "components"  # what error messages call them
+    _factors = "components"  # name of the factors in error messages
 
     def transform(self, X):
         """Compute the memberships of rows, as `assignments_` for the training rows.
@@ -63,7 +63,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. If the estimator accepts NaN, it marks unobserved bits, which are ignored.
+            Rows. If the estimator accepts NaN, NaN marks unobserved bits, which are ignored.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. If the estimator accepts NaN, it marks unobserved bits, which are ignored.
+            Rows. If the estimator accepts NaN, NaN marks unobserved bits, which are ignored.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         return self._memberships(X)
 
     def inverse_transform(self, Z):
-        """Reconstruct rows from memberships, as the OR of their components.
+        """Reconstruct each row from its memberships, as the OR of its components.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         return boolean_product(Z, self.components_)
 
     def _bits_in_blocks(self, X, *, allow_nan=False):
-        """Bits of a table in blocks, packed in a first pass."""
+        """Return the bits of a table in blocks, packed in a first pass."""
         name = type(self).__name__
         rows = blocks_of(self, X, dtype="numeric", accept_sparse="csr")
         read = partial(_read_bits, threshold=self.threshold, owner=name)
@@ -129,20 +129,20 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
 
 def _read_bits(X, *, threshold, owner):
-    """Bits of rows of a table in blocks."""
+    """Read the bits of the rows of one block."""
     with rows_named():
         bits, missing = bits_of(block_of(X), threshold=threshold, owner=owner)
     return Data(bits, None if missing is None else ~missing)
 
 
 def _look_at(X, *, threshold, owner, allow_nan):
-    """Refuse rows that the table must not hold, and count what its numbers are."""
+    """Raise ValueError if a block has invalid rows; count the kinds of numbers in it."""
     check_entries(X, owner=owner, allow_nan=allow_nan)
     return BitCounts((), 0, 0) if threshold is None else BitCounts.of(block_of(X), threshold)
 
 
 class BooleanFactors(BooleanComponents):
-    """Boolean factorisations, with rows as the OR of components.
+    """Base class of Boolean factorisations, in which a row is the OR of components.
 
     A subclass has the parameter `threshold` and implements ``_find(bits, X, y)``, which sets
     `components_` and the other attributes. It overrides ``_cover(words)`` if memberships are not
@@ -175,7 +175,7 @@ class BooleanFactors(BooleanComponents):
     def score(self, X, y=None):
         """Compute the negative fraction of bits that differ between rows and their reconstruction.
 
-        The score tends to increase with `n_clusters`, also on new rows;
+        The score tends to increase with `n_clusters`, even on new rows;
         `skmoderndata.metrics.generalization_error` is a better criterion for the number of
         clusters.
 
@@ -189,7 +189,7 @@ class BooleanFactors(BooleanComponents):
         Returns
         -------
         score : float
-            Between -1 and 0; higher is better.
+            Number between -1 and 0; higher is better.
         """
         check_is_fitted(self)
         words = self._pack(X)
@@ -205,6 +205,6 @@ class BooleanFactors(BooleanComponents):
         return best_cover(words, pack_rows(self.components_))
 
     def _fraction_wrong(self, words, Z):
-        """Fraction of the bits of packed rows that differ from their reconstruction."""
+        """Return the fraction of the bits of packed rows that differ from the reconstruction."""
         wrong = sum(count_differences(words, Z, pack_rows(self.components_)))
         return wrong / (len(words) * self.n_features_in_)

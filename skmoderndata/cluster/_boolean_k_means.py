@@ -37,13 +37,15 @@ from skmoderndata.cluster._base import BooleanFactors, warn_fewer_clusters
 class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFactors):
     r"""k-means for Boolean data: Hamming distance and majority centres, on packed bits.
 
-    Minimises the number of bits in which rows differ from the Boolean centre of their cluster,
+    The class minimises the number of bits in which rows differ from the Boolean centre of their
+    cluster,
 
     .. math::
         \min_{U \in \{0, 1\}^{K \times D}} \; \sum_i \min_k \sum_d [x_{id} \ne u_{kd}],
 
     by alternating between nearest centres and the majority of each bit [1]_, from k-means++
-    starts [2]_: the Boolean factorisation in which every row has exactly one component.
+    starts [2]_. The result is the Boolean factorisation in which every row has exactly one
+    component.
 
     Parameters
     ----------
@@ -51,11 +53,11 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
         Number of clusters.
     init : {"k-means++", "random"} or array-like, default="k-means++"
         Initial centres. "k-means++" draws rows with probability proportional to the distance from
-        the previous centres, and takes the best of a few draws; "random" draws distinct rows
-        uniformly; an array of shape (n_clusters, n_features) has values above one half as ones,
-        and there is a single start.
+        the previous centres, and uses the best of a few draws; "random" draws distinct rows
+        uniformly. In an array of shape (n_clusters, n_features), values above one half count as
+        ones, and there is a single start.
     n_init : int, default=10
-        Number of starts; the one with the smallest `inertia_` is kept.
+        Number of starts; the result with the smallest `inertia_` is kept.
     max_iter : int, default=300
         Largest number of passes per start.
     threshold : float or None, default=0.0
@@ -66,14 +68,14 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Centres, in the order of the start.
+        Centres, in the order of the initial centres.
     cluster_centers_ : ndarray of bool of shape (n_clusters, n_features)
-        The same array.
+        The same array as `components_`.
     labels_ : ndarray of int of shape (n_samples,)
-        Cluster of each training row. Not kept for a Dask array, of which `predict` gives them.
+        Cluster of each training row. Not stored for a Dask array; use `predict`.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        The labels as Boolean memberships, with one True per row; of a Dask array `transform`
-        gives them.
+        The labels as Boolean memberships, with one True per row. Not stored for a Dask array; use
+        `transform`.
     inertia_ : float
         Sum of the Hamming distances of the training rows to their centres.
     reconstruction_err_ : float
@@ -87,24 +89,24 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
 
     See Also
     --------
-    sklearn.cluster.KMeans : The same distances, because the squared Euclidean distance of Boolean
-        rows is the Hamming distance, but real-valued centres.
+    sklearn.cluster.KMeans : Real-valued centres; the same distances, because the squared Euclidean
+        distance of Boolean rows is the Hamming distance.
     skmoderndata.cluster.MultiAssignmentClustering : Several clusters per row.
 
     Notes
     -----
-    Rows are packed 64 bits to a word, distances are population counts, and majorities are taken
-    by bit-sliced counters: a pass costs about ``n p K / 64`` word operations and the data need
-    ``n p / 8`` bytes. Sparse input is packed in blocks of rows. Dask arrays and tables on a disk
-    are read once, and their packed rows remain where they were read; the answer is the same, and
-    each centre of "k-means++" takes two passes.
+    Rows are packed 64 bits to a word, distances are population counts, and bit-sliced counters
+    compute the majorities: a pass costs about ``n p K / 64`` word operations and the data need
+    ``n p / 8`` bytes. Sparse input is packed in blocks of rows. Dask arrays and tables on disk are
+    read once, and their packed rows stay on the machine that read them; the result is the same,
+    and each centre of "k-means++" needs two passes.
 
     The inertia never increases from one pass to the next, and a start ends when no label changes.
     The result is a local optimum, without a certificate of global optimality. Ties are resolved as
-    follows: a bit that half of the rows of a cluster have is 0, a row equally near to two centres
-    belongs to the first of them, and an empty cluster receives the (first) row that is farthest
-    from its centre. With more clusters than distinct rows, the surplus clusters are empty and
-    repeat a centre.
+    follows: a bit that is set in exactly half of the rows of a cluster is 0 in its centre, a row
+    equally near to two centres belongs to the first of them, and an empty cluster receives the
+    (first) row that is farthest from its centre. With more clusters than distinct rows, the
+    surplus clusters are empty and repeat a centre.
 
     References
     ----------
@@ -157,7 +159,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
         "random_state": ["random_state"],
     }
 
-    _factors = "clusters"  # what error messages call them
+    _factors = "clusters"  # name of the factors in error messages
     _of_rows = {"labels_": "predict", "assignments_": "transform"}
 
     def __init__(
@@ -180,17 +182,17 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
     def _find(self, bits, X, y):
         in_blocks = isinstance(bits, BitBlocks)
         rows = bits.packed_rows() if in_blocks else in_one_block(pack_bits(bits))
-        given = None if isinstance(self.init, str) else self._given_centers()
-        n_init = self.n_init if given is None else 1
+        user_centers = None if isinstance(self.init, str) else self._user_centers()
+        n_init = self.n_init if user_centers is None else 1
         rng = check_random_state(self.random_state)
 
-        # the best of several starts
+        # keep the best of several starts
         best = None
         with FitProgress(self, X, y, max_passes=n_init, task_name="start") as progress:
             for _ in range(n_init):
                 progress.begin()
-                if given is not None:
-                    centers = given
+                if user_centers is not None:
+                    centers = user_centers
                 elif self.init == "random":
                     centers = random_rows(rows, self.n_clusters, rng)
                 else:
@@ -233,7 +235,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
         Returns
         -------
         labels : ndarray of int of shape (n_samples,)
-            Index into `cluster_centers_`; the first one in a tie.
+            Index into `cluster_centers_`; in a tie, the first of the nearest centres.
         """
         check_is_fitted(self)
         return self._nearest(self._pack(X))
@@ -247,7 +249,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
     def _one_hot(self, labels):
         return labels[:, None] == np.arange(len(self.components_))
 
-    def _given_centers(self):
+    def _user_centers(self):
         centers = check_array(self.init, dtype="numeric", input_name="init")
         if centers.shape != (self.n_clusters, self.n_features_in_):
             raise ValueError(

@@ -40,13 +40,15 @@ from skmoderndata._solvers.boolean_data.weighted_basis import (
 )
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
-REFITTED = 3  # thresholds of the cheapest greedy searches, where bits have weights
+# Number of thresholds, of the greedy searches with the lowest cost, that are refitted if bits have
+# weights.
+REFITTED = 3
 
 
 class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     r"""Boolean factorisation by a greedy search over associations (Asso), with a refit.
 
-    Estimates Boolean components U and memberships Z by
+    The class estimates Boolean components U and memberships Z by
 
     .. math::
         \min_{Z, U} \; w^+ \, \#\{x_{id} = 1, \hat x_{id} = 0\}
@@ -54,12 +56,12 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         \hat x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
     the discrete basis problem [1]_, which is NP-hard. A bit that is not observed (NaN in a dense
-    array) enters neither sum; with weights of the bits (`entry_weight` of `fit`) each wrong bit
-    counts by its weight, and weight 0 means that a bit is not observed. Candidates are the rows of
-    the matrix of associations: candidate j contains the features that at least a fraction
-    `association_threshold` of the objects with feature j also have. The greedy search selects K
-    times the candidate that lowers the cost most, where an object uses it only if this lowers the
-    cost. Then memberships and components are refitted alternately.
+    array) enters neither sum. With weights of the bits (`entry_weight` of `fit`), each wrong bit
+    counts with its weight, and weight 0 means that a bit is not observed. Candidates are the rows
+    of the matrix of associations: candidate j contains the features that at least a fraction
+    `association_threshold` of the objects with feature j also have. The greedy search repeats K
+    times: it selects the candidate that lowers the cost most, and an object uses it only if this
+    lowers the cost. Then memberships and components are refitted alternately.
 
     Parameters
     ----------
@@ -67,8 +69,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         Number of components.
     association_threshold : float or array-like of float, default=None
         Smallest fraction of co-occurrence for which a feature belongs to a candidate, above 0 and
-        up to 1. Of several values the one with the smallest cost is used; None tries 0.1, 0.2,
-        ..., 1.0.
+        up to 1. If there are several values, the value with the smallest cost is used; None tries
+        0.1, 0.2, ..., 1.0.
     bonus : float, default=1.0
         Cost :math:`w^+` of a one that is not covered.
     penalty : float, default=1.0
@@ -81,8 +83,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Components, in the order of the greedy search; components that would not lower the cost are
-        empty.
+        Components, in the order of the greedy search; empty if another component would not lower
+        the cost.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Optimal set of components of each training row.
     association_threshold_ : float
@@ -93,7 +95,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         much larger cost is stopped early. With `refit=False`, the costs of the greedy searches,
         whose memberships are not optimal.
     reconstruction_err_ : float
-        Fraction of the training bits that differ from the reconstruction, by weights.
+        Fraction of the training bits that differ from the reconstruction, weighted if bits have
+        weights.
     n_refits_ : int
         Number of rounds of the refit that lowered the cost.
     n_features_in_ : int
@@ -111,27 +114,27 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     -----
     All candidates are evaluated together by population counts on packed rows, and after each
     selection only objects that use the new component are re-evaluated: at most ``n p^2 k / 64``
-    word operations for each threshold. Memory: ``n p / 8`` bytes for each of the packed rows,
-    packed columns and covered bits, and ``8 p^2`` bytes for the associations. Sparse input is
-    multiplied as sparse and packed in blocks of rows.
+    word operations for each threshold. The memory is ``n p / 8`` bytes for each of the packed
+    rows, packed columns and covered bits, and ``8 p^2`` bytes for the associations. Sparse input
+    remains sparse in products and is packed in blocks of rows.
 
-    For a fixed threshold the components of a smaller `n_clusters` are the first ones of a larger
-    one, so the cost of the greedy search never increases with `n_clusters`. The refit alternates
-    between the memberships of each row and the components that contain each feature: by local
-    search for each threshold, then for the best of them over all sets, if there are at most 8192
+    For a fixed threshold, a larger `n_clusters` only appends components, so the cost of the greedy
+    search never increases with `n_clusters`. The refit alternates between the memberships of each
+    row and the components that contain each feature: first by local search for each threshold,
+    then, for the best threshold, over all sets of components if there are at most 8192
     (`n_clusters` up to 13). No round increases the cost. The local search begins with the
     threshold of the best greedy search; for another threshold it ends when it reaches the same
     components, or when its cost is too large to become the smallest. It generalises the iterated
-    version of [1]_, which changes the memberships only. There is no certificate of global
+    version of [1]_, which changes only the memberships. There is no certificate of global
     optimality.
 
-    Weights and bits that are not observed have no place in packed words: then matrix products do
-    the same search, in ``n p^2 k`` operations for each threshold, and the refit over all sets, for
-    the three thresholds of the cheapest greedy searches. An association is the fraction of the
-    rows in which both features are observed, by the products of the weights of the two bits.
+    Packed words cannot store weights or unobserved bits: with these, matrix products do the same
+    search, in ``n p^2 k`` operations for each threshold, and the refit over all sets for the three
+    thresholds of the cheapest greedy searches. An association is then the fraction of the rows in
+    which both features are observed, weighted by the products of the weights of the two bits.
 
     Ties are broken by the lowest index. Equality with the threshold counts as association, as
-    printed in [1]_, so that ``association_threshold=1`` gives the implications that always hold.
+    published in [1]_, so ``association_threshold=1`` yields the implications that always hold.
     All-zero rows have no component, and all-zero columns belong to no component.
 
     References
@@ -171,7 +174,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             baseline_params={"max_iter": 1000, "random_state": 0},
         ),
     )
-    _ENTRY_SCORE = "boolean_error"  # of EntrySearchCV, unless another is given
+    _ENTRY_SCORE = "boolean_error"  # default score of EntrySearchCV
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         "association_threshold": [Real, "array-like", None],
@@ -198,7 +201,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         self.refit = refit
         self.threshold = threshold
 
-    # else a request of `fit` would have to be repeated for `transform` and `predict`
+    # without these, a metadata request for `fit` would have to be repeated for both methods
     __metadata_request__transform = {"entry_weight": UNUSED}
     __metadata_request__predict = {"entry_weight": UNUSED}
 
@@ -261,8 +264,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows; NaN in a dense array marks bits that are not observed.
         entry_weight : array-like of shape (n_samples, n_features), default=None
-            Weights of the bits of these rows. They are for direct calls: metadata routing takes
-            them to `fit`, `fit_transform` and `score`.
+            Weights of the bits of these rows. Pass them in direct calls: metadata routing passes
+            weights only to `fit`, `fit_transform` and `score`.
 
         Returns
         -------
@@ -293,7 +296,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative fraction of bits that differ between rows and their reconstruction.
 
-        The score tends to increase with `n_clusters`, also on new rows;
+        The score tends to increase with `n_clusters`, even on new rows;
         `skmoderndata.metrics.generalization_error` is a better criterion for the number of
         clusters.
 
@@ -304,12 +307,12 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         y : None
             Not used, present by convention.
         entry_weight : array-like of shape (n_samples, n_features), default=None
-            Weights of the bits, in the memberships and in the fraction.
+            Weights of the bits, used for the memberships and for the fraction.
 
         Returns
         -------
         score : float
-            Between -1 and 0; higher is better.
+            Number between -1 and 0; higher is better.
         """
         check_is_fitted(self)
         bits, missing = validate_boolean(
@@ -332,15 +335,15 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         return self._weighted_cover(bits, weights)
 
     def _bit_weights(self, bits, missing, entry_weight):
-        """Weights of the bits, 0 where none is observed; None where all are 1."""
+        """Return the weights of the bits, 0 for unobserved bits; None if all weights are 1."""
         weights = check_entry_weight(entry_weight, bits, owner=type(self).__name__)
         if missing is None:
             return weights
         weights = np.where(missing, 0.0, 1.0 if weights is None else weights)
         if not weights.any():
             raise ValueError(
-                f"{type(self).__name__} needs at least one observed bit, and all of X are NaN or "
-                "have weight 0."
+                f"{type(self).__name__} needs at least one observed bit, but all entries of X are "
+                "NaN or have weight 0."
             )
         return weights
 
@@ -349,7 +352,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         return weighted_cover(gains, self.components_)
 
     def _find_weighted(self, bits, weights, X, y):
-        """Search with real gains of the bits, as `_find` does with packed ones."""
+        """Do the search of `_find` with real-valued gains of the bits instead of packed bits."""
         thresholds = self._thresholds()
         gains = bit_gains(bits, weights, float(self.bonus), float(self.penalty))
         fractions = weighted_associations(bits, weights)
@@ -368,7 +371,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                 if progress.end():
                     break
 
-        # a refit of the cheapest ones
+        # refit the cheapest components
         order = sorted(by_components, key=lambda key: by_components[key][0].cost)
         for key in order[:REFITTED] if self.refit else ():
             greedy, tau = by_components[key]
@@ -401,11 +404,11 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                 words, counts, thresholds, self.n_clusters, *weights, progress
             )
 
-        # the cheapest set, or the winner after re-fits of the best ones
+        # choose the cheapest components, or the winner after refits of the best ones
         best = race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.association_threshold_ = best
         self.components_ = unpack_rows(U, p)
-        # the re-fit over all sets ends with the best memberships; a local search may not
+        # a refit over all sets ends with the best memberships, a local search may not
         exact = self.refit and all_sets_fit(len(U), words)
         self.assignments_ = Z if exact else self._cover(words)
 
@@ -431,7 +434,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         ).ravel()
         if thresholds.size == 0 or not ((thresholds > 0) & (thresholds <= 1)).all():
             raise ValueError(
-                "association_threshold is a fraction, above 0 and up to 1; got "
+                "association_threshold is a fraction and must be above 0 and at most 1; got "
                 f"{self.association_threshold}."
             )
         return thresholds
@@ -443,6 +446,6 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
 
 
 def _weighted_fraction(bits, weights, Z, components):
-    """Fraction of the bits that differ from their reconstruction, by weights."""
+    """Return the weighted fraction of the bits that differ from their reconstruction."""
     wrong = bits != boolean_product(Z, components)
     return float(weights[wrong].sum() / weights.sum())

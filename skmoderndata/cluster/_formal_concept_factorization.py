@@ -1,4 +1,4 @@
-"""Boolean factorisation by formal concepts, chosen greedily (GreConD)."""
+"""Boolean factorisation by greedy selection of formal concepts (GreConD)."""
 
 from numbers import Real
 
@@ -25,38 +25,39 @@ from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
 class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
-    r"""Boolean factorisation from below by formal concepts, chosen greedily (GreConD).
+    r"""Boolean factorisation from below by greedy selection of formal concepts (GreConD).
 
     A formal concept is a rectangle of ones that cannot be enlarged: a set of objects (extent) and
-    of features (intent) such that the objects have all features of the intent and no other object
-    does, and the features are all that these objects share. With concepts as factors, X is the
-    Boolean product of memberships and components,
+    a set of features (intent) such that exactly these objects have all features of the intent, and
+    these objects share no other feature. With concepts as factors, X is the Boolean product of
+    memberships and components,
 
     .. math::
         x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
     with the smallest number of factors if the concepts are chosen optimally [1]_. The greedy
     algorithm builds each concept feature by feature to cover as many uncovered ones as possible;
-    no zero is ever covered.
+    it never covers a zero.
 
     Parameters
     ----------
     n_clusters : int or None, default=3
         Number of concepts; None means as many as are needed to cover all ones.
     cover : {"below", "best"}, default="below"
-        Concepts of a row: "below" assigns all concepts whose intent it contains, so that no zero
-        is covered; "best" assigns the set of intents whose union differs in the fewest bits.
+        Rule that assigns concepts to a row: "below" assigns all concepts whose intent the row
+        contains, so that no zero is covered; "best" assigns the set of intents whose union differs
+        in the fewest bits.
     threshold : float or None, default=0.0
         A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Intents in the order of the search; empty after all ones are covered.
+        Intents in the order of the search; empty once all ones are covered.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Concepts of each training row; the columns are the extents.
     coverage_ : ndarray of shape (n_clusters,)
-        Fraction of the ones of the training rows covered by the concepts up to each one.
+        Fraction of the ones in the training rows that each concept and its predecessors cover.
     reconstruction_err_ : float
         Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
@@ -72,15 +73,15 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
 
     Notes
     -----
-    Adding a feature to a concept tries all features, and each trial closes the concept on packed
-    columns: at most ``n p^2 / 64`` word operations for each feature added. Memory: ``n p / 8``
-    bytes for each of the packed rows, the packed columns and the uncovered ones. Sparse input is
-    packed in blocks of rows.
+    To add a feature to a concept, the algorithm tries all features, and closes the concept on
+    packed columns for each of them: at most ``n p^2 / 64`` word operations for each feature added.
+    The memory is ``n p / 8`` bytes for each of the packed rows, the packed columns and the
+    uncovered ones. Sparse input is packed in blocks of rows.
 
     The error is the fraction of bits that are uncovered ones: it decreases with every concept,
     down to 0. An optimal choice never needs more concepts than there are rows or columns; the
-    greedy choice may. One flipped bit splits a rectangle: the method is exact, but needs many
-    concepts under noise.
+    greedy choice may need more. One flipped bit splits a rectangle: the method is exact, but needs
+    many concepts if the data are noisy.
 
     Ties are broken by the lowest index of the feature. All-zero rows have no concept, and all-zero
     columns belong to no concept.
@@ -137,7 +138,7 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
         uncovered = columns.copy()
         n_ones = int(count_ones(uncovered).sum())
 
-        # every concept covers a new one, so that the loop ends
+        # the loop ends because every concept covers at least one new one
         intents = []
         covered = []
         most = n_ones if self.n_clusters is None else min(self.n_clusters, n_ones)
@@ -160,7 +161,7 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
         self.coverage_ = np.ones(k)
         self.coverage_[: len(covered)] = np.cumsum(covered) / max(n_ones, 1)
 
-        # rows join all concepts that they contain, or those of their best cover
+        # assign to each row all concepts that it contains, or its best cover
         self.assignments_ = self._cover(words)
         self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 

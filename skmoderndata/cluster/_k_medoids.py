@@ -1,4 +1,4 @@
-"""Clusters around samples, from any distances."""
+"""K-medoids clustering, for any distances."""
 
 from typing import NamedTuple
 
@@ -26,8 +26,10 @@ from skmoderndata.cluster._base import warn_fewer_clusters
 
 CDIST_NAMES = {"manhattan": "cityblock"}
 TABLE_METRICS = ("chebyshev", "cosine", "euclidean", "manhattan", "sqeuclidean")
-BLOCK_ENTRIES = 2**20  # distances of candidates that the certificate looks at together
-GAIN_RTOL = 1e-12  # relative decrease of the objective below which an exchange is rounding
+# Number of distances in a block of candidates for the certificate.
+BLOCK_ENTRIES = 2**20
+# Tolerance: a smaller relative decrease of the objective by an exchange is a rounding error.
+GAIN_RTOL = 1e-12
 
 
 class KMedoids(
@@ -37,14 +39,14 @@ class KMedoids(
     ClusterMixin,
     Base,
 ):
-    r"""K-medoids clustering: samples as centres, from any distances.
+    r"""K-medoids clustering: samples as centres, for any distances.
 
-    Minimises the weighted sum of distances from the nearest of k samples, the medoids,
+    The class minimises the weighted sum of distances from the nearest of k samples, the medoids,
 
     .. math:: \min_{M \subset \{1, \dots, n\},\ |M| = k} \sum_i w_i \min_{m \in M} d(x_i, x_m),
 
-    by exchanges of a medoid with another sample, each evaluated exactly for all medoids at once
-    (FasterPAM [1]_), until no exchange lowers the sum.
+    by exchanging a medoid with another sample, evaluated exactly for all medoids at once (FasterPAM
+    [1]_), until no exchange lowers the sum.
 
     Parameters
     ----------
@@ -55,12 +57,14 @@ class KMedoids(
         "chebyshev" or "cosine" for the rows of a table; "dtw", "weighted_dtw", "erp", "msm", "twe"
         or "lcss" for time series of any lengths, as in `metrics.pairwise_elastic`.
     metric_params : dict, default=None
-        Parameters of the distance of series, with `radius` and `slanted`.
+        Parameters of the distance of series, including `radius` and `slanted`.
     init : {"build", "random"} or array-like of shape (n_clusters,), default="build"
-        Initial medoids: each in turn the sample that lowers the sum most [2]_, samples drawn at
-        random, or the numbers of samples.
+        Initial medoids: "build" adds one medoid after another, each time the sample that lowers
+        the sum most [2]_; "random" draws samples at random; an array contains the indices of
+        samples.
     n_init : int, default=10
-        Number of starts of `init="random"`; the best result is kept. Others have one start.
+        Number of starts for `init="random"`; the best result is kept. Other values of `init` have
+        one start.
     max_iter : int, default=100
         Largest number of passes over all samples in a start.
     n_jobs : int, default=None
@@ -71,17 +75,18 @@ class KMedoids(
     Attributes
     ----------
     medoid_indices_ : ndarray of int of shape (n_clusters,)
-        Numbers of the medoids among the training samples. Fewer, with a warning, if there are
-        fewer distinct samples.
+        Indices of the medoids among the training samples. If there are fewer distinct samples than
+        `n_clusters`, `fit` warns and there are fewer medoids.
     cluster_centers_ : ndarray of shape (n_clusters, n_features), or list of series
-        The medoids. Not for `metric="precomputed"`.
+        The medoids. Not available for `metric="precomputed"`.
     labels_ : ndarray of int of shape (n_samples,)
         Nearest medoid of each training sample.
     inertia_ : float
         Value of the objective.
     swap_gain_ : float
         Largest relative decrease of the objective by an exchange of one medoid with any sample,
-        computed anew from the distances; 0 if there is none, which certifies a local minimum.
+        recomputed from the distances; 0 if no exchange decreases it, which certifies a local
+        minimum.
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
@@ -98,13 +103,14 @@ class KMedoids(
 
     Notes
     -----
-    Memory and the distances take ``n^2``; a pass takes ``n^2`` operations whatever the number of
-    clusters, and "build" ``n^2 k``. The objective has many local minima; with exchanges they are
-    rarely far from the best. Ties go to the sample of smaller number.
+    Memory and the number of distances are proportional to ``n^2``; a pass needs ``n^2`` operations
+    whatever the number of clusters, and "build" needs ``n^2 k``. The objective has many local
+    minima; with exchanges they are rarely far from the global minimum. In a tie, the sample with
+    the smaller index is used.
 
-    Samples of weight 0 are no medoids and do not influence them; random starts are drawn by
-    position, so that copies of a sample change them. Distances must be symmetric,
-    finite and at least 0; the triangle inequality is not required.
+    Samples of weight 0 do not become medoids and do not influence them. Random starts are drawn by
+    position, so copies of a sample change them. Distances must be symmetric, finite and
+    non-negative; the triangle inequality is not required.
 
     References
     ----------
@@ -179,7 +185,7 @@ class KMedoids(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), (n_samples, n_samples), or collection
-            Rows, a matrix of distances for `metric="precomputed"`, or series.
+            Rows of a table, a matrix of distances for `metric="precomputed"`, or series.
         y : None
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -193,7 +199,8 @@ class KMedoids(
         name = type(self).__name__
         if self.metric_params and self.metric not in PARAMETERS:
             raise ValueError(
-                f'{name}: metric="{self.metric}" has no metric_params; those of series have.'
+                f'{name}: metric="{self.metric}" has no metric_params; omit them, or use a metric '
+                "for series."
             )
 
         # samples of positive weight, and their distances
@@ -203,15 +210,15 @@ class KMedoids(
         n = len(weighted)
         k = self.n_clusters
         if n < k:
-            given = "" if sample_weight is None else "of positive weight "
-            raise ValueError(f"n_samples={n} {given}should be >= n_clusters={k}.")
+            condition = "" if sample_weight is None else "of positive weight "
+            raise ValueError(f"n_samples={n} {condition}should be >= n_clusters={k}.")
         init = self._check_init(weighted, len(X))
         D = self._distances(X, None)
         if n < len(X):
             D = np.ascontiguousarray(D[np.ix_(weighted, weighted)])
         w = w[weighted]
 
-        # starts, and exchanges from each
+        # exchange medoids from each start
         rng = check_random_state(self.random_state)
         if isinstance(init, np.ndarray):
             starts = [init]
@@ -220,14 +227,14 @@ class KMedoids(
         else:
             starts = [rng.choice(n, size=k, replace=False) for _ in range(self.n_init)]
 
-        def one(seed, progress=None):
+        def run(seed, progress=None):
             return k_medoids(D, w, seed, max_iter=self.max_iter, progress=progress)
 
         results, stopped = run_starts(
             self,
             X,
             y,
-            one,
+            run,
             starts,
             max_passes=len(starts) * self.max_iter,
             n_jobs=self.n_jobs,
@@ -252,19 +259,19 @@ class KMedoids(
         return self
 
     def _keep(self, X, medoids):
-        """Store the medoids, and the nearest one of each sample."""
-        # samples of weight zero go to the nearest medoid as well
-        own = None if self.metric == "precomputed" else X[medoids]
-        to_medoids = X[:, medoids] if own is None else self._distances(X, own)
+        """Store the medoids, and the nearest medoid of each sample."""
+        # assign samples of weight zero to the nearest medoid as well
+        centers = None if self.metric == "precomputed" else X[medoids]
+        to_medoids = X[:, medoids] if centers is None else self._distances(X, centers)
 
         self.medoid_indices_ = medoids
-        self._medoids = own
+        self._medoids = centers
         if self.metric in PARAMETERS:
-            self.cluster_centers_ = [own.one(c) for c in range(len(own))]
-        elif own is not None:
-            self.cluster_centers_ = own
+            self.cluster_centers_ = [centers.one(c) for c in range(len(centers))]
+        elif centers is not None:
+            self.cluster_centers_ = centers
         elif hasattr(self, "cluster_centers_"):
-            del self.cluster_centers_  # of an earlier fit
+            del self.cluster_centers_  # remove the result of an earlier fit
         self.labels_ = to_medoids.argmin(axis=1)
 
     def transform(self, X):
@@ -273,7 +280,8 @@ class KMedoids(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), (n_samples, n_train), or collection
-            Rows, distances from the training samples for `metric="precomputed"`, or series.
+            Rows of a table, distances from the training samples for `metric="precomputed"`, or
+            series.
 
         Returns
         -------
@@ -297,7 +305,7 @@ class KMedoids(
         Returns
         -------
         labels : ndarray of int of shape (n_samples,)
-            Index of the cluster; the smaller one in a tie.
+            Index of the cluster; in a tie, the smaller index.
         """
         return self.transform(X).argmin(axis=1)
 
@@ -316,7 +324,7 @@ class KMedoids(
         Returns
         -------
         score : float
-            Higher is better. It increases with `n_clusters`.
+            Negative sum; higher is better. It increases with `n_clusters`.
         """
         nearest = self.transform(X).min(axis=1)
         w, unit = relative_weights(sample_weight, nearest[:, None])
@@ -349,66 +357,69 @@ class KMedoids(
         if reset:
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
-                    f'{name}: metric="precomputed" needs a square matrix of distances, and X has '
-                    f"shape {X.shape}."
+                    f'{name}: metric="precomputed" needs a square matrix of distances, but X has '
+                    f"the shape {X.shape}."
                 )
             if not np.allclose(X, X.T, rtol=1e-7, atol=1e-10 * X.max(initial=0.0)):
                 raise ValueError(
-                    f"{name}: a precomputed matrix must be symmetric; (X + X.T) / 2 is."
+                    f"{name}: a precomputed matrix must be symmetric; (X + X.T) / 2 is symmetric."
                 )
         return X
 
     def _distances(self, X, Z):
-        """Distances between samples, or among them for `Z=None`; a precomputed matrix as it is."""
+        """Return the distances between X and Z, or within X for `Z=None`.
+
+        A precomputed matrix is returned unchanged.
+        """
         name = type(self).__name__
         if self.metric == "precomputed":
             return X
         if self.metric not in PARAMETERS:
             if self.metric == "cosine":
                 return pairwise_distances(X, Z, metric="cosine")
-            # differences: inner products would give copies of a row a distance of 1e-8
+            # cdist uses differences; with inner products, copies of a row would be 1e-8 apart
             return cdist(X, X if Z is None else Z, CDIST_NAMES.get(self.metric, self.metric))
         params = self.metric_params or {}
         D = elastic_matrix(X, Z, metric=self.metric, n_jobs=self.n_jobs, name=name, **params)
         if not np.isfinite(D).all():
             raise ValueError(
                 f"{name}: the radius admits no alignment of some series, as their lengths differ "
-                "by more; omit slanted=False, or take a larger radius."
+                "by more than the radius; omit slanted=False, or increase the radius."
             )
         return D
 
     def _check_init(self, weighted, n):
-        """Return the start; numbers of samples as those among the samples of positive weight."""
+        """Return `init`, with indices converted to positions among samples of positive weight."""
         if isinstance(self.init, str):
             return self.init
         init = np.asarray(self.init)
         k = self.n_clusters
         if init.shape != (k,) or init.dtype.kind not in "iu" or len(set(init.tolist())) < k:
             raise ValueError(
-                f"{type(self).__name__}: init={self.init!r}; it must hold n_clusters={k} "
-                "different numbers of samples."
+                f"{type(self).__name__}: init={self.init!r}; it must contain n_clusters={k} "
+                "different indices of samples."
             )
         if not np.isin(init, weighted).all():
             raise ValueError(
-                f"{type(self).__name__}: init={self.init!r}; numbers must be those of samples of "
-                f"positive weight, from 0 to {n - 1}."
+                f"{type(self).__name__}: init={self.init!r}; it must contain indices of samples "
+                f"of positive weight, from 0 to {n - 1}."
             )
         return np.searchsorted(weighted, init)
 
 
 class MedoidsResult(NamedTuple):
-    """Medoids that a start ended with.
+    """Result of one start.
 
     Attributes
     ----------
     medoids : ndarray of int of shape (k,)
-        Numbers of the medoids.
+        Indices of the medoids.
     objective : float
-        Weighted sum of the distances from the nearest ones.
+        Weighted sum of the distances from the nearest medoids.
     n_iter : int
-        Passes over all samples.
+        Number of passes over all samples.
     converged : bool
-        Whether a whole pass found no exchange that lowers the objective.
+        Whether a complete pass found no exchange that lowers the objective.
     """
 
     medoids: np.ndarray
@@ -422,7 +433,7 @@ def build(D, w, k):
     medoids = [int((D @ w).argmin())]
     nearest = D[medoids[0]]
     for _ in range(1, k):
-        # sum of w_i min(d_i, D_ic) for all candidates c, in blocks of them
+        # sum of w_i min(d_i, D_ic) for all candidates c, in blocks of candidates
         totals = np.empty(len(D))
         for rows in _blocks(len(D)):
             totals[rows] = np.minimum(D[rows], nearest) @ w
@@ -435,8 +446,8 @@ def build(D, w, k):
 def k_medoids(D, w, medoids, *, max_iter, progress=None):
     """Exchange medoids until no exchange lowers the objective (FasterPAM, Algorithm 3).
 
-    Each candidate is evaluated for the removal of all medoids at once, and exchanged at once with
-    the one whose removal lowers the objective most.
+    Each candidate is evaluated against the removal of each medoid, for all medoids at once. If an
+    exchange lowers the objective, the best one for the candidate is made immediately.
     """
     n = len(D)
     medoids = np.array(medoids)
@@ -455,12 +466,13 @@ def k_medoids(D, w, medoids, *, max_iter, progress=None):
             if c in medoids:
                 continue
 
-            # 1. change of the objective by c in addition to all medoids
+            # 1. Compute the change of the objective if c is added to all medoids.
             d = D[c]
             closer = d < state.d_near
             gain = float(w[closer] @ (d[closer] - state.d_near[closer]))
 
-            # 2. correction for each medoid that goes: its samples go to c, or to their second
+            # 2. Correct it for the removal of each medoid: its samples move to c or to their
+            # second nearest medoid.
             between = (d < state.d_second) & ~closer
             change = removal.copy()
             change += np.bincount(
@@ -474,7 +486,7 @@ def k_medoids(D, w, medoids, *, max_iter, progress=None):
                 minlength=k,
             )
 
-            # 3. exchange with the best one, if that lowers the objective
+            # 3. Exchange c with the best medoid if that lowers the objective.
             out = int(change.argmin())
             if gain + change[out] < -GAIN_RTOL * objective:
                 medoids[out] = c
@@ -488,7 +500,7 @@ def k_medoids(D, w, medoids, *, max_iter, progress=None):
 
 
 def _distinct(D, medoids):
-    """Omit medoids at distance 0 from an earlier one: they are no members of their own cluster."""
+    """Omit medoids at distance 0 from an earlier medoid, as their own clusters are empty."""
     kept = []
     for medoid in medoids:
         if not kept or D[medoid, kept].min() > 0:
@@ -497,7 +509,7 @@ def _distinct(D, medoids):
 
 
 class _Nearest(NamedTuple):
-    """Nearest medoid of each sample, its distance, and that of the second nearest."""
+    """Nearest medoid of each sample, and the distances from the nearest and second nearest."""
 
     near: np.ndarray
     d_near: np.ndarray
@@ -505,13 +517,13 @@ class _Nearest(NamedTuple):
 
 
 def _nearest_two(D, medoids):
-    """Find the two nearest medoids of each sample; with one medoid the second is far away."""
+    """Find the two nearest medoids of each sample; a single medoid has a distant second."""
     rows = D[medoids]  # (k, n)
     near = rows.argmin(axis=0)
     columns = np.arange(rows.shape[1])
     d_near = rows[near, columns]
     if len(medoids) == 1:
-        # so far that no candidate is between: all samples go to the candidate
+        # so distant that every candidate is nearer: all samples move to the candidate
         return _Nearest(near, d_near, np.full(len(columns), 2.0 * D.max() + 1.0))
     rows = rows.copy()
     rows[near, columns] = np.inf
@@ -519,15 +531,16 @@ def _nearest_two(D, medoids):
 
 
 def _removal_losses(state, w, k):
-    """Increase of the objective by the removal of each medoid."""
+    """Return the increase of the objective by the removal of each medoid."""
     return np.bincount(state.near, w * (state.d_second - state.d_near), minlength=k)
 
 
 def best_swap_gain(D, w, medoids):
-    """Largest relative decrease of the objective by one exchange; 0 where it is rounding.
+    """Return the largest relative decrease of the objective by one exchange.
 
-    From the distances alone: the objective without medoid j and with candidate c is the sum of
-    ``min(d_i, D_ic)``, and of ``min(s_i, D_ic)`` in place of it where j is nearest to i.
+    A decrease at rounding level counts as 0. Only the distances are used: the objective without
+    medoid j and with candidate c is the sum of ``min(d_i, D_ic)`` over the samples i, or of
+    ``min(s_i, D_ic)`` if j is the medoid nearest to i.
     """
     k = len(medoids)
     rows = np.sort(D[medoids], axis=0)

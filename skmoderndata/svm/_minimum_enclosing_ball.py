@@ -447,12 +447,12 @@ class Squares(NamedTuple):
     def lengths(self, block, X):
         """Compute the squared lengths of rows, including their heights."""
         if self.mean is None:
-            lengths = diagonal_by_blocks(self.gram, X)
+            base = diagonal_by_blocks(self.gram, X)
         else:
-            lengths = InputPoints(X, self.mean).diag(slice(0, X.shape[0]))
+            base = InputPoints(X, self.mean).diag(slice(0, X.shape[0]))
         if not self.with_heights:
-            return lengths
-        return lengths + np.asarray(block.arrays[1], dtype=np.float64) ** 2
+            return base
+        return base + np.asarray(block.arrays[1], dtype=np.float64) ** 2
 
     def products(self, X, function):
         """Compute the inner products of rows with a centre."""

@@ -78,8 +78,8 @@ class SupportFeatureMachine(
         \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr)
 
     with the largest weight :math:`\omega` of the first program; then features are dropped, added
-    and exchanged as long as the objective itself decreases. With ``C="scale"``, the last step drops
-    the features that are not worth their price in an information criterion [5]_,
+    and exchanged as long as the objective itself decreases. With ``C="scale"``, the last step
+    drops the features that are not worth their price in an information criterion [5]_,
 
     .. math::
         2 L(S) + |S| \ln p\, \ln \ln n,
@@ -410,7 +410,7 @@ class SupportFeatureMachine(
 
         # scale the costs to mean one
         if weight.size:
-            weight = weight / weight.max()  # the reciprocal of tiny sums may overflow
+            weight = weight / weight.max()  # the mean of tiny weights may underflow
             weight /= weight.mean()
 
         labels = np.searchsorted(self._present_classes, y)
@@ -726,7 +726,7 @@ class SupportFeatureMachine(
             soft = float(np.min(self.C_))
             warnings.warn(
                 f"{type(self).__name__} selects no feature and predicts the same class for all "
-                f"samples: no feature saves as much slack as it costs at C={soft:.3g}; increase C.",
+                f"samples: no feature saves the slack that it costs at C={soft:.3g}; increase C.",
                 UserWarning,
                 stacklevel=3,
             )
