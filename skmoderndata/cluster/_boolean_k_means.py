@@ -98,8 +98,8 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
     Rows are packed 64 bits to a word, distances are population counts, and bit-sliced counters
     compute the majorities: a pass costs about ``n p K / 64`` word operations and the data need
     ``n p / 8`` bytes. Sparse input is packed in blocks of rows. Dask arrays and tables on disk are
-    read once, and their packed rows stay on the machine that read them; the result is the same,
-    and each centre of "k-means++" needs two passes.
+    read once, and their packed rows stay where they were read; the result is the same, and each
+    centre of "k-means++" needs two passes.
 
     The inertia never increases from one pass to the next, and a start ends when no label changes.
     The result is a local optimum, without a certificate of global optimality. Ties are resolved as

@@ -45,8 +45,8 @@ class KMedoids(
 
     .. math:: \min_{M \subset \{1, \dots, n\},\ |M| = k} \sum_i w_i \min_{m \in M} d(x_i, x_m),
 
-    by exchanging a medoid with another sample, evaluated exactly for all medoids at once (FasterPAM
-    [1]_), until no exchange lowers the sum.
+    by exchanging a medoid with another sample until no exchange lowers the sum. Each candidate is
+    evaluated exactly, for all medoids at once (FasterPAM [1]_).
 
     Parameters
     ----------

@@ -55,7 +55,8 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     spectral_relaxation,
 )
 
-SAMPLE_OF_STARTS = 10_000  # rows from which the starts of "nystroem" are drawn
+# Number of rows from which the starts of solver="nystroem" are drawn.
+SAMPLE_OF_STARTS = 10_000
 
 
 class KernelKMeans(
@@ -69,7 +70,7 @@ class KernelKMeans(
 ):
     r"""K-means clustering in the feature space of a kernel.
 
-    Minimises the weighted sum of squared distances from the centres of the clusters,
+    The class minimises the weighted sum of squared distances from the centres of the clusters,
 
     .. math::
         \min_{c, m} \sum_i w_i \lVert \phi(x_i) - m_{c(i)} \rVert^2
@@ -95,11 +96,11 @@ class KernelKMeans(
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     init : {"k-means++", "random", "spectral"} or array-like, default="k-means++"
-        Initial clusters: centres drawn by k-means++ in feature space, centres drawn uniformly from
-        the samples, or k-means on the `n_clusters - 1` leading kernel principal components. An
-        array with one label per sample gives the initial clusters, an array of shape (n_starts,
-        n_samples) those of several starts, and an array of shape (n_clusters, n_features) the
-        initial centres.
+        Initial clusters. "k-means++" draws centres by k-means++ in feature space; "random" draws
+        centres uniformly from the samples; "spectral" runs k-means on the `n_clusters - 1` leading
+        kernel principal components. An array with one label per sample contains the initial
+        clusters of one start, an array of shape (n_starts, n_samples) the initial clusters of
+        several starts, and an array of shape (n_clusters, n_features) the initial centres.
     n_init : int or "auto", default="auto"
         Number of starts; the best result is kept. "auto" means 10 for "k-means++" and "random",
         otherwise 1. With "spectral" it is the number of starts of k-means on the principal
@@ -109,21 +110,22 @@ class KernelKMeans(
         and may take longer than several starts. `init="spectral"` always computes it.
     local_search : bool, default=True
         Whether to move single samples to other clusters if this lowers the objective, after
-        Lloyd's algorithm has converged; False is Lloyd's algorithm.
+        Lloyd's algorithm has converged. False means Lloyd's algorithm alone.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses all kernel values, which are stored if they fit into scikit-learn's working
         memory and otherwise recomputed in blocks. "low_rank" restricts the centres to the span of
-        at most `max_rank` samples chosen by incomplete Cholesky factorisation. "nystroem" takes
-        samples drawn at random, sees the rows in passes, draws the starts from 10,000 of them,
-        and moves no single samples; Dask arrays and tables on a disk need it. "auto" means
-        "exact" if the kernel matrix fits into that memory, and "nystroem" for a table in blocks.
+        at most `max_rank` samples chosen by incomplete Cholesky factorisation. "nystroem" uses
+        `max_rank` samples drawn at random instead, reads the rows in passes, draws the starts from
+        10,000 rows, and does not move single samples; it is required for Dask arrays and tables on
+        disk. "auto" means "nystroem" for a table in blocks; otherwise it means "exact" if the
+        kernel is precomputed or its matrix fits into that memory, and "low_rank" if not.
     max_rank : int, default=300
         Largest number of samples that span the centres of the solvers "low_rank" and "nystroem".
     max_iter : int, default=300
         Largest number of passes per start.
     tol : float, default=0.0
-        A start also ends when a pass lowers the objective by less than this value times the total
-        scatter; with 0 it ends only when no sample moves.
+        Tolerance relative to the total scatter: a start also ends when a pass lowers the objective
+        by less than this value times the total scatter. With 0 it ends only when no sample moves.
     n_jobs : int or None, default=None
         Number of threads for the starts.
     random_state : int, RandomState instance or None, default=None
@@ -132,16 +134,17 @@ class KernelKMeans(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each training sample. Not for a Dask array, whose labels `predict` gives.
+        Cluster of each training sample. Not stored for a Dask array; use `predict`.
     inertia_ : float
-        Value of the objective. With centres in the span of few samples it is computed with exact
-        squared distances.
+        Value of the objective. It is computed with exact squared distances even if the centres are
+        restricted to the span of a few samples.
     relaxation_bound_ : float
         Lower bound on the objective of any clustering of the training samples into `n_clusters`
         clusters: the sum of the eigenvalues of the centred kernel matrix without the `n_clusters -
-        1` largest, or a lower bound of this sum. Only with `compute_bound`.
+        1` largest, or a lower bound on this sum. Only with `compute_bound`.
     dual_coef_ : ndarray of shape (n_clusters, n_fit)
-        Centres as combinations of the training samples of positive weight. Only `solver="exact"`.
+        Centres as combinations of the training samples of positive weight. Only with
+        `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
         Indices of the training samples that span the centres. Not with `solver="exact"`.
     solver_ : str
@@ -160,18 +163,20 @@ class KernelKMeans(
 
     Notes
     -----
-    The first pass of a start takes ``n^2`` operations on stored kernel values, each later one
-    ``n`` times the number of samples that move, plus ``n k``; no array is larger than the kernel
-    matrix and one of `n_clusters` times `n_samples`. The low-rank solver takes ``n r^2`` once and
-    ``n r k`` for each pass. The objective is not convex: compare `inertia_` with
-    `relaxation_bound_`, which is tight only for very well separated clusters.
+    The first pass of a start needs ``n^2`` operations on stored kernel values; each later pass
+    needs ``n`` times the number of samples that move, plus ``n k``. The largest arrays are the
+    kernel matrix and an array of `n_clusters` times `n_samples` numbers. The low-rank solver needs
+    ``n r^2`` operations once and ``n r k`` for each pass. The objective is not convex: compare
+    `inertia_` with `relaxation_bound_`, which is tight only for very well separated clusters.
 
-    With fewer distinct samples than clusters some clusters are empty, with a warning; their
-    centres repeat that of the first cluster. Samples of weight 0 do not influence the clusters;
-    they have the label of the nearest centre. Ties are resolved in favour of the lowest label.
+    If there are fewer distinct samples than clusters, `fit` warns and some clusters are empty;
+    their centres repeat the centre of the first cluster. Samples of weight 0 do not influence the
+    clusters; they have the label of the nearest centre. Ties are resolved in favour of the lowest
+    label.
 
     A precomputed kernel matrix does not contain the kernel values of new samples with themselves:
-    `transform` refuses new samples, `predict` does not need these values, and `score` omits them.
+    `transform` raises ValueError for new samples, `predict` does not need these values, and
+    `score` omits them.
 
     References
     ----------
@@ -303,8 +308,8 @@ class KernelKMeans(
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
-            Tables in blocks take two passes for the features, two for the bound, and one for each
-            round of all starts.
+            Tables in blocks need two passes for the features, two passes for the bound, and one
+            pass for each round of all starts.
         y : None
             Not used, present by convention.
         sample_weight : array-like or Dask array of shape (n_samples,), default=None
@@ -319,15 +324,15 @@ class KernelKMeans(
         if solver == "nystroem":
             return self._fit_features(X, y, sample_weight)
         X = checked_samples(self, X, reset=True)
-        # samples of positive weight
+        # use only samples of positive weight
         n = count_samples(X)
         k = self.n_clusters
         w, unit = relative_weights(sample_weight, X)
         weighted = np.flatnonzero(w > 0)
         n_weighted = len(weighted)
         if n_weighted < k:
-            given = "" if sample_weight is None else "of positive weight "
-            raise ValueError(f"n_samples={n_weighted} {given}should be >= n_clusters={k}.")
+            condition = "" if sample_weight is None else "of positive weight "
+            raise ValueError(f"n_samples={n_weighted} {condition}should be >= n_clusters={k}.")
 
         rows = self.kernel != "precomputed" and len(getattr(X, "shape", ())) == 2
         init, n_init = self._check_init(X.shape[1] if rows else None, n)
@@ -336,7 +341,7 @@ class KernelKMeans(
         gram = resolved_gram(self, X if n_weighted == n else take(X, weighted), w)
         refuse_cancellation(gram, X)
         solver = self._choose_solver(gram, n_weighted)
-        # distances in feature space: on the kernel matrix, or on features of low rank
+        # represent feature space by the kernel matrix, or by features of low rank
         space_of = _LowRankSpace if solver == "low_rank" else _ExactSpace
         space = space_of(gram, as_double(X), weighted, w, k=k, max_rank=self.max_rank)
         if solver == "low_rank":
@@ -346,7 +351,7 @@ class KernelKMeans(
         spectral = isinstance(init, str) and init == "spectral"
         relaxation = space.relax() if self.compute_bound or spectral else None
 
-        # starts: labels or centres given, k-means on the relaxed eigenvectors, or drawn samples
+        # start from labels or centres in `init`, relaxed eigenvectors, or drawn samples
         if isinstance(init, np.ndarray):
             starts = _given_starts(init, weighted, space)
         elif spectral:
@@ -367,25 +372,27 @@ class KernelKMeans(
         if relaxation is not None:
             self.relaxation_bound_ = relaxation.bound * unit
         elif hasattr(self, "relaxation_bound_"):
-            del self.relaxation_bound_  # of an earlier fit
+            del self.relaxation_bound_  # remove the result of an earlier fit
 
         if not best.converged and not stopped:
             self._warn_moving()
         return self
 
     def _fit_features(self, X, y, sample_weight):
-        """Lloyd's algorithm on features at landmarks, in passes over the rows."""
-        # 1. rows, features at landmarks, and a sample of the rows
+        """Run Lloyd's algorithm on features at landmarks, in passes over the rows."""
+        # 1. Check the rows, compute features at landmarks, and draw a sample of the rows.
         blocks, weighted = rows_in_blocks(self, X, sample_weight=sample_weight)
         survey = survey_of(self, blocks, weighted)
         k = self.n_clusters
         if survey.n_used < k:
-            given = "of positive weight " if weighted else ""
-            raise ValueError(f"n_samples={survey.n_used} {given}should be >= n_clusters={k}.")
+            condition = "of positive weight " if weighted else ""
+            raise ValueError(
+                f"n_samples={survey.n_used} {condition}should be >= n_clusters={k}."
+            )
         init, n_init = self._check_init(blocks.shape[1], blocks.shape[0])
         if isinstance(init, np.ndarray) and init.dtype.kind != "f":
             raise ValueError(
-                "solver='nystroem' starts from centres and not from labels: give init of shape "
+                "solver='nystroem' starts from centres, not from labels: pass an init of shape "
                 f"({k}, {blocks.shape[1]}), or the name of a start."
             )
         rng = check_random_state(self.random_state)
@@ -393,7 +400,7 @@ class KernelKMeans(
             self, blocks, survey, weighted=weighted, rng=rng, n_more=SAMPLE_OF_STARTS
         )
 
-        # 2. scatter and bound, starts
+        # 2. Compute the scatter and the bound, and choose the starts.
         table = table.stored()
         moments = feature_moments(table)
         directions, bound = relaxation_of_moments(moments, k)
@@ -408,7 +415,7 @@ class KernelKMeans(
                 for labels in self._starts_in(coordinates, w / w.max(), init, n_init, rng)
             ]
 
-        # 3. Lloyd's rounds of all starts
+        # 3. Run the rounds of Lloyd's algorithm for all starts.
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             best = feature_k_means(
                 table,
@@ -419,7 +426,7 @@ class KernelKMeans(
                 progress=progress,
             )
 
-        # 4. attributes
+        # 4. Store the attributes.
         self.solver_ = "nystroem"
         self._gram = table.features.gram
         self._features = table.features
@@ -442,18 +449,20 @@ class KernelKMeans(
         return self
 
     def _starts_in(self, coordinates, w, init, n_init, rng):
-        """Yield labels of some samples, of which the means are starts."""
+        """Return labels of the sampled rows for each start, whose centres are their means."""
         kernel = features_kernel(coordinates, w)
         k = self.n_clusters
         draw = random_start if init == "random" else plus_plus_start
         starts = [draw(kernel, k, rng) for _ in range(n_init)]
         if init != "spectral":
             return starts
-        results = [kernel_k_means(kernel, one, k, max_iter=self.max_iter) for one in starts]
+        results = [
+            kernel_k_means(kernel, start, k, max_iter=self.max_iter) for start in starts
+        ]
         return [min(results, key=lambda result: result.objective).labels]
 
     def _labels_of(self, X, blocks):
-        """Labels of the training samples of a table in memory or on a disk."""
+        """Return the labels of the training samples of a table in memory or on disk."""
         if in_blocks(X):
             return self.predict(X)
         return self._partial(blocks.arrays[0]).argmin(axis=1)
@@ -462,7 +471,7 @@ class KernelKMeans(
         warn_not_converged(
             self,
             reached=f"samples still moved after max_iter={self.max_iter} passes",
-            remedy="increase max_iter, or accept a larger tol",
+            remedy="increase max_iter or tol",
         )
 
     def _warn_empty(self, n_empty):
@@ -502,12 +511,12 @@ class KernelKMeans(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Distances, not squared.
+            Distances from the centres, not squared.
         """
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
-        own = np.asarray(self._gram.diag(as_double(X)), dtype=np.float64)
-        squared = self._partial(X) + own[:, None]
+        norms = np.asarray(self._gram.diag(as_double(X)), dtype=np.float64)
+        squared = self._partial(X) + norms[:, None]
         distances = np.sqrt(np.maximum(squared, 0.0))
         return distances.astype(float_type(X), copy=False)
 
@@ -529,16 +538,16 @@ class KernelKMeans(
         Returns
         -------
         score : float
-            Higher is better. For a precomputed kernel it omits the kernel values of the samples
-            with themselves, which are unknown for new samples.
+            Negative sum; higher is better. For a precomputed kernel it omits the kernel values of
+            the samples with themselves, which are unknown for new samples.
         """
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
         w, unit = relative_weights(sample_weight, X)
         squared = self._partial(X).min(axis=1)
         if not self._gram.precomputed:
-            own = self._gram.diag(as_double(X))
-            squared = np.maximum(squared + own, 0.0)
+            norms = self._gram.diag(as_double(X))
+            squared = np.maximum(squared + norms, 0.0)
         return -float(w @ squared) * unit
 
     @property
@@ -551,7 +560,7 @@ class KernelKMeans(
         return tags
 
     def _check_init(self, p, n):
-        """Return the start, arrays checked, and the number of starts."""
+        """Return the checked `init` and the number of starts."""
         init = self.init
         n_init = self.n_init
         if n_init == "auto":
@@ -562,13 +571,13 @@ class KernelKMeans(
         init = np.asarray(init)
         k = self.n_clusters
         # one label per sample, in one or several rows
-        whole = init.dtype.kind in "iu"
-        several = init.ndim == 2 and init.shape[1] == n and whole
+        integers = init.dtype.kind in "iu"
+        several = init.ndim == 2 and init.shape[1] == n and integers
         if init.ndim == 1 or (several and init.shape != (k, p) and len(init)):
-            if init.shape[-1] != n or not whole:
+            if init.shape[-1] != n or not integers:
                 raise ValueError(
-                    f"init of shape {init.shape} and type {init.dtype} is not a labelling of "
-                    f"{n} samples: give one integer from 0 to n_clusters - 1={k - 1} per sample."
+                    f"init of shape {init.shape} and type {init.dtype} does not label {n} "
+                    f"samples: pass one integer from 0 to n_clusters - 1={k - 1} per sample."
                 )
             if init.min() < 0 or init.max() >= k:
                 raise ValueError(
@@ -580,8 +589,8 @@ class KernelKMeans(
 
         # centres
         if p is None or init.shape != (k, p):
-            wanted = "one label per sample" if p is None else f"({k}, {p})"
-            raise ValueError(f"init has shape {init.shape}, but must have {wanted}.")
+            required = "one label per sample" if p is None else f"({k}, {p})"
+            raise ValueError(f"init has shape {init.shape}, but must have {required}.")
         init = init.astype(np.float64)
         if not np.isfinite(init).all():
             raise ValueError("init must be finite.")
@@ -591,7 +600,7 @@ class KernelKMeans(
     def _choose_solver(self, gram, n):
         if self.solver != "auto":
             return self.solver
-        # passes over a matrix in memory take less time than those over 300 coordinates
+        # passes over a matrix in memory are faster than passes over 300 coordinates
         return "exact" if gram.precomputed or fits_in_memory(n, n) else "low_rank"
 
     def _run(self, starts, kernel, X, y):
@@ -602,14 +611,14 @@ class KernelKMeans(
             "local_search": self.local_search,
         }
 
-        def one(seed, progress=None):
+        def run(seed, progress=None):
             return kernel_k_means(kernel, seed, self.n_clusters, progress=progress, **settings)
 
         results, stopped = run_starts(
             self,
             X,
             y,
-            one,
+            run,
             starts,
             max_passes=len(starts) * self.max_iter,
             n_jobs=self.n_jobs,
@@ -638,14 +647,14 @@ class KernelKMeans(
         self.labels_ = np.empty(n, dtype=np.int32)
         self.labels_[weighted] = best.labels
 
-        # samples of weight zero go to the nearest centre
+        # assign samples of weight zero to the nearest centre
         if len(weighted) < n:
-            others = np.setdiff1d(np.arange(n), weighted)
-            partial = self._partial(take(X, others))
-            self.labels_[others] = partial.argmin(axis=1)
+            unweighted = np.setdiff1d(np.arange(n), weighted)
+            partial = self._partial(take(X, unweighted))
+            self.labels_[unweighted] = partial.argmin(axis=1)
 
     def _partial(self, X):
-        """Squared distances from the centres without the squared norms of the samples."""
+        """Return squared distances from the centres minus the squared norms of the samples."""
         n = count_samples(X)
         partial = np.empty((n, len(self._offsets)))
         if self.solver_ != "exact":
@@ -661,9 +670,9 @@ class KernelKMeans(
 
 
 class _ExactSpace:
-    """Feature space of the samples of positive weight, by all kernel values."""
+    """Feature space of the samples of positive weight, represented by all kernel values."""
 
-    residual = 0.0  # no sample is outside
+    residual = 0.0  # all samples lie in the span
 
     def __init__(self, gram, X, rows, w, *, k, max_rank):
         n = len(rows)
@@ -676,8 +685,8 @@ class _ExactSpace:
         diagonal = np.asarray(gram.diag(X), dtype=np.float64)[rows]
         self.stored = gram.precomputed or fits_in_memory(n, n)
         if self.stored:
-            whole = gram.precomputed and n == count_samples(X)
-            K = X if whole else gram(self.samples, self.centres_on)
+            complete = gram.precomputed and n == count_samples(X)
+            K = X if complete else gram(self.samples, self.centres_on)
             K = np.ascontiguousarray(K, dtype=np.float64)
             check_symmetric(gram, K)
         if not np.isfinite(diagonal).all():
@@ -688,28 +697,29 @@ class _ExactSpace:
         else:
             self.kernel = blocks_kernel(self._blocks, diagonal, w)
 
-    def _blocks(self, chosen):
-        """Yield kernel values of chosen samples with all, in blocks that fit into memory."""
-        for block in row_blocks(len(chosen), 8 * len(self.kernel.weights)):
-            samples = take(self.samples, chosen[block])
+    def _blocks(self, indices):
+        """Yield kernel values of samples with all samples, in blocks that fit into memory."""
+        for block in row_blocks(len(indices), 8 * len(self.kernel.weights)):
+            samples = take(self.samples, indices[block])
             yield block, np.asarray(self.gram(samples, self.centres_on))
 
     def relax(self):
-        """Relaxation that bounds the objective."""
+        """Return the relaxation that bounds the objective."""
         if self.stored:
             return spectral_relaxation(self.kernel, self.k)
-        # the kernel minus that of the leading features is positive semi-definite: the bound holds
+        # The kernel minus the kernel of the leading features is positive semi-definite, so the
+        # bound also holds with these features.
         _, result = low_rank_features(self.gram, self.samples, rank=self.max_rank)
         leading = features_kernel(result.factor, self.kernel.weights)
         return spectral_relaxation(leading, self.k)
 
     def rows_of(self, points):
-        """Kernel values of new points with the samples, and squared norms."""
+        """Return the kernel values of new points with the samples, and the squared norms."""
         K = np.asarray(self.gram(points, self.centres_on))
         return K, np.asarray(self.gram.diag(points))
 
     def centres(self, best, mass):
-        """Centres as coefficients of the samples, and their squared norms."""
+        """Return the centres as coefficients of the samples, and their squared norms."""
         members = best.members
         w = self.kernel.weights
         k = len(mass)
@@ -725,14 +735,14 @@ class _ExactSpace:
 
 
 class _LowRankSpace:
-    """Feature space by coordinates of the samples in the span of a few: Z Z' ~ K."""
+    """Feature space as coordinates of the samples in the span of a few samples: Z Z' ~ K."""
 
     def __init__(self, gram, X, rows, w, *, k, max_rank):
         n = len(rows)
         if gram.precomputed and n < count_samples(X):
             raise ValueError(
                 'solver="low_rank" accepts no weights of zero with kernel="precomputed": remove '
-                "those samples from the matrix."
+                "the samples of weight zero from the matrix."
             )
 
         samples = X if n == count_samples(X) else take(X, rows)
@@ -746,16 +756,16 @@ class _LowRankSpace:
         self.residual = float(w @ np.maximum(result.residual, 0.0))
 
     def relax(self):
-        """Relaxation that bounds the objective."""
+        """Return the relaxation that bounds the objective."""
         return spectral_relaxation(self.kernel, self.k)
 
     def rows_of(self, points):
-        """Inner products of new points with the samples, and squared norms."""
-        own = self.features(points)
-        return own @ self.Z.T, np.einsum("ij,ij->i", own, own)
+        """Return the inner products of new points with the samples, and the squared norms."""
+        coordinates = self.features(points)
+        return coordinates @ self.Z.T, np.einsum("ij,ij->i", coordinates, coordinates)
 
     def centres(self, best, mass):
-        """Centres as coordinates, and their squared norms."""
+        """Return the coordinates of the centres, and their squared norms."""
         members = best.members
         filled = mass > 0
         centres = np.zeros((len(mass), self.Z.shape[1]))

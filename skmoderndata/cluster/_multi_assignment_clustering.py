@@ -61,24 +61,27 @@ from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata.cluster._base import BooleanComponents
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-MAX_ROWS_COMPARED = 10_000  # of a table in blocks, to count those that differ
-# Fraction of the likelihood by which other sources of a stream must raise it
+# Maximum number of rows of a table in blocks that are compared to count the distinct rows.
+MAX_ROWS_COMPARED = 10_000
+# Minimum rise of the likelihood, as a fraction, for which other sources replace those of a stream.
 LEAST_RISE = 1e-6
 # Fraction of the reconstructed bits in which the two likeliest starts may differ without a
-# warning. Of 528 random tables 21 % had clearly more wrong bits than the true sources give: the
-# warning came for 78 % of these (90 % of the worst), and for 13 % of the others
+# warning. In 21 % of 528 random tables, the result had clearly more wrong bits than the true
+# sources. The warning appeared for 78 % of these tables (90 % of the worst of them), and for 13 %
+# of the remaining tables.
 MAX_DISAGREEMENT = 0.05
-# Number of starts, and of rows, from which a disagreement tells something
+# Minimum number of starts, and of rows, for which a disagreement is meaningful.
 MIN_STARTS = 3
 MIN_ROWS = 30
-TABLES = 6  # tables over features and assignment sets in memory at once
+# Number of tables over features and assignment sets that are in memory at once.
+TABLES = 6
 
 
 class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanComponents):
     r"""Overlapping clusters of Boolean data: each object is the OR of several sources.
 
-    Maximises the likelihood of the observed bits over sources, noise and one assignment set
-    :math:`L_i` of at most `max_assignments` sources per object [1]_, [2]_:
+    The class maximises the likelihood of the observed bits over sources, noise and one assignment
+    set :math:`L_i` of at most `max_assignments` sources per object [1]_, [2]_:
 
     .. math::
         \max_{\beta, \epsilon, r} \sum_i \max_{L_i} \sum_d \log p(x_{id} \mid L_i), \qquad
@@ -89,10 +92,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     fraction of noisy bits and r the probability that a noisy bit is 1. There are three kinds of
     starts: greedy (the discrete basis problem [3]_), cold (EM from random rows at temperature 1)
     and annealed (deterministic annealing from a high temperature, as published). Then the sources
-    are rounded to 0 and 1; sources, sets and noise are refitted alternately, and single sources
-    are exchanged for associated features, or for differences and intersections of sources, as long
-    as the likelihood rises. The final estimate of the noise averages over all sets, because the
-    best set of a row overfits its noise.
+    are rounded to 0 and 1, and as long as the likelihood rises, sources, sets and noise are
+    refitted alternately, and single sources are exchanged for associated features, or for
+    differences and intersections of sources. The final estimate of the noise averages over all
+    sets, because the best set of a row overfits its noise.
 
     Parameters
     ----------
@@ -100,23 +103,23 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         Number of sources.
     max_assignments : int, default=None
         Largest number of sources of one object; 1 is single-assignment clustering. None means no
-        limit for up to 8 clusters, and three otherwise.
+        limit for up to 8 clusters, and a limit of three otherwise.
     allow_empty : bool, default=True
-        Whether an object may have no source and be explained by noise only.
+        Whether an object may have no source, so that only noise explains it.
     noise : {"mixture", "flip"} or None, default="mixture"
-        "mixture" replaces a bit, with probability `epsilon_`, by one that is 1 with probability
-        `noise_rate_`; "flip" inverts it (a mixture with rate 1/2, which is one parameter less);
-        None has no noise.
+        "mixture" replaces a bit, with probability `epsilon_`, by a bit that is 1 with probability
+        `noise_rate_`; "flip" inverts it (a mixture with rate 1/2, which has one parameter fewer);
+        None assumes no noise.
     algorithm : {"auto", "all", "pruned"}, default="auto"
-        "all" considers every set of up to `max_assignments` sources. "pruned" considers the sets
-        in use and those that differ from them by one source, at most 2000. "auto" means "pruned"
-        if there are more sets than that.
+        "all" considers every set of up to `max_assignments` sources. "pruned" considers at most
+        2000 sets: the sets in use and sets that differ from them by one source. "auto" means
+        "pruned" if there are more than 2000 sets.
     threshold : float or None, default=0.0
         A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
     n_init : int, default=3
-        Number of starts. The first is greedy, the second cold, the third annealed, and further
-        ones are cold and annealed in turn. The one with the largest value in `start_likelihoods_`
-        is kept.
+        Number of starts. The first start is greedy, the second cold, the third annealed, and
+        further starts are cold and annealed in turn. The start with the largest value in
+        `start_likelihoods_` is kept.
     start_temperature : float, default=None
         Initial temperature of annealed starts; None means an eighth of the number of features.
     end_temperature : float, default=0.1
@@ -126,16 +129,18 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     max_iter : int, default=5
         Largest number of EM rounds at each temperature.
     tol : float, default=1e-5
-        EM at a temperature stops when a round lowers the free energy by a smaller relative amount.
+        Tolerance of EM at each temperature: it stops when a round lowers the free energy by a
+        smaller relative amount.
     refit : bool, default=True
         Whether to round and refit the sources, which makes the noise estimate unbiased. Without
-        it, emissions and noise explain the same zeros, and the noise is underestimated. Sources
-        are exchanged during the refit.
+        the refit, emissions and noise explain the same zeros, and the noise is underestimated.
+        Sources are exchanged during the refit.
     refine : {"gibbs"} or None, default=None
         "gibbs" replaces the most likely sources by the majority over samples from the posterior,
-        which is better under very strong noise (`epsilon_` above 0.7), for up to 12 sources.
+        for up to 12 sources; this is better than None under very strong noise (`epsilon_` above
+        0.7).
     n_jobs : int, default=None
-        Number of starts run in parallel, through joblib.
+        Number of starts that run in parallel, through joblib.
     random_state : int, RandomState instance or None, default=None
         Controls the starts, and the samples of `refine="gibbs"`. Pass an int for reproducible
         results.
@@ -147,8 +152,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     emission_proba_ : ndarray of shape (n_clusters, n_features)
         Probability that a source emits 1; 0 or 1 after `refit`.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        Sources of each training object; the smallest of equally likely sets. Not kept for a Dask
-        array, of which `predict` gives them.
+        Sources of each training object; the smallest of equally likely sets. Not stored for a Dask
+        array; use `predict`.
     epsilon_ : float
         Estimated fraction of noisy bits; with `noise="flip"`, the fraction of inverted bits.
     noise_rate_ : float
@@ -156,13 +161,14 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     log_likelihood_ : float
         Log-likelihood of the training data with the best set for each object.
     start_likelihoods_ : ndarray of shape (n_starts,)
-        Log-likelihood of the training data for each start, averaged over all sets of a row; with
-        ``noise=None``, with the best set. Fewer than `n_init` if a callback stopped the fit.
+        Log-likelihood of the training data for each start, averaged over all sets of a row, or
+        with the best set if ``noise=None``. There are fewer than `n_init` values if a callback
+        stopped the fit.
     assignment_sets_ : ndarray of bool of shape (n_sets, n_clusters)
         Assignment sets that were considered.
     n_iter_ : int
-        Number of rounds of the best start: of EM, which a greedy one that is refitted does not
-        have, and of the refit, those of exchanges left out.
+        Number of rounds of the best start: rounds of EM (none for a greedy start with a refit)
+        plus rounds of the refit, without the rounds of exchanges.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -177,23 +183,24 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
     Notes
     -----
-    A round of EM takes two products of the data with a table over assignment sets, that is
-    ``4 n p S`` operations for S sets, and memory for blocks of rows and for tables of
-    p times S numbers. With `refit` the starts and exchanges see at most 5000 rows, drawn at
-    random; the last refit sees all.
+    A round of EM computes two products of the data with a table over assignment sets, that is
+    ``4 n p S`` operations for S sets; it needs memory for blocks of rows and for tables of p times
+    S numbers. With `refit`, the starts and exchanges use at most 5000 rows, drawn at random; the
+    last refit uses all rows.
 
-    The problem is not convex, so there is no certificate of global optimality;
-    at fixed temperature the free energy never increases. If the reconstructions by the two
-    likeliest of three or more starts differ in more than 5 % of the bits, a
-    `skmoderndata.exceptions.DoubtfulResultWarning` says so.
+    The problem is not convex, so there is no certificate of global optimality; at fixed
+    temperature the free energy never increases. If there are three or more starts and the
+    reconstructions by the two likeliest differ in more than 5 % of the bits, `fit` issues a
+    `skmoderndata.exceptions.DoubtfulResultWarning`.
 
-    Annealing alone merges two sources where the noise is low: it finds all of six sources in 7 of
-    20 tables of 300 x 40 bits of which 5 % are wrong, the three starts in all 20. Starts are
-    compared by likelihoods averaged over sets, because under strong noise the largest likelihood
-    of best sets often belongs to sources that fit noise.
+    If the noise is low, annealing alone merges pairs of sources: on 20 tables of 300 x 40 bits,
+    with 5 % wrong bits and six sources, it finds all sources in 7 tables, and the three starts
+    together find all sources in all 20. Starts are compared by likelihoods averaged over sets,
+    because under strong noise the largest likelihood of best sets often belongs to sources that
+    fit noise.
 
     If a source is contained in the union of two others, the data do not show whether it is present
-    together with them: the smaller set is chosen. NaN marks unobserved bits in all methods; an
+    together with them, and the smaller set is chosen. NaN marks unobserved bits in all methods; an
     object without observed bits has the empty set. All-zero rows have the empty set, and all-zero
     columns belong to no source. Set frequencies are not learned, because at high temperatures this
     would make sources collapse onto one another.
@@ -248,7 +255,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             baseline_params={"max_iter": 1000, "random_state": 0},
         ),
     )
-    _ENTRY_SCORE = "boolean_error"  # of EntrySearchCV, unless another is given
+    _ENTRY_SCORE = "boolean_error"  # default score of EntrySearchCV
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         "max_assignments": [AT_LEAST_ONE, None],
@@ -268,7 +275,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         "random_state": ["random_state"],
     }
 
-    _factors = "sources"  # what error messages call them
+    _factors = "sources"  # name of the factors in error messages
     _of_rows = {"assignments_": "predict"}
 
     def __init__(
@@ -316,8 +323,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Boolean data, or numbers that `threshold` converts to bits. In a dense array NaN marks
-            unobserved bits. Dask arrays and tables on a disk are read block by block, once: packed
-            bits remain; `refine="gibbs"` does not take them.
+            unobserved bits. Dask arrays and tables on disk are read once, block by block, and kept
+            as packed bits; `refine="gibbs"` does not accept them.
         y : None
             Not used, present by convention.
 
@@ -330,8 +337,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         blocks = isinstance(data, BitBlocks)
         if blocks and self.refine == "gibbs":
             raise ValueError(
-                "refine='gibbs' samples all rows in memory and takes no table in blocks: set "
-                "refine=None."
+                "refine='gibbs' needs all rows in memory and does not accept a table in blocks: "
+                "set refine=None."
             )
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_init)
@@ -346,16 +353,16 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             partial(one_start, data, sample, sets, settings),
             list(zip(kinds, seeds, strict=True)),
             task_name="pass",
-            max_passes=None,  # a refit ends when nothing improves
+            max_passes=None,  # a refit ends when the likelihood does not improve
             n_jobs=self.n_jobs,
-            prefer="threads" if blocks else None,  # which hand their passes to Dask
+            prefer="threads" if blocks else None,  # threads can submit their passes to Dask
         )
 
         if len(results) >= MIN_STARTS and data.shape[0] >= MIN_ROWS:
             differing = disagreement(sample, results)
             self._warn_if_starts_disagree(differing, len(results))
 
-        # the likeliest start
+        # keep the likeliest start
         best = max(results, key=lambda result: result.log_likelihood)
         model = best.model
         statistics = best.statistics
@@ -378,16 +385,17 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     def partial_fit(self, X, y=None):
         """Update sources and noise with new rows.
 
-        The first call is `fit`. Later calls assign the new rows with the current model, add their
-        counts per feature and assignment set to the stored ones, and choose the optimal Boolean
-        sources for the sum. The noise is estimated from counts that average over all sets of each
-        row under the model of the call that contained the row.
+        The first call is the same as `fit`. Later calls assign the new rows with the current
+        model, add their counts per feature and assignment set to the stored counts, and choose the
+        optimal Boolean sources for the sum. The noise is estimated from counts that average over
+        all sets of each row under the model of the call that contained the row.
 
-        A uniform sample of at most 1000 rows is kept, in packed bits. Whenever the number of rows
-        has doubled, all starts are repeated on it, so a small first batch does not decide; while a
-        source is unused, each call tries to exchange it. Likelier sources replace the current
-        ones, with counts of the sample scaled to all rows. Other rows are not reassigned, so the
-        result depends on the order of the rows; `assignments_` belongs to the last call.
+        A uniform sample of at most 1000 rows is stored, in packed bits. Whenever the number of
+        rows has doubled, all starts are repeated on this sample, so a small first batch does not
+        determine the result; while a source is unused, each call tries to exchange it. Likelier
+        sources replace the current sources, with counts of the sample scaled to all rows. Other
+        rows are not reassigned, so the result depends on the order of the rows; `assignments_`
+        belongs to the last call.
 
         Parameters
         ----------
@@ -407,7 +415,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         stream = self._stream.add(data)
         model = self._model()
 
-        # sums of all rows, those of earlier batches included
+        # add the counts of the new rows to the counts of earlier batches
         new = expectation(data, model, 0)
         ones = self._ones + new.ones
         zeros = self._zeros + new.zeros
@@ -415,7 +423,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         total = Statistics(ones, zeros, free_energy)
         rates = self._rates + _soft_counts(data, model)
 
-        # other sources, if rows that were kept ask for them
+        # replace the sources if others are likelier on the stored rows
         doubled = stream.n_seen >= 2 * stream.n_searched
         if doubled or not _all_used(model, total):
             better = self._search_again(stream, model, doubled)
@@ -424,7 +432,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if doubled:
             stream = stream._replace(n_searched=stream.n_seen)
 
-        # sources, then noise; soft counts where there are any
+        # update the sources, then the noise, from soft counts if there are any
         U = improve_sources(model, total)
         counts = rates
         if rates.sum(axis=1).min() < 1:
@@ -442,7 +450,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return self
 
     def predict_proba(self, X):
-        """Probability that a row has each source, under a uniform prior over assignment sets.
+        """Compute the probability of each source, under a uniform prior over assignment sets.
 
         Parameters
         ----------
@@ -452,7 +460,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         Returns
         -------
         proba : ndarray of shape (n_samples, n_clusters)
-            Between 0 and 1; the rows need not sum to 1.
+            Probability that a row has each source; the rows need not sum to 1.
         """
         check_is_fitted(self)
         data = self._check(X, reset=False)
@@ -465,9 +473,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return proba
 
     def score(self, X, y=None):
-        """Mean log-likelihood of the rows, each with its best set of sources.
+        """Compute the mean log-likelihood of the rows, each with its best set of sources.
 
-        The score tends to increase with `n_clusters`, also on new rows, because every source adds
+        The score tends to increase with `n_clusters`, even on new rows, because every source adds
         a choice for each row; `skmoderndata.metrics.generalization_error` is a better criterion
         for the number of clusters.
 
@@ -481,7 +489,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         Returns
         -------
         score : float
-            At most 0; higher is better.
+            Number that is at most 0; higher is better.
         """
         check_is_fitted(self)
         data = self._check(X, reset=False)
@@ -508,7 +516,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return Data(bits, observed)
 
     def _search_settings(self, data, *, warn=True):
-        """Return the initial assignment sets, and how the starts go."""
+        """Return the initial assignment sets and the settings of the starts."""
         k = self._needed_sources(data, warn=warn)
         n_features = data.shape[1]
         sets, pruned = self._choose_sets(k, n_features)
@@ -526,31 +534,31 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return sets, settings
 
     def _search_again(self, stream, model, all_starts):
-        """Search the kept rows of a stream for likelier sources.
+        """Search for sources that are likelier on the stored rows of a stream.
 
-        Returns the model, the counts of the kept rows scaled to all rows seen, and the counts of
-        its error rates; None if the present sources, refitted to the same rows, are as likely and
-        their counts are of more rows than the kept ones.
+        Returns the model, the counts of the stored rows scaled to all rows seen, and the counts
+        for its error rates. Returns None if the current sources, refitted to the same rows, are as
+        likely as the best sources, and their counts come from more rows than are stored.
         """
         rows = stream.rows(self.n_features_in_)
         rng = stream.rng()
         sets, settings = self._search_settings(rows, warn=False)
         settings = settings._replace(refit=True)  # the sources of a stream are Boolean
 
-        # 1. the present sources, as they are and after exchanges
-        present = refined(rows, rows, model, settings, rng, exchange=False)
+        # 1. Refit the current sources, without and with exchanges.
+        current = refined(rows, rows, model, settings, rng, exchange=False)
         rivals = [refined(rows, rows, model, settings, rng)]
 
-        # 2. all starts
+        # 2. Run all starts if requested.
         for kind in kinds_of_starts(self.n_init) if all_starts else ():
             seed = kind, rng.randint(2**31 - 1)
             rivals.append(one_start(rows, rows, sets, settings, seed=seed))
 
-        # 3. the likeliest
+        # 3. Choose the likeliest sources.
         best = max(rivals, key=lambda start: start.log_likelihood)
-        rise = best.log_likelihood - present.log_likelihood
+        rise = best.log_likelihood - current.log_likelihood
         scale = stream.n_seen / rows.shape[0]
-        if rise <= LEAST_RISE * abs(present.log_likelihood) and scale > 1:
+        if rise <= LEAST_RISE * abs(current.log_likelihood) and scale > 1:
             return None
         counts = best.statistics
         ones = scale * counts.ones
@@ -565,8 +573,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if differing > MAX_DISAGREEMENT:
             warnings.warn(
                 f"The two likeliest of {n_starts} starts of {type(self).__name__} reconstruct "
-                f"{100 * differing:.0f} % of the bits differently, so at least one has poor "
-                "sources: increase n_init, change n_clusters, or use more rows.",
+                f"{100 * differing:.0f} % of the bits differently, so at least one of them has "
+                "poor sources: increase n_init, change n_clusters, or use more rows.",
                 DoubtfulResultWarning,
                 stacklevel=7,
             )
@@ -579,11 +587,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     def _needed_sources(self, data, *, warn):
         """Return n_clusters, or the number of distinct rows if the search is pruned."""
         if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
-            raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
+            raise ValueError("refine='gibbs' requires n_clusters up to 12: set refine=None.")
         if self._n_sets(self.n_clusters) <= MAX_ACTIVE or not self._pruned(self.n_clusters):
             return self.n_clusters
 
-        # distinct rows, counted among the first ones where these are enough
+        # count distinct rows, first among a few rows, which may be enough
         n_rows = data.shape[0]
         blocks = isinstance(data, BitBlocks)
         if blocks:
@@ -601,14 +609,14 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
         if warn:
             warnings.warn(
-                f"n_clusters={self.n_clusters} sources for {n_distinct} distinct rows: those "
-                "beyond the number of distinct rows stay empty. Lower n_clusters.",
+                f"n_clusters={self.n_clusters} sources for {n_distinct} distinct rows: the "
+                "surplus sources stay empty. Lower n_clusters.",
                 stacklevel=8,
             )
         return n_distinct
 
     def _pruned(self, k):
-        """Whether the search over assignment sets of k sources is pruned."""
+        """Return whether the search over assignment sets of k sources is pruned."""
         if self.algorithm != "auto":
             return self.algorithm == "pruned"
         return self._n_sets(k) > MAX_ACTIVE
@@ -625,11 +633,12 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
         if pruned and k >= MAX_ACTIVE:
             raise ValueError(
-                f"n_clusters={self.n_clusters} is too large: a pruned search weighs {MAX_ACTIVE} "
-                "assignment sets at most, fewer than there are sources. Lower n_clusters."
+                f"n_clusters={self.n_clusters} is too large: a pruned search considers at most "
+                f"{MAX_ACTIVE} assignment sets, which is not enough for the sources. Lower "
+                "n_clusters."
             )
 
-        # a pruned search begins with sets as small as tables of all of them allow
+        # a pruned search begins with the largest set size that gives at most MAX_ACTIVE sets
         largest = limit
         n_first = n_sets
         while pruned and n_first > MAX_ACTIVE and largest > 1:
@@ -641,7 +650,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             remedy = "lower n_clusters" if pruned else "set algorithm='pruned'"
             raise ValueError(
                 f"n_clusters={self.n_clusters} with max_assignments={self._max_assignments()} "
-                f"makes {n_first} assignment sets and tables of {needed / 2**20:.0f} MiB for "
+                f"requires {n_first} assignment sets and tables of {needed / 2**20:.0f} MiB for "
                 f"{n_features} features, above scikit-learn's working_memory: lower "
                 f"max_assignments, {remedy}, or increase working_memory with sklearn.set_config."
             )
@@ -649,7 +658,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return assignment_sets(k, largest, allow_empty=self.allow_empty), pruned
 
     def _schedule(self, n_features):
-        """Temperatures from the first down to and including the last."""
+        """Return the temperatures from the first down to, and including, the last."""
         first = max(self.start_temperature or n_features / 8, self.end_temperature)
         fall = np.log(self.end_temperature / first)
         n_levels = fall / np.log(self.cooling)
@@ -658,7 +667,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return [*temperatures, self.end_temperature]
 
     def _keep(self, model, statistics, log_likelihood, n_iter):
-        """Store the model, its sources in descending order of use."""
+        """Store the model, with its sources in descending order of use."""
         use = (statistics.ones + statistics.zeros).sum(axis=0) @ model.sets
         is_silent = model.beta > 0.5
         order = np.lexsort((*is_silent.T[::-1], -use))
@@ -679,7 +688,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         return Model(self.assignment_sets_, beta, eps, self.noise_rate_)
 
     def _assign(self, data):
-        """Best set of each row, and the sum of its log-likelihoods."""
+        """Return the best set of each row, and the sum of the log-likelihoods of these sets."""
         model = self._model()
         sizes = model.sets.sum(axis=1)
         smallest_first = np.argsort(sizes, kind="stable")
@@ -688,14 +697,14 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         total = 0.0
         for rows, _, _, log_p in likelihood_blocks(data, model):
             peak = log_p.max(axis=1, keepdims=True)
-            # sets with the same union differ by rounding only: take the first, the smallest
+            # sets with the same union differ only by rounding: use the first, the smallest
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
             total += float(peak.sum())
         return model.sets[best], total
 
 
 def _all_used(model, statistics):
-    """Whether each source has features, and rows that have it."""
+    """Return whether each source has features and is used by a row."""
     use = (statistics.ones + statistics.zeros).sum(axis=0) @ model.sets
     return use.min() > 0 and (model.beta < 0.5).any(axis=1).all()
 

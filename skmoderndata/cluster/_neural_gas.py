@@ -49,15 +49,15 @@ class NeuralGas(
 ):
     r"""Learn prototypes that move towards samples according to the rank of their distance.
 
-    Minimises, for a range :math:`\lambda` that decreases from pass to pass,
+    The class minimises, for a range :math:`\lambda` that decreases from pass to pass,
 
     .. math::
         \min_c\ \sum_i w_i \sum_j e^{-r_{ij} / \lambda}\, \|x_i - c_j\|^2,
 
     where :math:`r_{ij}` is 0 for the unit nearest to sample i, 1 for the next, and so on [1]_. At
-    first nearly all units move towards every sample; at the end only the nearest unit does, and
-    the problem is that of k-means. The result therefore depends less on the start than that of
-    k-means. Units are updated after a pass over all samples [2]_, or after each sample.
+    first nearly all units move towards every sample; at the end only the nearest unit does, as in
+    k-means. The result therefore depends less on the start than the result of k-means. Units are
+    updated after a pass over all samples [2]_, or after each sample.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class NeuralGas(
         "batch" makes passes in which each unit becomes a weighted mean of all samples; "online"
         makes a small step for each sample, in random order.
     init : {"random"} or array-like of shape (n_clusters, n_features), default="random"
-        Initial units: distinct samples, or a given array.
+        Initial units: "random" draws distinct samples; an array contains the units.
     n_init : int, default=1
-        Number of starts; the one with the smallest `inertia_` is kept.
+        Number of starts; the result with the smallest `inertia_` is kept.
     neighborhood : float, default=None
         Initial range of the ranks; None means half the number of units, at most 10.
     final_neighborhood : float, default=0.01
@@ -78,20 +78,22 @@ class NeuralGas(
         Number of passes over which the range decreases geometrically.
     polish : bool, default=True
         Whether to continue with passes of k-means until no sample changes its unit, and then to
-        move units of little utility to where the error is largest, one at a time and with k-means
-        after each, as long as this lowers the inertia [4]_. False is neural gas as published.
+        move the units of little utility, one at a time, to the region with the largest error, with
+        passes of k-means after each move, as long as this lowers the inertia [4]_. False is neural
+        gas as published.
     learning_rate : float, default=0.5
-        Initial step size of online learning: the relative step of the nearest unit towards a
-        sample.
+        Initial step size of online learning: the step of the nearest unit towards a sample,
+        relative to their distance.
     final_learning_rate : float, default=0.005
         Final step size of online learning.
     online_steps : int, default=10000
         Number of samples over which `partial_fit` decreases range and step size, which then remain
-        constant. To track drifting data, choose `final_neighborhood` near 1: with 0.01, units that
-        are nearest to no sample do not move.
+        constant. To track drifting data, choose a `final_neighborhood` near 1: with 0.01, a unit
+        that is not the nearest unit of any sample does not move.
     n_jobs : int, default=None
         Number of threads for the starts, through joblib. The result does not depend on it, unless
-        a callback stops the fit: that ends all starts at their next pass, and none begins.
+        a callback stops the fit: all running starts then end at their next pass, and no further
+        start begins.
     random_state : int, RandomState instance or None, default=None
         Controls the initial units and the order of online steps. Pass an int for reproducible
         results.
@@ -105,14 +107,14 @@ class NeuralGas(
     inertia_ : float
         Weighted sum of squared distances from the nearest units.
     adjacency_ : csr_array of shape (n_clusters, n_clusters)
-        Total weight of the samples for which two units are the nearest two. Its pattern is the
-        graph of competitive Hebbian learning, which connects units that are neighbours on the
-        support of the data [3]_.
+        Total weight of the samples whose nearest two units are a pair of units. Its sparsity
+        pattern is the graph of competitive Hebbian learning, which connects units that are
+        neighbours on the support of the data [3]_.
     objective_ : float
         Last entry of `objective_history_`.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective before the update of each pass, for the range of that pass; for online learning,
-        the final inertia.
+        Objective before the update of each pass, for the range of that pass. For online learning
+        it contains only the final inertia.
     neighborhoods_ : ndarray of shape (n_iter_,)
         Range of the ranks in each pass, 0 for passes of k-means.
     n_iter_ : int
@@ -126,18 +128,18 @@ class NeuralGas(
 
     See Also
     --------
-    sklearn.cluster.KMeans : Updates only the nearest unit from the beginning; faster, and with
-        several starts nearly as good.
-    skmoderndata.decomposition.KSVD : With ``init="neural_gas"`` its initial atoms come from
-        sparse coding neural gas.
+    sklearn.cluster.KMeans : Updates only the nearest unit from the beginning; faster, and nearly
+        as good if run with several starts.
+    skmoderndata.decomposition.KSVD : With ``init="neural_gas"``, starts from atoms found by sparse
+        coding neural gas.
 
     Notes
     -----
-    A pass takes ``2 n k p`` operations for n samples, k units and p features, and ``n k log k``
-    for sorting, or less, because a small range needs only a few ranks. Samples are processed in
-    blocks of bounded memory. Sparse input stays sparse. Computations are in double precision on a
-    centred copy of dense samples. If the squares in a distance cancel, it is computed from
-    differences, so that an offset changes no label.
+    For n samples, k units and p features, a pass needs ``2 n k p`` operations, and at most
+    ``n k log k`` operations for sorting; a small range needs only a few ranks. Samples are
+    processed in blocks of bounded memory. Sparse input remains sparse. Computations are in double
+    precision on a centred copy of dense samples. If the squares in a distance cancel, it is
+    computed from differences, so an offset does not change the labels.
 
     For a fixed range no pass increases the objective. A unit without weighted samples does not
     move; this does not occur with ranges above one. Equal distances are ranked by index.
@@ -173,7 +175,7 @@ class NeuralGas(
             "fritzke1997lbgu",
         ),
         cost="T n k (p + log k)",
-        # not "online", whose steps depend on the order: weights are not repetitions there
+        # "online" is not checked: its steps depend on the order, so weights are not repetitions
         checks=(
             {"n_clusters": 3, "max_iter": 20, "random_state": 0},
             {
@@ -265,7 +267,7 @@ class NeuralGas(
         X = self._validate(X, reset=True)
         w, unit = relative_weights(sample_weight, X)
         if self.algorithm == "online":
-            # a weight is a number of steps
+            # in online learning, a weight is a number of steps
             w = w * unit
             unit = 1.0
         if self.algorithm == "online" and sparse.issparse(X):
@@ -273,7 +275,7 @@ class NeuralGas(
                 'algorithm="online" needs dense X: use algorithm="batch", or X.toarray().'
             )
 
-        # starts among the samples of positive weight, about their mean
+        # choose starts among the samples of positive weight, and centre both
         weighted = np.flatnonzero(w > 0)
         rng = check_random_state(self.random_state)
         samples = X if len(weighted) == len(w) else X[weighted]
@@ -293,24 +295,26 @@ class NeuralGas(
             stopped = Event()
             passes = [_Passes(progress, lock, stopped) for _ in starts]
             if effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1:
-                # threads whatever the backend: the starts share `rows` and tell one progress
+                # use threads in any backend: the starts share `rows` and one progress report
                 results = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                    delayed(run)(*given) for given in zip(starts, seeds, passes, strict=True)
+                    delayed(run)(*task) for task in zip(starts, seeds, passes, strict=True)
                 )
             else:
-                results = [run(*given) for given in zip(starts, seeds, passes, strict=True)]
+                results = [run(*task) for task in zip(starts, seeds, passes, strict=True)]
 
-        # the least quantisation error of all starts
+        # keep the result with the smallest quantisation error
         done = [
-            (gas, one) for gas, one in zip(results, passes, strict=True) if gas is not None
+            (gas, counter)
+            for gas, counter in zip(results, passes, strict=True)
+            if gas is not None
         ]
-        best, one = min(done, key=lambda pair: pair[0].inertia)
+        best, counter = min(done, key=lambda pair: pair[0].inertia)
         self.cluster_centers_ = (best.centers + shift).astype(X.dtype, copy=False)
         self.objective_history_ = best.objective * unit
         self.neighborhoods_ = best.ranges
         self.objective_ = float(self.objective_history_[-1])
         self.n_iter_ = best.n_iter
-        self.n_steps_ = one.count * len(weighted) if self.algorithm == "online" else 0
+        self.n_steps_ = counter.count * len(weighted) if self.algorithm == "online" else 0
 
         self._describe(X, w, unit)
         if not best.converged:
@@ -328,8 +332,9 @@ class NeuralGas(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            A batch of samples, used in the given order. If the first batch has fewer distinct
-            samples than there are units, several units start at the same sample and part later.
+            Batch of samples, used in the order of the rows. If the first batch has fewer distinct
+            samples than there are units, several units start at the same sample and separate
+            later.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -338,7 +343,7 @@ class NeuralGas(
         Returns
         -------
         self : NeuralGas
-            The estimator; `labels_`, `inertia_` and `adjacency_` belong to the last batch.
+            The updated estimator; `labels_`, `inertia_` and `adjacency_` belong to the last batch.
         """
         first = not hasattr(self, "cluster_centers_")
         X = self._validate(X, reset=first)
@@ -350,7 +355,7 @@ class NeuralGas(
         start = self._start(X[w > 0], rng, is_stream=True) if first else self.cluster_centers_
         seen = 0 if first else self.n_steps_
 
-        # one step for each row of positive weight, in the order of the stream
+        # make one step for each row of positive weight, in the order of the stream
         order = np.flatnonzero(w > 0)
         centers = self._steps(X, order, w, start, seen, self.online_steps)
 
@@ -393,7 +398,7 @@ class NeuralGas(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Not squared.
+            Distances from the units, not squared.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -416,7 +421,7 @@ class NeuralGas(
         Returns
         -------
         score : float
-            Higher is better; the score increases with `n_clusters`.
+            Negative sum; higher is better. The score increases with `n_clusters`.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -451,7 +456,7 @@ class NeuralGas(
             if stop:
                 break
 
-        if self.polish and not stop:  # passes of k-means alone
+        if self.polish and not stop:  # make only passes of k-means
             gas = batch_neural_gas(X, w, centers, width=1.0, last_width=1.0, max_iter=0)
             n_iter = self.max_iter + gas.n_iter
             return gas._replace(
@@ -488,7 +493,10 @@ class NeuralGas(
         return float(wide), float(self.final_neighborhood)
 
     def _centred(self, X):
-        """Return samples and units in double precision, dense ones minus the mean of the units."""
+        """Return samples and units in double precision.
+
+        If the samples are dense, the mean of the units is subtracted from both.
+        """
         units = self.cluster_centers_.astype(np.float64)
         if sparse.issparse(X):
             return X, units
@@ -500,7 +508,7 @@ class NeuralGas(
         return nearest_units(rows, squared_norms(rows), units)
 
     def _describe(self, X, w, unit=1.0):
-        """Labels, inertia and neighbours of the training samples."""
+        """Store labels, inertia and adjacency of the training samples."""
         k = len(self.cluster_centers_)
         near = self._nearest(X)
         self.labels_ = near.first
@@ -519,26 +527,28 @@ class NeuralGas(
         if not isinstance(self.init, str):
             start = check_array(self.init, dtype=np.float64, input_name="init")
             if start.shape != (k, X.shape[1]):
-                raise ValueError(f"init has shape {start.shape}, but needs {(k, X.shape[1])}.")
+                raise ValueError(
+                    f"init has shape {start.shape}, but must have {(k, X.shape[1])}."
+                )
             return start
 
         n = X.shape[0]
         if n < k and not is_stream:
             raise ValueError(f"n_samples={n} should be >= n_clusters={k}.")
-        # neither the order of the samples nor how often one occurs matters
+        # the draw depends neither on the order of the samples nor on repetitions
         distinct = X[distinct_rows(X)] if sparse.issparse(X) else np.unique(X, axis=0)
-        chosen = rng.permutation(distinct.shape[0])[:k]
-        if len(chosen) < k:
-            # later batches may have more
+        drawn = rng.permutation(distinct.shape[0])[:k]
+        if len(drawn) < k:
+            # later batches of a stream may have more distinct samples
             if not is_stream:
                 warn_not_converged(
                     self,
-                    reached=f"there are only {len(chosen)} distinct samples, fewer than "
+                    reached=f"there are only {len(drawn)} distinct samples, fewer than "
                     f"n_clusters={k}",
                     remedy="lower n_clusters",
                 )
-            chosen = np.resize(chosen, k)
-        start = distinct[chosen]
+            drawn = np.resize(drawn, k)
+        start = distinct[drawn]
         return (dense(start)).astype(np.float64)
 
     @property
@@ -570,7 +580,7 @@ class _Passes:
             self.progress.begin()
 
     def end(self):
-        """Close it; True stops this start, and all others at their next pass."""
+        """Close the task of a pass; True stops this start, and the others at their next pass."""
         self.count += 1
         with self.lock:
             if self.progress.end():

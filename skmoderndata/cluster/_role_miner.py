@@ -32,14 +32,14 @@ from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 class RoleMiner(CallbackSupportMixin, BooleanFactors):
     r"""Mine roles as intersections of the rows of an access-control matrix.
 
-    Candidate roles are the distinct rows and the intersections of rows [1]_: of any number of
-    rows, or of pairs only. The next role is the candidate c with
+    Candidate roles are the distinct rows and the intersections of rows [1]_: either of any number
+    of rows, or only of pairs. The next role is the candidate c that attains
 
     .. math::
         \max_c \sum_{i : c \subseteq x_i} |c \setminus \text{covered}_i|,
 
-    which newly covers the largest number of ones in the rows that contain it. No zero is ever
-    covered. The algorithms are known as CompleteMiner and FastMiner.
+    the largest number of newly covered ones in the rows that contain it. No zero is ever covered.
+    The algorithms are known as CompleteMiner and FastMiner.
 
     Parameters
     ----------
@@ -49,14 +49,15 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
         "complete" intersects any number of rows, which can give exponentially many candidates;
         "fast" intersects pairs of distinct rows.
     selection : {"greedy", "area"}, default="greedy"
-        "greedy" selects roles by the number of ones that they newly cover; "area" by the number of
-        rows that contain the role times its size, independently of other roles.
+        "greedy" selects roles by the number of ones that they newly cover; "area" selects them by
+        the number of rows that contain the role times its size, independently of other roles.
     max_candidates : int, default=20000
         Largest number of candidates. If there are more, "complete" raises an error, and "fast"
-        continues with the first ones, from the most frequent rows, with a warning.
+        warns and continues with the first candidates, from the most frequent rows.
     cover : {"below", "best"}, default="below"
-        Roles of a row: "below" assigns all roles that it contains, so that no new permission is
-        granted; "best" assigns the set of roles whose union differs in the fewest bits.
+        Rule that assigns roles to a row: "below" assigns all roles that the row contains, so that
+        no new permission is granted; "best" assigns the set of roles whose union differs in the
+        fewest bits.
     threshold : float or None, default=0.0
         A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
@@ -67,9 +68,9 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Roles of each training row.
     support_ : ndarray of int of shape (n_clusters,)
-        Number of training rows that contain the role; 0 for an empty one.
+        Number of training rows that contain the role; 0 for an empty role.
     n_candidates_ : int
-        Number of candidates, the distinct rows included.
+        Number of candidates, including the distinct rows.
     reconstruction_err_ : float
         Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
@@ -79,23 +80,24 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
 
     See Also
     --------
-    skmoderndata.cluster.FormalConceptFactorization : Also from below, without a candidate list.
+    skmoderndata.cluster.FormalConceptFactorization : Never covers a zero either, but needs no list
+        of candidates.
     skmoderndata.cluster.MultiAssignmentClustering : Roles for matrices with exceptions.
     sklearn.tree.DecisionTreeClassifier : Rules for one permission at a time.
 
     Notes
     -----
-    For R distinct rows "fast" computes R (R - 1) / 2 intersections of pairs, "complete" R
-    intersections for each candidate, with a hash table of packed rows; the first choice costs
-    ``n_candidates R p / 64`` word operations, later ones much less, because the gain of a role
-    never increases (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data and
-    ``max_candidates p / 8`` for the candidates. Sparse input is packed in blocks of rows.
+    For R distinct rows, "fast" computes R (R - 1) / 2 intersections of pairs, and "complete"
+    computes R intersections for each candidate, with a hash table of packed rows. The first
+    selection costs ``n_candidates R p / 64`` word operations; later selections cost much less,
+    because the gain of a role never increases (lazy greedy search). The memory is ``n p / 8``
+    bytes for the packed data and ``max_candidates p / 8`` bytes for the candidates. Sparse input
+    is packed in blocks of rows.
 
-    The roles of a smaller `n_clusters` are the first ones of a larger one, so that the error on
-    the training rows never increases with `n_clusters` (with `selection="greedy"` it decreases
-    until all ones are covered). If every role occurs alone in some row, all true roles are among
-    the candidates. One flipped bit removes a row from the support of its roles: the method is
-    brittle under noise.
+    A larger `n_clusters` only appends roles, so the error on the training rows never increases
+    with `n_clusters` (with `selection="greedy"` it decreases until all ones are covered). If every
+    role occurs alone in some row, all true roles are among the candidates. One flipped bit removes
+    a row from the support of its roles, so the method is brittle under noise.
 
     Ties are broken by the order of candidates: distinct rows by descending frequency, then
     intersections in the order in which they are found. All-zero rows get no role, and all-zero
@@ -169,9 +171,9 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
         rows = rows[order]
         count = count[order]
 
-        # roles in the order of selection, until no candidate covers a new one
+        # select roles until no candidate covers a new one
         ranked = roles_by_gain if self.selection == "greedy" else roles_by_area
-        chosen = []
+        selected = []
         with FitProgress(self, X, y, max_passes=self.n_clusters, task_name="role") as progress:
             candidates = self._candidates(rows)
             roles = ranked(candidates, rows, count)
@@ -180,11 +182,11 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
                 role = next(roles, None)
                 it.ended = role is None
                 if role is not None:
-                    chosen.append(role)
+                    selected.append(role)
 
         U = np.zeros((self.n_clusters, words.shape[1]), dtype=np.uint64)
-        if chosen:
-            U[: len(chosen)] = candidates[chosen]
+        if selected:
+            U[: len(selected)] = candidates[selected]
 
         self.n_candidates_ = len(candidates)
         self.components_ = unpack_rows(U, self.n_features_in_)
@@ -197,7 +199,7 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
         return choose(words, pack_rows(self.components_))
 
     def _candidates(self, rows):
-        """Distinct rows and their intersections, without the empty one."""
+        """Return the distinct rows and their non-empty intersections."""
         complete = self.algorithm == "complete"
         candidates, n_seen = intersections(rows, self.max_candidates, complete)
         if n_seen == len(rows):
@@ -211,8 +213,8 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
             raise ValueError(f"{reached}: increase max_candidates, or set algorithm='fast'.")
 
         warnings.warn(
-            f"{reached}, after the pairs of {n_seen} of them; the others are ignored. Increase "
-            "max_candidates to use all.",
+            f"{reached}, after the pairs of {n_seen} of them; pairs with the remaining rows are "
+            "ignored. Increase max_candidates to use all pairs.",
             stacklevel=6,
         )
         return candidates

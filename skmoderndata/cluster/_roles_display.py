@@ -1,4 +1,4 @@
-"""Plot of the roles in a Boolean table: what each grants, and who has which."""
+"""Plot of the roles in a Boolean table: the rights of each role, and the people who have it."""
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from skmoderndata._estimator.plotting import (
 )
 from skmoderndata._solvers.common.arrays import as_numpy
 
-# what a cell of the table can be, and its colour
+# Kinds of cells in the plot of the table, and their colours.
 CELLS = {
     "neither": "white",
     "granted by a role": "tab:blue",
@@ -26,11 +26,12 @@ CELLS = {
 
 
 class RolesDisplay:
-    """Plot of the roles found in a Boolean table: the rights of each, and who has them.
+    """Plot of the roles in a Boolean table: the rights of each role, and the people who have it.
 
-    The upper panel has a row for each role. The lower one is the table, with people who have the
-    same roles together and rights in the order of the roles; its colours tell which entries the
-    roles explain, which they do not, and which they wrongly add.
+    The upper panel has a row for each role. The lower panel shows the table, with people who have
+    the same roles next to each other and rights in the order of the roles. Its colours distinguish
+    entries that the roles explain, entries that they do not explain, and entries that they wrongly
+    add.
 
     Parameters
     ----------
@@ -41,8 +42,8 @@ class RolesDisplay:
         Roles of each person.
 
     table : array-like or sparse matrix of shape (n_samples, n_features), default=None
-        Who has which right in the data, 0 or 1, NaN where it is unknown. None draws what the roles
-        grant.
+        Rights of each person in the data: 0, 1, or NaN if unknown. None draws the rights that the
+        roles grant.
 
     row_names, column_names : array-like of str, default=None
         Names of people and rights; None numbers them.
@@ -56,12 +57,12 @@ class RolesDisplay:
         Figure of the plot.
 
     images_ : list of matplotlib AxesImage
-        The two images. The numbers in the lower one are 0 for neither, 1 for an entry of the table
-        that a role explains, 2 for one that no role does, 3 for one that a role adds, 4 for an
-        unknown one.
+        The two images. The numbers in the lower image are 0 for a right in neither, 1 for an entry
+        of the table that a role explains, 2 for an entry that no role explains, 3 for an entry
+        that a role adds, and 4 for an unknown entry.
 
     row_order_, column_order_ : ndarray of int
-        Which people and rights are drawn, in their order.
+        Indices of the people and of the rights that are drawn, in their order in the plot.
 
     See Also
     --------
@@ -109,18 +110,18 @@ class RolesDisplay:
         Parameters
         ----------
         estimator : estimator with Boolean `components_`
-            Fitted: `MultiAssignmentClustering`, `RoleMiner`, `DiscreteBasis` or another Boolean
-            factorisation.
+            Fitted estimator: `MultiAssignmentClustering`, `RoleMiner`, `DiscreteBasis` or another
+            Boolean factorisation.
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Who has which right, of the training rows or of new ones.
+            Rights of each person, in training rows or new rows.
         row_names, column_names : array-like of str, default=None
-            Names of people and rights; None takes those of a DataFrame.
+            Names of people and rights; None uses the names of a DataFrame.
         max_rows : int, default=300
-            Number of people that are drawn at most, at even distances in their order.
+            Maximum number of people drawn, evenly spaced in their order.
         max_columns : int, default=200
-            Number of rights that are drawn at most, first those of roles.
+            Maximum number of rights drawn, beginning with the rights of roles.
         axes : array-like of two matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.imshow` for both panels.
 
@@ -134,12 +135,12 @@ class RolesDisplay:
         components = getattr(step, "components_", None)
         if not _is_boolean(components):
             raise ValueError(
-                "RolesDisplay draws Boolean components_, as of RoleMiner, and "
-                f"{type(step).__name__} has none: give what is to be drawn as "
+                "RolesDisplay draws Boolean components_ (see RoleMiner), but "
+                f"{type(step).__name__} has none: pass the data to draw as "
                 "RolesDisplay(components=..., assignments=...)."
             )
 
-        # bits and roles as the estimator reads them
+        # use the same bits and roles as the estimator
         display = cls(
             components=components,
             assignments=estimator.transform(X),
@@ -155,11 +156,11 @@ class RolesDisplay:
         Parameters
         ----------
         axes : array-like of two matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         max_rows : int, default=300
-            Number of people that are drawn at most, at even distances in their order.
+            Maximum number of people drawn, evenly spaced in their order.
         max_columns : int, default=200
-            Number of rights that are drawn at most, first those of roles.
+            Maximum number of rights drawn, beginning with the rights of roles.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.imshow` for both panels.
 
@@ -177,7 +178,7 @@ class RolesDisplay:
         self.column_order_ = right_order(roles)[:max_columns]
         cells = self._cells(roles, has_role)
 
-        # as many rows of the figure as there are roles and, at most half a page, people
+        # panel heights proportional to roles and people, with at most 4 inches for people
         n_drawn, p_drawn = cells.shape
         heights = (0.25 * k, min(0.2 * n_drawn, 4.0))
         axes = several_axes_or_new(
@@ -198,7 +199,7 @@ class RolesDisplay:
         )
         self.images_ = [upper, _draw_cells(axes[1], cells, style)]
 
-        # names
+        # label roles, people and rights
         members = has_role.sum(axis=0)
         labels = [
             f"role {j}: {count_of(m, m, 'person', 'people')}" for j, m in enumerate(members)
@@ -220,28 +221,28 @@ class RolesDisplay:
         return self
 
     def _checked(self):
-        """Roles and assignments, Boolean tables that fit together, to the table and the names."""
+        """Return roles and assignments; raise ValueError if the shapes do not match."""
         roles = np.asarray(self.components, dtype=bool)
         has_role = np.asarray(self.assignments, dtype=bool)
         if roles.ndim != 2 or has_role.ndim != 2 or len(roles) != has_role.shape[1]:
             raise ValueError(
                 f"components of shape {roles.shape} and assignments of shape {has_role.shape} do "
-                "not fit: give (n_roles, n_features) and (n_samples, n_roles)."
+                "not match: pass shapes (n_roles, n_features) and (n_samples, n_roles)."
             )
         shape = len(has_role), roles.shape[1]
         if self.table is not None and np.shape(self.table) != shape:
             raise ValueError(
-                f"table has the shape {np.shape(self.table)}, and assignments and components make "
-                f"it {shape}."
+                f"table has the shape {np.shape(self.table)}, but assignments and components "
+                f"require {shape}."
             )
         for name, size in (("row_names", shape[0]), ("column_names", shape[1])):
             names = getattr(self, name)
             if names is not None and len(names) != size:
-                raise ValueError(f"{name} has {len(names)} names, and there are {size}.")
+                raise ValueError(f"{name} has {len(names)} names, but must have {size}.")
         return roles, has_role
 
     def _cells(self, roles, has_role):
-        """Compute the kind of each cell that is drawn, a position in `CELLS`."""
+        """Compute the kind of each cell that is drawn, as a position in `CELLS`."""
         columns = self.column_order_
         granted = has_role[self.row_order_].astype(int) @ roles[:, columns].astype(int) > 0
         if self.table is None:
@@ -261,18 +262,18 @@ def _is_boolean(components):
 
 
 def person_order(has_role):
-    """Order in which people with the same roles stand together, the first role on top."""
+    """Order people so that those with the same roles are adjacent, the first role on top."""
     return np.lexsort(~has_role.T[::-1])
 
 
 def right_order(roles):
-    """Order of the rights by the first role that grants them; rights of no role come last."""
+    """Order rights by the first role that grants them; rights without a role come last."""
     first = np.where(roles.any(axis=0), roles.argmax(axis=0), len(roles))
     return np.lexsort((roles.sum(axis=0), first))
 
 
 def _bits(X, threshold):
-    """Table of 0 and 1, and NaN where nothing is known, as the estimator reads it."""
+    """Convert X to 0 and 1 in the same way as the estimator; unknown entries remain NaN."""
     above = 0.5 if threshold is None else threshold
     if sparse.issparse(X):
         X = X.tocsr().astype(np.float64)
@@ -282,7 +283,7 @@ def _bits(X, threshold):
 
 
 def _draw_cells(ax, cells, style):
-    """Draw the kinds of cells in their colours, and name them above."""
+    """Draw the kinds of cells in their colours, with a legend above."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -291,7 +292,7 @@ def _draw_cells(ax, cells, style):
     colormap = ListedColormap(colours)
     image = ax.imshow(cells, **({"cmap": colormap, "vmin": -0.5, "vmax": 4.5} | style))
 
-    # legend of the kinds that occur, with their shares
+    # draw a legend of the kinds that occur, with their shares
     present = np.unique(cells)
     handles = [
         Patch(facecolor=colour, edgecolor="0.5", label=f"{name}: {(cells == kind).mean():.1%}")

@@ -19,8 +19,10 @@ from skmoderndata._solvers.boolean_data.boolean import (
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
-_DENSE = 1500  # up to this size Gram matrices are formed
-_BLOCK = 2**22  # entries of X written out as numbers at a time
+# Maximum size of a Gram matrix that is formed; for a larger size, a Lanczos method is used.
+_DENSE = 1500
+# Number of entries of X that are converted to floating-point numbers at a time.
+_BLOCK = 2**22
 
 
 class RoundedSVD(BooleanFactors):
@@ -33,11 +35,11 @@ class RoundedSVD(BooleanFactors):
         z_{ik} = [a_{ik} \ge s_A \max_j a_{jk}], \qquad
         u_{kd} = [b_{kd} \ge s_B \max_e b_{ke}],
 
-    where the sign of each pair of factors makes the sum of :math:`b_k` positive and the fractions
+    where the sign of each pair of factors makes the sum of :math:`b_k` positive, and the fractions
     :math:`s_A, s_B` are chosen from a grid so that the Boolean product of Z and U (AND instead of
     multiplication, OR instead of addition) differs from X in the fewest bits. Then each row is
     assigned the best set of components, which can only lower the error. The method is a baseline:
-    it solves the real problem to optimality, but not the Boolean one.
+    it solves the real-valued problem to optimality, but not the Boolean problem.
 
     Parameters
     ----------
@@ -51,8 +53,8 @@ class RoundedSVD(BooleanFactors):
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Rounded right factors, in descending order of singular values; those beyond the rank of
-        the data are empty.
+        Rounded right factors, in descending order of singular values; components beyond the rank
+        of the data are empty.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Best set of components for each training row.
     singular_values_ : ndarray of shape (n_clusters,)
@@ -70,33 +72,34 @@ class RoundedSVD(BooleanFactors):
 
     See Also
     --------
-    sklearn.decomposition.TruncatedSVD : The real factors.
+    sklearn.decomposition.TruncatedSVD : Real-valued factors.
     skmoderndata.cluster.DiscreteBasis : Greedy search for Boolean components.
-    skmoderndata.cluster.MultiAssignmentClustering : Model with noise, of which this is a rival.
+    skmoderndata.cluster.MultiAssignmentClustering : Probabilistic model with noise, for which this
+        method is a baseline.
 
     Notes
     -----
-    The method is often described as rounding the singular vectors. Their entries are of the order
-    ``1 / sqrt(n_features)``, so that a fixed threshold of one half gives zeros, and all except the
-    first have mixed signs. The fractions and signs above correct this.
+    The method is often described as rounding the singular vectors. The entries of these vectors
+    are of the order ``1 / sqrt(n_features)``, so a fixed threshold of one half yields zeros, and
+    all vectors except the first have mixed signs. The fractions and signs above correct this.
 
     Rows are assigned the best of all sets of components if there are at most 8192 sets
     (`n_clusters` up to 13), otherwise a greedy set. The decomposition uses the smaller Gram
-    matrix, whose entries are exact counts: ``n p min(n, p)`` operations; above 1500 rows and
-    columns a Lanczos method computes the leading vectors by products with X, which remains sparse.
-    Dense input needs the co-occurrence matrix or blocks of X as numbers in addition to packed
-    rows.
+    matrix, whose entries are exact counts, in ``n p min(n, p)`` operations. If there are more than
+    1500 rows and more than 1500 columns, a Lanczos method computes the leading vectors by products
+    with X, which remains sparse. In addition to packed rows, dense input needs memory for the
+    co-occurrence matrix, or for blocks of X as numbers.
 
-    When singular values coincide (disjoint sources of equal weight), singular vectors are an
+    If singular values coincide (disjoint sources of equal weight), singular vectors are an
     arbitrary rotation, and rounding them fails: this is a weakness of the method. All-zero rows
     have no component, and all-zero columns belong to no component.
 
     References
     ----------
     .. [1] Eckart and Young, The approximation of one matrix by another of lower rank,
-       Psychometrika 1(3), 1936, pp. 211-218; rounded as a rival of multi-assignment clustering
-       by Frank, Streich, Basin and Buhmann, Journal of Machine Learning Research 13, 2012,
-       pp. 459-489.
+       Psychometrika 1(3), 1936, pp. 211-218; rounded, as a baseline for multi-assignment
+       clustering, by Frank, Streich, Basin and Buhmann, Journal of Machine Learning Research 13,
+       2012, pp. 459-489.
 
     Examples
     --------
@@ -145,18 +148,18 @@ class RoundedSVD(BooleanFactors):
         wrong = None
         n_bits = bits.shape[0] * bits.shape[1]
 
-        # thresholds of both factors on a grid
+        # try thresholds of both factors on a grid
         for s_b in fractions:
             U = pack_rows(_at_least(B, s_b, axis=1))
             for s_a in fractions:
-                new = sum(count_differences(words, _at_least(A, s_a, axis=0), U))
-                if wrong is None or new < wrong:
-                    wrong = new
-                    chosen = U
+                n_wrong = sum(count_differences(words, _at_least(A, s_a, axis=0), U))
+                if wrong is None or n_wrong < wrong:
+                    wrong = n_wrong
+                    best = U
                     self.fractions_ = (float(s_a), float(s_b))
 
         self.rounding_error_ = wrong / n_bits
-        self.components_ = unpack_rows(chosen, bits.shape[1])
+        self.components_ = unpack_rows(best, bits.shape[1])
         self.assignments_ = self._cover(words)
         self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 
@@ -171,19 +174,19 @@ class RoundedSVD(BooleanFactors):
         ).ravel()
         if fractions.size == 0 or not ((fractions > 0) & (fractions <= 1)).all():
             raise ValueError(
-                f"fractions of the maximum lie above 0 and up to 1; got {self.fractions}."
+                f"fractions of the maximum must be above 0 and at most 1; got {self.fractions}."
             )
         return fractions
 
 
 def _balanced_factors(X, k):
-    """Factors ``A = U sqrt(S)`` and ``B = sqrt(S) V'`` of rank k, and the singular values.
+    """Return factors ``A = U sqrt(S)`` and ``B = sqrt(S) V'`` of rank k, and singular values.
 
-    Each row of B has a positive sum; a factor without singular value is zero.
+    Each row of B has a positive sum; factors beyond the rank of X are zero.
     """
     n, p = X.shape
 
-    # eigenvectors of the smaller product
+    # compute eigenvectors of the smaller product
     if p <= n:
         eigenvalues, V = _leading_eigenvectors(X, k, rows=False)
         U = _times(X, V)
@@ -191,12 +194,12 @@ def _balanced_factors(X, k):
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
 
-    # rounding error of a zero eigenvalue of an integer matrix
+    # smaller eigenvalues of this integer matrix are rounding errors of zero
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)
 
-    # the square root of S on either side
+    # multiply both sides by the square root of S
     if p <= n:  # X V = U S
         A = U * (real / np.sqrt(scale))
         B = V * np.sqrt(s)
@@ -211,11 +214,11 @@ def _balanced_factors(X, k):
 
 
 def _leading_eigenvectors(X, k, *, rows):
-    """Largest eigenvalues of ``X X'`` or ``X' X``, in descending order, and their vectors."""
+    """Return the largest eigenvalues of ``X X'`` or ``X' X``, descending, and their vectors."""
     m = X.shape[0 if rows else 1]
     k = min(k, m)
 
-    # few rows or columns: eigenvectors of their co-occurrences
+    # for few rows or columns, compute the eigenvectors of their co-occurrence matrix
     if m <= _DENSE or k > m // 4:
         if rows:
             X = X.T.tocsr() if sparse.issparse(X) else X.T
@@ -225,7 +228,7 @@ def _leading_eigenvectors(X, k, *, rows):
         else:
             values, vectors = (array[..., ::-1] for array in eigen_range(gram, m - k, m))
     else:
-        # many: Lanczos steps with products of X and X'
+        # for many, make Lanczos steps with products of X and X'
         first, last = (X, X.T) if rows else (X.T, X)
         gram = LinearOperator(
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))
@@ -236,7 +239,7 @@ def _leading_eigenvectors(X, k, *, rows):
 
 
 def _times(X, M):
-    """Product of Boolean X with numbers; dense X is written out as numbers in blocks of rows."""
+    """Multiply Boolean X by numbers; dense X is converted to numbers in blocks of rows."""
     if sparse.issparse(X):
         return X.astype(np.float64) @ M
     step = max(1, _BLOCK // max(X.shape[1], 1))
@@ -247,5 +250,5 @@ def _times(X, M):
 def _at_least(factors, fraction, *, axis):
     """Round each factor at a fraction of its maximum; a zero factor is empty."""
     peak = factors.max(axis=axis, keepdims=True)
-    # a little below, so that equal entries that differ by rounding stay together
+    # lower the threshold slightly, so that entries that differ only by rounding stay together
     return (factors >= (fraction - 1e-9) * peak) & (peak > 0)

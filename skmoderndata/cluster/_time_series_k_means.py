@@ -39,17 +39,20 @@ from skmoderndata.cluster._base import warn_fewer_clusters
 class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     r"""K-means clustering of time series, with average series as prototypes.
 
+    The class minimises
+
     .. math:: \min_{c_1, \dots, c_k} \sum_p \min_j \, d(c_j, x_p)
 
-    with d the squared distance of dynamic time warping, its smooth form, or the squared Euclidean
-    distance.
+    where d is the squared distance of dynamic time warping, its smooth form, or the squared
+    Euclidean distance.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     init : "k-means++" or collection of n_clusters arrays, default="k-means++"
-        Initial prototypes: drawn from the training series, or given series.
+        Initial prototypes: "k-means++" draws them from the training series; a collection contains
+        them.
     metric : {"dtw", "soft_dtw", "euclidean"}, default="dtw"
         Distance used in assignment and averaging; "euclidean" requires series of equal lengths.
     gamma : "scale" or float, default="scale"
@@ -68,11 +71,11 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         Largest number of averaging iterations in each pass; they stop when the objective no longer
         decreases.
     tol : float, default=1e-6
-        A start ends when the objective decreases by at most this relative amount.
+        Tolerance: a start ends when the objective decreases by at most this relative amount.
     random_state : int, RandomState instance or None, default=None
         Controls the starts, drawn by k-means++. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads for the starts, or for the distances and averages of a single one.
+        Number of threads for the starts, or for the distances and averages of a single start.
 
     Attributes
     ----------
@@ -83,11 +86,11 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     inertia_ : float
         Value of the objective. Soft costs may be negative.
     objective_history_ : ndarray
-        The objective in each pass of the best start.
+        Objective in each pass of the best start.
     n_iter_ : int
         Number of passes of the best start.
     gamma_ : float
-        Smoothing parameter that was used. Only with `metric="soft_dtw"`.
+        Value of the smoothing parameter. Only with `metric="soft_dtw"`.
     n_channels_ : int
         Number of channels of the series.
 
@@ -104,7 +107,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     Averages are computed by barycentre averaging [1]_, or by L-BFGS for the smooth cost [2]_. The
     objective never increases and converges to a local minimum, without a certificate. A cluster
     without series restarts at the series farthest from its prototype. If there are fewer distinct
-    series than clusters, some clusters stay empty, with a warning.
+    series than clusters, some clusters stay empty and `fit` warns.
 
     References
     ----------
@@ -144,8 +147,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         "metric": [
             NamedOptions(
                 {"dtw", "soft_dtw", "euclidean"},
-                elsewhere="'softdtw' is 'soft_dtw' here; KMedoids takes 'msm', 'twe' and others, "
-                "which have no mean",
+                elsewhere="'softdtw' is 'soft_dtw' here; KMedoids accepts 'msm', 'twe' and "
+                "others, which have no mean",
             )
         ],
         "gamma": [StrOptions({"scale"}), POSITIVE],
@@ -227,9 +230,9 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
                 for _ in range(self.n_init)
             ]
         else:
-            starts = [self._given_start(series)]
+            starts = [self._user_start(series)]
 
-        # threads for the starts, or within a single one
+        # run several starts in parallel, or a single start with several threads
         n_jobs = self.n_jobs if len(starts) == 1 else 1
         results, stopped = run_starts(
             self,
@@ -243,11 +246,12 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         )
 
         best = min(results, key=lambda result: result.objective)
-        # infinite where the band lets no alignment through
+        # the objective is infinite if the band admits no alignment
         if not np.isfinite(best.objective):
             raise ValueError(
                 f"{name}: radius={self.radius} admits no alignment of some series with any "
-                "prototype, as their lengths differ by more; set slanted=True, or a larger radius."
+                "prototype, as their lengths differ by more than the radius; set slanted=True, or "
+                "increase the radius."
             )
 
         warn_fewer_clusters(self, len(np.unique(best.labels)))
@@ -262,7 +266,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             warn_not_converged(
                 self,
                 reached=f"the objective still decreased in pass {best.n_iter}",
-                remedy="increase max_iter, or tol",
+                remedy="increase max_iter or tol",
             )
 
         return self
@@ -295,7 +299,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         Returns
         -------
         score : float
-            Higher is better.
+            Negative objective; higher is better.
         """
         return -float(self._costs(X).min(axis=0).sum())
 
@@ -309,19 +313,19 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             self.cluster_centers_
         )
 
-    def _given_start(self, series):
+    def _user_start(self, series):
         """Check and return the series of `init`."""
         name = type(self).__name__
-        given = pack_series(self.init, f"{name}, init")
-        same_channels(series, given, f"{name}, init")
-        if len(given) != self.n_clusters:
+        prototypes = pack_series(self.init, f"{name}, init")
+        same_channels(series, prototypes, f"{name}, init")
+        if len(prototypes) != self.n_clusters:
             raise ValueError(
-                f"{name}: init has {len(given)} series, but n_clusters={self.n_clusters}; give "
-                "one series for each cluster."
+                f"{name}: init has {len(prototypes)} series, but n_clusters={self.n_clusters}; "
+                "pass one series for each cluster."
             )
         if self.metric == "euclidean":
-            self._band(np.concatenate([series.lengths, given.lengths]))
-        return [given.one(c).copy() for c in range(len(given))]
+            self._band(np.concatenate([series.lengths, prototypes.lengths]))
+        return [prototypes.one(c).copy() for c in range(len(prototypes))]
 
     def _band(self, lengths):
         if self.metric != "euclidean":
@@ -334,7 +338,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         return warping_band(type(self).__name__, radius=0)
 
     def _one_start(self, arrays, band, n_jobs, *, seed, progress=None):
-        """Clusters from the given centers."""
+        """Compute clusters from the initial prototypes `seed`."""
         return series_k_means(
             arrays,
             seed,
@@ -379,7 +383,7 @@ class ClusterPrototypesDisplay:
         Series.
 
     labels : ndarray of int of shape (n_series,)
-        Their clusters.
+        Cluster of each series.
 
     centers : list of ndarray of shape (length, n_channels)
         Prototypes.
@@ -463,7 +467,7 @@ class ClusterPrototypesDisplay:
         style = {"color": "tab:red", "linewidth": 2} | kwargs
         labels = np.asarray(self.labels)
 
-        # members in grey, their prototype above
+        # draw the members in grey, and their prototype on top
         for c, ax in enumerate(self.axes_[:k]):
             members = np.flatnonzero(labels == c)
             for i in members:

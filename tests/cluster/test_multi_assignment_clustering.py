@@ -671,7 +671,7 @@ def test_row_without_observed_bits_gets_the_empty_set():
             ),
         ),
         (
-            "makes 1048576 assignment sets",
+            "requires 1048576 assignment sets",
             lambda X, model: MultiAssignmentClustering(
                 20, max_assignments=20, algorithm="all"
             ).fit(np.eye(50)),

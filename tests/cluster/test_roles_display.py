@@ -141,8 +141,8 @@ def test_large_tables_are_thinned():
     [
         ({"max_rows": 0}, "max_rows=0 should be an integer"),
         ({"max_columns": None}, "max_columns=None should be an integer"),
-        ({"row_names": ["Ann"]}, "row_names has 1 names, and there are 60"),
-        ({"column_names": ["pay"]}, "column_names has 1 names, and there are 20"),
+        ({"row_names": ["Ann"]}, "row_names has 1 names, but must have 60"),
+        ({"column_names": ["pay"]}, "column_names has 1 names, but must have 20"),
     ],
 )
 def test_settings_that_are_refused(settings, message):
@@ -156,12 +156,12 @@ def test_what_is_refused():
     X = access()
     with pytest.raises(NotFittedError):
         RolesDisplay.from_estimator(RoleMiner(), X)
-    with pytest.raises(ValueError, match=r"as of RoleMiner, and NMF has none: give"):
+    with pytest.raises(ValueError, match=r"see RoleMiner\), but NMF has none: pass"):
         RolesDisplay.from_estimator(NMF(2, tol=0.1, init="nndsvd").fit(X), X)
-    with pytest.raises(ValueError, match=r"give \(n_roles, n_features\) and"):
+    with pytest.raises(ValueError, match=r"pass shapes \(n_roles, n_features\) and"):
         RolesDisplay(components=[[1, 0]], assignments=[[1, 0]]).plot()
     with pytest.raises(
-        ValueError, match=r"table has the shape \(2, 1\), and .* make it \(1, 2\)"
+        ValueError, match=r"table has the shape \(2, 1\), and .* require \(1, 2\)"
     ):
         RolesDisplay(components=[[1, 0]], assignments=[[1]], table=[[1], [1]]).plot()
     _, axes = plt.subplots(3)
