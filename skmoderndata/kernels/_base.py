@@ -127,7 +127,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return clone(self)
 
     def _real(self, X: Any) -> Any:
-        """Convert samples; reject complex ones, whose imaginary part would be dropped."""
+        """Convert samples; reject complex samples, whose imaginary part would be dropped."""
         if isinstance(X, Encoded):
             return X.form if X.key and X.key == self.encoding else self._check(X.samples)
         if self.requires_vector_input:
@@ -178,13 +178,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return params
 
     def set_params(self, **params: Any) -> "BaseKernel":
-        """Set parameters, including those of inner kernels.
+        """Set parameters, including parameters of inner kernels.
 
         Parameters
         ----------
         **params : dict
             Values by name: `kernel__length_scale` sets a parameter of the inner kernel `kernel`,
-            `kernels__0__length_scale` one of the first kernel in a sequence.
+            and `kernels__0__length_scale` a parameter of the first kernel in a sequence.
 
         Returns
         -------
@@ -254,7 +254,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return not isinstance(getattr(self, f"{name}_bounds"), str)
 
     def _stack_gradients(self, X: Any, K: Array) -> Array:
-        """Gradients of the tuned parameters in the order of `theta`, shape `(n, n, n_dims)`."""
+        """Return gradients of tuned parameters in the order of `theta`, shape (n, n, n_dims)."""
         if all(h.fixed for h in self.hyperparameters):
             return np.empty((*K.shape, 0))
         return self._in_order_of_theta(self._gradients(X, K))
@@ -338,12 +338,12 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             raise self._refuse(name, f"one of {', '.join(map(repr, allowed))}")
 
     def _per_feature(self, name: str, p: int) -> Array:
-        """Value of a parameter that is a number or one number per feature."""
+        """Return a parameter that is one number, or one number per feature, for all features."""
         value = np.asarray(getattr(self, name), dtype=np.float64)
         if value.ndim and value.size not in (1, p):
             raise ValueError(
                 f"{type(self).__name__}: {name} has {value.size} entries for samples with {p} "
-                "features; give one number, or one per feature."
+                "features; pass one number, or one per feature."
             )
         return np.broadcast_to(value.reshape(-1) if value.ndim else value, (p,))
 
@@ -363,7 +363,7 @@ def kernel_from_data(kernel: Any, X: Any) -> Any:
 
 
 def constant_diagonal(kernel: Any) -> bool:
-    """Whether the diagonal of the matrix of a kernel object is known to be constant.
+    """Return whether the diagonal of the matrix of a kernel object is known to be constant.
 
     Stationary kernels have a constant diagonal, and so do some kernels that are not stationary.
     """

@@ -13,7 +13,7 @@ from skmoderndata.kernels._base import show
 # Size of the key of a sample, in bytes.
 KEY_BYTES = 256
 
-# Size of an enlarged table, in samples, relative to its previous size.
+# Size of an enlarged table, as a multiple of its previous size in samples.
 GROWTH = 1.25
 
 
@@ -41,9 +41,9 @@ class GramCache:
     a list that changes counts as a new sample from then on. Functions among the parameters of a
     kernel are equal if they are the same object; call `clear` after a change of anything else that
     a function reads. A sample that cannot be pickled raises TypeError, because the cache could not
-    notice a change of it. For each kernel the cache stores one square matrix over all samples seen
-    so far, which is exact for kernels without state. Threads share one cache; each process has a
-    cache of its own.
+    notice a change of it. For each kernel, the cache stores one square matrix over all samples
+    seen so far, which is exact for kernels without state. Threads share one cache; each process
+    has its own cache.
 
     Examples
     --------
@@ -106,9 +106,10 @@ class GramCache:
             return values
 
     def _table(self, kernel: Any, keys: list[Key]) -> "_Table | None":
-        """Return the table of a kernel with room for samples, None if they need too much memory.
+        """Return the table of a kernel, with space for the samples.
 
-        The bound holds at every moment, also while an old table is copied to a larger one.
+        Return None if the samples need too much memory. The bound always holds, even while an old
+        table is copied to a larger one.
         """
         name = key_of_kernel(kernel)
         table = self._tables.pop(name, None) or _Table()
@@ -162,11 +163,11 @@ class _Table:
 
     @property
     def n_bytes(self) -> int:
-        """Memory of the matrix and of the keys."""
+        """Memory of the matrix and of the keys, in bytes."""
         return n_bytes_of(len(self.K))
 
     def grow(self, size: int, keys: list[Key]) -> None:
-        """Give numbers to new samples; enlarge the matrix if it is smaller than `size`."""
+        """Assign numbers to new samples; enlarge the matrix if it is smaller than `size`."""
         old = len(self.K)
         if size > old:
             grown = np.full((size, size), np.nan)
@@ -209,7 +210,7 @@ class _Table:
 
 
 def n_bytes_of(n_samples: int) -> int:
-    """Memory of a table of `n_samples` samples, in bytes."""
+    """Return the memory of a table of `n_samples` samples, in bytes."""
     return 8 * n_samples**2 + KEY_BYTES * n_samples
 
 

@@ -161,7 +161,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match=r"pass shapes \(n_roles, n_features\) and"):
         RolesDisplay(components=[[1, 0]], assignments=[[1, 0]]).plot()
     with pytest.raises(
-        ValueError, match=r"table has the shape \(2, 1\), and .* require \(1, 2\)"
+        ValueError, match=r"table has the shape \(2, 1\), but .* require \(1, 2\)"
     ):
         RolesDisplay(components=[[1, 0]], assignments=[[1]], table=[[1], [1]]).plot()
     _, axes = plt.subplots(3)

@@ -409,8 +409,8 @@ def test_more_components_than_the_rank():
         (TfIdf(corpus=D, smooth="yes"), D, ValueError, "one of True, False"),
         (TfIdf(corpus=np.empty((0, 4))), D, ValueError, "no documents"),
         (TfIdf("words", BOOK), BOOK, ValueError, "a vectorizer of scikit-learn"),
-        (SemanticSmoothing(), D, ValueError, "give either proximity or similarity"),
-        (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give either"),
+        (SemanticSmoothing(), D, ValueError, "pass either proximity or similarity"),
+        (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "pass either"),
         (SemanticSmoothing(np.eye(3)), D, ValueError, "4 terms, but the matrix has 3 rows"),
         (
             SemanticSmoothing(similarity=[[1, 2], [2, 1]]),

@@ -656,7 +656,7 @@ def test_raises_on_invalid_brackets(text, message):
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        (["CCO"], TypeError, "sample 0 is of type str; give a networkx graph"),
+        (["CCO"], TypeError, "sample 0 is of type str; pass a networkx graph"),
         ([(["a"], [(0, 1)])], ValueError, "outside 0 to 0"),
         ([(["a"], [0])], ValueError, "pairs of node numbers"),
         ([(["a"], [(0.0, 0.5)])], ValueError, "pairs of node numbers"),

@@ -83,7 +83,7 @@ class Bilinear(BaseKernel):
 
 
 class Covariance(BaseKernel):
-    """Weighted sum of products of given functions, ``sum_j q_j f_j(x) f_j(z)``.
+    """Weighted sum of products of user-defined functions, ``sum_j q_j f_j(x) f_j(z)``.
 
     Parameters
     ----------
@@ -170,11 +170,11 @@ class MonteCarlo(BaseKernel):
     See Also
     --------
     sklearn.kernel_approximation.RBFSampler : Random cosines, for the Gaussian kernel.
-    Covariance : Given functions.
+    Covariance : Functions that you choose.
 
     Notes
     -----
-    Positive semi-definite for any number of functions. If no function exceeds 1,
+    The kernel is positive semi-definite for any number of functions. If no function exceeds 1,
     ``n_components >= 2 log(2 N / delta) / eps^2`` bounds the error by eps for N pairs
     simultaneously with probability 1 - delta (Hoeffding).
 
@@ -269,8 +269,9 @@ class DistanceKernel(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite for every `gamma` if and only if ``d^power`` is conditionally negative
-    definite: the squared Euclidean distance is, the distance of dynamic time warping is not.
+    The kernel is positive semi-definite for every `gamma` if and only if ``d^power`` is
+    conditionally negative definite: the squared Euclidean distance has this property, the distance
+    of dynamic time warping does not.
 
     References
     ----------

@@ -92,7 +92,7 @@ class _OfKernel(BaseKernel):
 
 
 def _diagonal_of(gradient: Array) -> Array:
-    """Gradient of the diagonal, shape (n, n_dims)."""
+    """Return the gradient of the diagonal, shape (n, n_dims)."""
     return np.asarray(np.einsum("iij->ij", gradient))
 
 
@@ -120,8 +120,8 @@ class Conformal(_OfKernel):
 
     Notes
     -----
-    Positive semi-definite for any `func` if `kernel` is. Gradients are the rescaled gradients of
-    `kernel`. For pickling, `func` must be importable, so it cannot be a lambda.
+    The kernel is positive semi-definite for any `func` if `kernel` is. Gradients are the rescaled
+    gradients of `kernel`. For pickling, `func` must be importable, so it cannot be a lambda.
 
     References
     ----------
@@ -196,9 +196,9 @@ class Pullback(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite for any `func` if `kernel` is. If `func` selects columns, sums and
-    products of pullbacks combine kernels on different columns of a table. Gradients are the
-    gradients of `kernel`.
+    The kernel is positive semi-definite for any `func` if `kernel` is. If `func` selects columns,
+    sums and products of pullbacks combine kernels on different columns of a table. Gradients are
+    the gradients of `kernel`.
 
     References
     ----------
@@ -278,7 +278,7 @@ class PolynomialOf(_OfKernel):
 
     Notes
     -----
-    Positive semi-definite if `kernel` is. Gradients by the chain rule.
+    The kernel is positive semi-definite if `kernel` is. Gradients follow from the chain rule.
 
     References
     ----------
@@ -343,8 +343,8 @@ class ExponentialOf(_OfKernel):
 
     Notes
     -----
-    Positive semi-definite if `kernel` is. Inside `Normalized` it is computed from logarithms,
-    ``exp(k(x, z) - (k(x, x) + k(z, z)) / 2)``, and does not overflow.
+    The kernel is positive semi-definite if `kernel` is. Inside `Normalized` it is computed from
+    logarithms, ``exp(k(x, z) - (k(x, x) + k(z, z)) / 2)``, and does not overflow.
 
     References
     ----------
@@ -419,8 +419,8 @@ class GaussianOf(_OfKernel):
 
     Notes
     -----
-    Positive semi-definite if `kernel` is; the diagonal is one. Squared distances that are negative
-    because of rounding are set to 0.
+    The kernel is positive semi-definite if `kernel` is; the diagonal is one. Squared distances
+    that are negative because of rounding are set to 0.
 
     References
     ----------
@@ -524,7 +524,7 @@ class Normalized(_OfKernel):
         self.kernel = kernel
 
     def _log_diagonal(self, X: Any, A: Any) -> Array:
-        """Logarithms of the diagonal for `A`, the form of `X`; cached if `X` is encoded."""
+        """Return logarithms of the diagonal for `A`, the form of `X`; cached if `X` is encoded."""
         if not isinstance(X, Encoded):
             return np.asarray(self.kernel._log_diag(A))
         key = ("logarithms", key_of_kernel(self.kernel))

@@ -157,7 +157,7 @@ class DirectSum(_OverParts):
 
     Notes
     -----
-    Positive semi-definite if all kernels are. The feature vectors are concatenated.
+    The kernel is positive semi-definite if all kernels are. The feature vectors are concatenated.
 
     References
     ----------
@@ -237,8 +237,8 @@ class TensorProduct(_OverParts):
 
     Notes
     -----
-    Positive semi-definite if all kernels are. The features are all products of one feature from
-    each component.
+    The kernel is positive semi-definite if all kernels are. The features are all products of one
+    feature from each component.
 
     References
     ----------

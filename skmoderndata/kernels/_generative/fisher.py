@@ -62,9 +62,10 @@ class HMMFisher(ScoreKernel):
     ----------
     model : object of hmmlearn, default=None
         `CategoricalHMM`, `GaussianHMM` ("diag" or "full") or `PoissonHMM`. A fitted model is used
-        as it is; an unfitted one is cloned and fitted to the training sequences.
+        unchanged; an unfitted model is cloned and fitted to the training sequences.
     startprob : array-like of shape (n_states,), default=None
-        Probabilities of the first state; given instead of `model`.
+        Probabilities of the first state; used, with `transmat` and `emissionprob`, instead of
+        `model`.
     transmat : array-like of shape (n_states, n_states), default=None
         Probabilities of the next state.
     emissionprob : array-like of shape (n_states, n_symbols), default=None
@@ -95,8 +96,8 @@ class HMMFisher(ScoreKernel):
     with N the expected counts given x; the other scores are analogous: derivatives with respect to
     the logits of a softmax function, divided by the probability. If a probability is 0, its score
     is 0. One forward and one backward pass compute all scores. Scores grow with the length of a
-    sequence: see `Normalized`. Positive semi-definite. A sequence that is impossible under the
-    model raises ValueError.
+    sequence: see `Normalized`. The kernel is positive semi-definite. A sequence that is impossible
+    under the model raises ValueError.
 
     scikit-learn's `clone` discards fitted attributes: a grid search refits a fitted model on each
     fold, unless it is wrapped in `sklearn.frozen.FrozenEstimator`.
@@ -160,7 +161,7 @@ class HMMFisher(ScoreKernel):
             )
         if self.model is None or any(is_set):
             raise ValueError(
-                "HMMFisher: give either model, or all of startprob, transmat and emissionprob, "
+                "HMMFisher: pass either model, or all of startprob, transmat and emissionprob, "
                 "but not both."
             )
         return read_model(inner(self.model), "HMMFisher")
@@ -316,9 +317,9 @@ class MarkovFisher(ScoreKernel):
     Notes
     -----
     The less probable a window is under the chain, the larger its weight, so that rare windows
-    dominate; `information="diagonal"` gives all windows the same weight. Positive semi-definite.
-    Features are sparse, with one column for each window of p symbols over the alphabet. A sequence
-    shorter than p - 1 symbols has score 0.
+    dominate; `information="diagonal"` gives all windows the same weight. The kernel is positive
+    semi-definite. Features are sparse, with one column for each window of p symbols over the
+    alphabet. A sequence shorter than p - 1 symbols has score 0.
 
     References
     ----------
@@ -392,7 +393,7 @@ class MarkovFisher(ScoreKernel):
         """Return the numbers of the windows, their offsets, and each sequence's first context."""
         if float(M) ** self.p > 2**31 - 1:
             raise ValueError(
-                f"MarkovFisher: {M} symbols give {M}^{self.p} windows, too many columns; lower p."
+                f"MarkovFisher: {M} symbols make {M}^{self.p} windows, too many columns; lower p."
             )
         # windows of p symbols, as numbers with p digits
         p = self.p
@@ -447,7 +448,7 @@ class MarkovFisher(ScoreKernel):
             M = 1 + largest
         if M == 0:
             raise ValueError(
-                "MarkovFisher: all training samples are empty, and there are no symbols; give "
+                "MarkovFisher: all training samples are empty, so there are no symbols; pass "
                 "symbols, or drop empty samples."
             )
 
@@ -539,10 +540,11 @@ class Fisher(ScoreKernel):
 
     Notes
     -----
-    The scores of a mixture of K normal distributions are ``gamma_k / w_k - 1``, ``gamma_k C_k^-1
-    (x - mu_k)`` and ``gamma_k (C_k^-1 (x - mu_k)(x - mu_k)' C_k^-1 - C_k^-1) / 2``, with gamma the
-    posterior probabilities of the components; with `information="diagonal"` they are the Fisher
-    vectors of [2]_ up to their approximate information matrix. Positive semi-definite.
+    The scores of a mixture of K normal distributions are ``gamma_k / w_k - 1``,
+    ``gamma_k C_k^-1 (x - mu_k)`` and
+    ``gamma_k (C_k^-1 (x - mu_k)(x - mu_k)' C_k^-1 - C_k^-1) / 2``, with gamma the posterior
+    probabilities of the components; with `information="diagonal"` they are the Fisher vectors of
+    [2]_ up to their approximate information matrix. The kernel is positive semi-definite.
 
     A naive Bayes model is used as the mixture of its classes, a Bayesian mixture as the mixture at
     its posterior means. Cloning an estimator discards the fit of a model: wrap a fitted model in

@@ -92,7 +92,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
     if not hasattr(model, "transmat_") or kind is None:
         if not hasattr(model, "fit") or type(model).__name__ in ("GMMHMM", "MultinomialHMM"):
             raise TypeError(
-                f"{owner}: model is of type {type(model).__name__}; give a CategoricalHMM, "
+                f"{owner}: model is of type {type(model).__name__}; pass a CategoricalHMM, "
                 "GaussianHMM or PoissonHMM of hmmlearn, or (startprob, transmat, emissionprob)."
             )
         return None
@@ -179,7 +179,7 @@ def _offsets(lengths: Sequence[int]) -> Array:
 
 
 def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array, Array]:
-    """Symbols of all sequences as numbers 0 to n_symbols - 1, and the offsets of the sequences."""
+    """Return the symbols of all sequences as numbers 0 to n_symbols - 1, and their offsets."""
     if symbols is None and all(isinstance(x, np.ndarray) and x.dtype.kind in "iu" for x in X):
         rows, offsets = pack_numbers(X)
         if not len(rows) or (rows.min() >= 0 and rows.max() < n_symbols):
@@ -189,7 +189,7 @@ def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array
 
 
 def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Array:
-    """Symbols of a packed collection as numbers 0 to n_symbols - 1."""
+    """Return the symbols of a packed collection as numbers 0 to n_symbols - 1."""
     if symbols is None:
         if not are_numbers(packed.symbols) or packed.kind == "text":
             raise ValueError(
@@ -203,7 +203,7 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
         if len(symbols) != n_symbols or len(set(symbols)) < n_symbols:
             raise ValueError(
                 f"{owner}: symbols has {len(symbols)} entries, but the model emits {n_symbols} "
-                "symbols; give one distinct symbol for each."
+                "symbols; pass one distinct symbol for each."
             )
         numbers = {s: i for i, s in enumerate(symbols)}
 
@@ -224,7 +224,7 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
 
 
 def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Array]:
-    """Rows of all series, concatenated, and the offset of each series."""
+    """Return the rows of all series, concatenated, and the offset of each series."""
     series = []
     for i, x in enumerate(as_samples(X, owner)):
         try:

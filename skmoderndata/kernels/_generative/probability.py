@@ -106,10 +106,11 @@ class MixtureP(ProbabilityKernel):
 
     Notes
     -----
-    Positive semi-definite, with the features :math:`\sqrt{P(m)} P(x \mid m)`. Densities in many
-    dimensions are tiny or huge: `Normalized(MixtureP(model))` works with their logarithms. The
-    kernel value of a sample of probability 0 with any other is 0. The kernel compares samples only
-    through their components, so all samples well inside one component are alike.
+    The kernel is positive semi-definite, with the features :math:`\sqrt{P(m)} P(x \mid m)`.
+    Densities in many dimensions are tiny or huge: `Normalized(MixtureP(model))` works with their
+    logarithms. The kernel value of a sample of probability 0 with any other sample is 0. The
+    kernel compares samples only through their components, so all samples well inside one component
+    are alike.
 
     References
     ----------
@@ -254,11 +255,11 @@ class _CommonPaths(CodedKernel):
         self._model()
 
     def _tree(self, length: int) -> Array:
-        """Parents of the nodes of a sample of given length."""
+        """Return the parents of the nodes of a sample with `length` symbols."""
         raise NotImplementedError
 
     def _by_length(self, X: Packed, length: int) -> tuple[Array, Array]:
-        """Positions of the samples of given length, and their symbols as rows."""
+        """Return the positions of the samples with `length` symbols, and their symbols as rows."""
         samples = np.flatnonzero(X.lengths == length)
         first = X.offsets[samples]
         return samples, X.codes[first[:, None] + np.arange(length)]
@@ -318,8 +319,8 @@ class FixedLengthHMM(_CommonPaths):
 
     Notes
     -----
-    Positive semi-definite. Values fall exponentially with the length; `Normalized` works with
-    their logarithms. The kernel value of a string of probability 0 is 0.
+    The kernel is positive semi-definite. Values fall exponentially with the length; `Normalized`
+    works with their logarithms. The kernel value of a string of probability 0 is 0.
 
     References
     ----------
@@ -385,8 +386,8 @@ class HiddenTree(_CommonPaths):
     Notes
     -----
     A sample is the sequence of symbols at the nodes. An example is evolution along a phylogenetic
-    tree, with one sample for each gene. Positive semi-definite. The upward pass takes time
-    proportional to the number of nodes.
+    tree, with one sample for each gene. The kernel is positive semi-definite. The time of the
+    upward pass is proportional to the number of nodes.
 
     References
     ----------
@@ -447,7 +448,7 @@ class HiddenTree(_CommonPaths):
             i = wrong[0]
             raise ValueError(
                 f"HiddenTree: sample {i} has {packed.lengths[i]} symbols for "
-                f"{n_nodes} nodes; give one symbol for each node."
+                f"{n_nodes} nodes; pass one symbol for each node."
             )
         return packed
 
@@ -491,9 +492,9 @@ class PairHMM(CodedKernel):
 
     Notes
     -----
-    Positive semi-definite in the default topology. Values fall exponentially with the lengths;
-    `Normalized` works with their logarithms. Every cell of the recursion has its own exponent, so
-    that no path underflows in strings of thousands of symbols.
+    The kernel is positive semi-definite in the default topology. Values fall exponentially with
+    the lengths; `Normalized` works with their logarithms. Every cell of the recursion has its own
+    exponent, so that no path underflows in strings of thousands of symbols.
 
     References
     ----------

@@ -152,7 +152,7 @@ def times_root(G: Any, information: Any) -> Any:
     info = np.asarray(information, dtype=np.float64)
     if info.shape[0] != G.shape[1]:
         raise ValueError(
-            f"information has {info.shape[0]} rows for {G.shape[1]} scores; give one row for each."
+            f"information has {info.shape[0]} rows for {G.shape[1]} scores; pass one row for each."
         )
     if info.ndim == 1:
         possible = info > 1e-14 * info.max(initial=0.0)

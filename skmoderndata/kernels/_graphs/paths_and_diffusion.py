@@ -108,9 +108,9 @@ class DAGPath(_OverPaths):
 
     Notes
     -----
-    Positive semi-definite if the kernels of all edges are. The cost is one matrix for each edge
-    and one sum for each node in topological order. No gradients: the parameters of the kernels on
-    the edges are fixed. The definition is the standard one.
+    The kernel is positive semi-definite if the kernels of all edges are. The cost is one matrix
+    for each edge and one sum for each node in topological order. There are no gradients: the
+    parameters of the kernels on the edges are fixed. The definition is the standard one.
 
     References
     ----------
@@ -154,7 +154,7 @@ class DAGPath(_OverPaths):
 
 
 def _topological(inward: dict[Any, list[tuple[Any, Any]]]) -> list[Any]:
-    """Nodes after all their predecessors."""
+    """Sort the nodes so that each node follows all its predecessors."""
     waiting = {v: len(edges) for v, edges in inward.items()}
     outward: dict[Any, list[Any]] = {v: [] for v in inward}
     for v, edges in inward.items():
@@ -184,18 +184,18 @@ class GraphPath(_OverPaths):
     Parameters
     ----------
     edges, source, sink
-        See `DAGPath`; walks may pass a node several times.
+        Same as in `DAGPath`; walks may pass a node several times.
 
     See Also
     --------
-    DAGPath : For graphs without cycles; needs no linear systems.
+    DAGPath : For graphs without cycles; solves no linear systems.
 
     Notes
     -----
     The sum converges if the spectral radius of ``A(x, z)`` is below 1. It suffices that this holds
-    for ``z = x``, which is checked for each sample. Positive semi-definite if the kernels of all
-    edges are. One small linear system is solved for each pair, in batches. No gradients. The
-    definition is the standard one.
+    for ``z = x``, which is checked for each sample. The kernel is positive semi-definite if the
+    kernels of all edges are. One small linear system is solved for each pair, in batches. There
+    are no gradients. The definition is the standard one.
 
     References
     ----------
@@ -376,7 +376,7 @@ class ExponentialDiffusion(_BetweenNodes):
 
     Notes
     -----
-    A sample is the number of a node. Positive semi-definite for any symmetric B. One
+    A sample is the number of a node. The kernel is positive semi-definite for any symmetric B. One
     eigendecomposition is computed and cached as long as `similarity` is the same object. The
     kernel is defined for the nodes of the graph only. The definition is the standard one.
 
@@ -460,7 +460,7 @@ class VonNeumann(_BetweenNodes):
 
     Notes
     -----
-    A sample is the number of a node. Positive semi-definite for any symmetric B. One
+    A sample is the number of a node. The kernel is positive semi-definite for any symmetric B. One
     eigendecomposition is computed and cached as long as `similarity` is the same object. A `decay`
     out of range raises ValueError; it is never lowered. The definition is the standard one.
 

@@ -54,9 +54,9 @@ class Convolution(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite if the kernels on parts are. Each kernel is called once, on the distinct
-    parts of all samples, so that the cost is quadratic in the number of distinct parts.
-    `decompose` runs at every call.
+    The kernel is positive semi-definite if the kernels on parts are. Each kernel is called once,
+    on the distinct parts of all samples, so that the cost is quadratic in the number of distinct
+    parts. `decompose` runs at every call.
 
     References
     ----------
@@ -216,7 +216,7 @@ class Convolution(BaseKernel):
     def _tables(
         self, kind: Hashable, left: "_Distinct", right: "_Distinct | None"
     ) -> list[Array]:
-        """Kernel matrices of the distinct parts, one for each position."""
+        """Compute the kernel matrices of the distinct parts, one for each position."""
         tables = []
         for i, kernel in enumerate(self._kernels_of(kind)):
             a = left.parts[i]
@@ -291,7 +291,7 @@ def _key(part: Any) -> Any:
 
 
 def _collection(kernel: Any, parts: list[Any]) -> Any:
-    """Parts in the form of samples: a list, or the rows of a table."""
+    """Return parts in the form of samples: a list, or the rows of a table."""
     if not kernel.requires_vector_input:
         return parts
     rows = [np.atleast_1d(np.asarray(part)) for part in parts]
@@ -379,7 +379,7 @@ def _read_graph(x: Any, name: str) -> _Graph:
         return _read_networkx(x, name)
     if not isinstance(x, list | tuple) or len(x) not in (2, 3):
         raise TypeError(
-            f"{name} is of type {type(x).__name__}; give a networkx graph whose nodes have an "
+            f"{name} is of type {type(x).__name__}; pass a networkx graph whose nodes have an "
             "attribute label, or a tuple (labels, edges) or (labels, edges, edge_labels)."
         )
 
@@ -465,9 +465,9 @@ class WeisfeilerLehman(BaseKernel):
     A sample is a networkx graph whose nodes (and edges) have an attribute ``label``, or a tuple
     ``(labels, edges)`` or ``(labels, edges, edge_labels)``: labels of the nodes, pairs of numbers
     of nodes, labels of the edges. Edges of directed networkx graphs are followed forward. Labels
-    are any hashable values. Positive semi-definite. The refinement is exact: a hash table that
-    compares rows of sorted labels assigns the new labels. Graphs that the refinement cannot
-    distinguish, such as regular graphs with one label, have the same features.
+    are any hashable values. The kernel is positive semi-definite. The refinement is exact: a hash
+    table that compares rows of sorted labels assigns the new labels. Graphs that the refinement
+    cannot distinguish, such as regular graphs with one label, have the same features.
 
     References
     ----------

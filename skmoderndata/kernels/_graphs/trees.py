@@ -95,8 +95,8 @@ class CoRootedSubtree(_Subtrees):
     Notes
     -----
     A sample is a tree in one of the forms of `AllSubtree`. A subtree contains, for each of its
-    nodes, all children or none. Positive semi-definite. ``match="node"`` is the definition printed
-    in the source, in which leaves need not agree.
+    nodes, all children or none. The kernel is positive semi-definite. ``match="node"`` is the
+    definition printed in the source, in which leaves need not agree.
 
     References
     ----------
@@ -167,9 +167,9 @@ class AllSubtree(_Subtrees):
     its tag; or a networkx arborescence whose nodes have an attribute ``label``.
 
     A subtree contains, for each of its nodes, all children or none; this is the kernel of Collins
-    and Duffy on parse trees. Positive semi-definite. With ``decay=1`` a large tree is similar only
-    to itself, because the number of its subtrees is exponential: kernel matrices of large trees
-    are then finite only inside `Normalized`, and close to the identity.
+    and Duffy on parse trees. The kernel is positive semi-definite. With ``decay=1`` a large tree
+    is similar only to itself, because the number of its subtrees is exponential: kernel matrices
+    of large trees are then finite only inside `Normalized`, and close to the identity.
 
     The value of a pair of nodes is stored until their parents have been compared: a chain of 6,000
     equal nodes takes less than a megabyte of additional memory, compared with half a gigabyte for
@@ -292,8 +292,8 @@ class CompleteSubtree(TreeKernel):
     Notes
     -----
     A sample is a tree in one of the forms of `AllSubtree`. Leaves count as subtrees of one node.
-    Positive semi-definite. This is the cheapest kernel on trees: one pass over the collection
-    numbers the subtrees of all nodes, and the features are sparse counts.
+    The kernel is positive semi-definite. This is the cheapest kernel on trees: one pass over the
+    collection numbers the subtrees of all nodes, and the features are sparse counts.
 
     References
     ----------

@@ -88,8 +88,8 @@ class DTWKernel(SeriesKernel):
 
     Notes
     -----
-    A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Not positive
-    semi-definite. The value is 0 if the band admits no alignment.
+    A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. The kernel is not
+    positive semi-definite. The value is 0 if the band admits no alignment.
 
     References
     ----------
@@ -157,7 +157,7 @@ class DTWKernel(SeriesKernel):
         return warping_band("DTWKernel", self.band, self.radius, self.max_slope, slanted)
 
     def _powers(self, X: Series, Y: Series | None) -> Array:
-        """Distances to the power q."""
+        """Compute the distances to the power q."""
         rooted = rooted_local("DTWKernel", self.local)
         if Y is not None:
             same_channels(X, Y, "DTWKernel")
@@ -209,7 +209,7 @@ class DTWKernel(SeriesKernel):
             if middle <= 0:
                 raise ValueError(
                     'DTWKernel: gamma="median" needs a positive median of the distances between '
-                    "training samples, but it is 0; give gamma as a number."
+                    "training samples, but it is 0; set gamma to a number."
                 )
             copy.set_params(gamma=float(1 / middle))
         return copy
@@ -255,15 +255,15 @@ class GlobalAlignment(SeriesKernel):
 
     See Also
     --------
-    DTWKernel : Uses the best alignment only.
+    DTWKernel : Uses only the best alignment.
     Normalized : Works with logarithms, so that long series do not overflow.
 
     Notes
     -----
-    A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Positive semi-definite
-    for ``local="infinitely_divisible"``. Sums are stored as numbers with power-of-two scales. The
-    number of remaining alignments bounds the terms that underflow; if the bound is not far below
-    the sum, the pair is computed in logarithms.
+    A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. The kernel is positive
+    semi-definite for ``local="infinitely_divisible"``. Sums are stored as numbers with
+    power-of-two scales. The number of remaining alignments bounds the terms that underflow; if the
+    bound is not far below the sum, the pair is computed in logarithms.
 
     References
     ----------
@@ -340,7 +340,7 @@ class GlobalAlignment(SeriesKernel):
             if sigma <= 0:
                 raise ValueError(
                     'GlobalAlignment: sigma="median" needs a positive median distance of points, '
-                    "but most points of the training series are equal; give sigma as a number."
+                    "but most points of the training series are equal; set sigma to a number."
                 )
             copy.set_params(sigma=sigma)
         return copy

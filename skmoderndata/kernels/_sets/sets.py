@@ -74,7 +74,7 @@ class _OnSets(BaseKernel):
             name = type(self).__name__
             second = X if Y is None else Y
             if not (is_sparse(X) and is_sparse(second)):
-                raise ValueError(f"{name}: give tables or sets, not both.")
+                raise ValueError(f"{name}: pass tables or sets, not both.")
             p = X.shape[1]
             p_Y = second.shape[1]
             if p != p_Y:
@@ -89,7 +89,7 @@ class _OnSets(BaseKernel):
         return A, B, self._element_weights(codes)
 
     def _element_weights(self, elements: Iterable[Any]) -> Array:
-        """Weights of the elements: 1 for elements without an entry in a dict."""
+        """Return the weights of the elements, 1 for elements without an entry in a dict."""
         elements = list(elements)
         if self.weights is None:
             return np.ones(len(elements))
@@ -107,7 +107,7 @@ class _OnSets(BaseKernel):
         return weights[np.array(elements, dtype=np.intp)]
 
     def _measure(self, weights: Array) -> Array:
-        """Additive measure of each element."""
+        """Return the additive measure of each element."""
         return weights
 
     def _common(self, X: Any, Y: Any) -> tuple[Array, Array, Array]:
@@ -150,8 +150,8 @@ class Intersection(_OnSets):
 
     Notes
     -----
-    Samples are sets (or lists of their elements), or rows of 0 and 1, sparse or dense. Positive
-    semi-definite. The definition is the standard one.
+    Samples are sets (or lists of their elements), or rows of 0 and 1, sparse or dense. The kernel
+    is positive semi-definite. The definition is the standard one.
 
     References
     ----------
@@ -201,8 +201,8 @@ class PowerSet(_OnSets):
 
     Notes
     -----
-    Positive semi-definite. Values grow as ``2^|A|``; ``Normalized(PowerSet())`` is computed in
-    logarithms and does not overflow.
+    The kernel is positive semi-definite. Values grow as ``2^|A|``; ``Normalized(PowerSet())`` is
+    computed in logarithms and does not overflow.
 
     References
     ----------
@@ -313,8 +313,8 @@ class UnionComplement(_InUniverse):
 
     Notes
     -----
-    Positive semi-definite: it is the intersection kernel of the complements. Elements outside the
-    universe raise ValueError. The definition is the standard one.
+    The kernel is positive semi-definite: it is the intersection kernel of the complements.
+    Elements outside the universe raise ValueError. The definition is the standard one.
 
     References
     ----------
@@ -364,8 +364,9 @@ class Agreement(_InUniverse):
 
     Notes
     -----
-    Positive semi-definite; without weights it is the size of the universe minus the Hamming
-    distance. Elements outside the universe raise ValueError. The definition is the standard one.
+    The kernel is positive semi-definite; without weights it is the size of the universe minus the
+    Hamming distance. Elements outside the universe raise ValueError. The definition is the
+    standard one.
 
     References
     ----------
@@ -415,8 +416,9 @@ class DerivedSubsets(BaseKernel):
     -----
     A sample is a table of vectors, one per row, or a collection of numbers, vectors or other
     inputs of the base kernel; repeated elements count in lists but not in sets. An empty sample
-    has similarity 0. Positive semi-definite if `base_kernel` is. The base kernel is evaluated on
-    the elements of all samples, in blocks of bounded memory. The definition is the standard one.
+    has similarity 0. The kernel is positive semi-definite if `base_kernel` is. The base kernel is
+    evaluated on the elements of all samples, in blocks of bounded memory. The definition is the
+    standard one.
 
     References
     ----------

@@ -42,8 +42,8 @@ class GapNumberWeighted(SequenceKernel):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
-    sequences of fewer than p symbols.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite; its value is 0 for sequences of fewer than p symbols.
 
     References
     ----------
@@ -120,11 +120,11 @@ class RestrictedGapWeighted(SequenceKernel):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
-    sequences of fewer than p symbols. Each start of a subsequence has
-    ``comb(p - 1 + max_gaps, max_gaps)`` patterns of positions: time grows with the total length of
-    the samples, not with the product of two lengths. The book traverses a trie; this
-    implementation sorts the numbers of the words.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite; its value is 0 for sequences of fewer than p symbols. Each start of a
+    subsequence has ``comb(p - 1 + max_gaps, max_gaps)`` patterns of positions: time grows with the
+    total length of the samples, not with the product of two lengths. The book traverses a trie;
+    this implementation sorts the numbers of the words.
 
     References
     ----------
@@ -205,7 +205,7 @@ class RestrictedGapWeighted(SequenceKernel):
         return distinct_windows(words, self.p)
 
     def sums_of_words(self, X: Packed, words: Packed) -> sparse.csr_array:
-        """Sum the weights of the given subsequences in each row, and drop all others.
+        """Sum the weights of the subsequences in `words` in each row, and drop all others.
 
         Parameters
         ----------

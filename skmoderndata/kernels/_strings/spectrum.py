@@ -39,7 +39,7 @@ MOST_WORDS = 2**28
 
 
 def spectrum(X: Packed, positions: Sequence[int], p: int) -> sparse.csr_array:
-    """Count windows of p symbols, with one column for all that agree at the given positions."""
+    """Count windows of p symbols; windows that agree at all `positions` share a column."""
     starts, offsets = windows(X.codes, X.offsets, p)
     numbers, size = window_numbers(X.codes, starts, len(X.symbols), positions)
     return count_windows(numbers, offsets, size)
@@ -67,12 +67,12 @@ def distinct_windows(X: Packed, p: int) -> Packed:
 
 
 def _symbols_of(X: Packed, starts: Array, p: int) -> Array:
-    """Codes of the windows of p symbols, one row per window."""
+    """Return the codes of the windows of p symbols, one row per window."""
     return X.codes[starts[:, None] + np.arange(p)]
 
 
 def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
-    """Count the given words of p symbols, one column for each; drop all other windows."""
+    """Count the words of p symbols in `words`, one column for each; drop all other windows."""
     samples = joined(words, X)
     starts, offsets = windows(samples.codes, samples.offsets, p)
     numbers, size = window_numbers(samples.codes, starts, len(samples.symbols), range(p))
@@ -91,10 +91,10 @@ def hashed_counts(X: Packed, p: int, n_columns: int) -> sparse.csr_array:
 
 
 def hashed_columns(X: Packed, starts: Array, p: int, n_columns: int) -> Array:
-    """Hashes of the windows of p symbols, at least 0 and below `n_columns`.
+    """Return hashes of the windows of p symbols, numbers from 0 to `n_columns` - 1.
 
     The hash is a polynomial in hashes of the symbols, modulo 2^64, and its bits are mixed by the
-    multiplications and shifts of MurmurHash3. It depends on the symbols only.
+    multiplications and shifts of MurmurHash3. It depends only on the symbols.
     """
     symbols = np.array([symbol_hash(symbol) for symbol in X.symbols], dtype=np.uint64)
     h = np.full(len(starts), p, dtype=np.uint64)
@@ -196,8 +196,9 @@ class PSpectrum(SpectrumKernel):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
-    sequences of fewer than p symbols. Counts are exact for any length and any alphabet.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite; its value is 0 for sequences of fewer than p symbols. Counts are exact for any
+    length and any alphabet.
 
     References
     ----------
@@ -253,8 +254,8 @@ class BlendedSpectrum(SpectrumKernel):
     weights : array-like of shape (p,), default=None
         Non-negative weights of the lengths 1 to p; None means 1 for all.
     decay : float, default=None
-        Above 0 and at most 1; sets the weight of length q to ``decay ** (2 q)``, instead of
-        `weights`.
+        Base of the weights, above 0 and at most 1, used instead of `weights`: length q has the
+        weight ``decay ** (2 q)``.
 
     See Also
     --------
@@ -262,8 +263,8 @@ class BlendedSpectrum(SpectrumKernel):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite. Long
-    common substrings also count through all their shorter substrings.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite. Long common substrings also count through all their shorter substrings.
 
     References
     ----------
@@ -294,7 +295,7 @@ class BlendedSpectrum(SpectrumKernel):
         if self.weights is not None:
             if self.decay is not None:
                 raise ValueError(
-                    f"{type(self).__name__}: give weights or decay, not both; "
+                    f"{type(self).__name__}: pass weights or decay, not both; "
                     f"weights={self.weights!r}, decay={self.decay!r}."
                 )
             self._check_real("weights", 0.0, low_included=True)
@@ -354,12 +355,12 @@ class Mismatch(SequenceKernel):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite. The
-    cheaper of two exact algorithms is used. If ``|alphabet| ** p`` is small, p passes over a
-    tensor compute the counts of all words. Otherwise the kernel is a sum of spectrum kernels of
-    substrings that omit up to ``2 m`` positions, which count the pairs of substrings that agree
-    elsewhere, and no neighbourhood is enumerated. With `costs` a depth-first search enumerates the
-    words within the threshold.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite. The cheaper of two exact algorithms is used. If ``|alphabet| ** p`` is small, p
+    passes over a tensor compute the counts of all words. Otherwise the kernel is a sum of spectrum
+    kernels of substrings that omit up to ``2 m`` positions, which count the pairs of substrings
+    that agree elsewhere, and no neighbourhood is enumerated. With `costs` a depth-first search
+    enumerates the words within the threshold.
 
     References
     ----------
@@ -445,7 +446,7 @@ class Mismatch(SequenceKernel):
             )
         if float(n) ** self.p >= WORD:
             raise ValueError(
-                f"Mismatch: {n} symbols give {n}^{self.p} words, too many for costs; lower p."
+                f"Mismatch: {n} symbols make {n}^{self.p} words, too many for costs; lower p."
             )
 
     def from_data(self, X: Any) -> BaseKernel:
@@ -496,7 +497,7 @@ class Mismatch(SequenceKernel):
         return X, Y, len(self.alphabet)
 
     def _dense(self, n: int, n_windows: int, sigma: int) -> bool:
-        """Whether dense counts of all words are cheaper than spectra with gaps (times in ns)."""
+        """Return whether dense counts of all words cost less than spectra with gaps (in ns)."""
         n_words = float(sigma) ** self.p
         if 8 * n_words * n > working_memory():
             return False
@@ -575,7 +576,7 @@ class Mismatch(SequenceKernel):
         n_words = sigma**self.p
         if n_words > 2**31 - 1:
             raise ValueError(
-                f"Mismatch: {sigma} symbols give {sigma}^{self.p} words, too many columns; use "
+                f"Mismatch: {sigma} symbols make {sigma}^{self.p} words, too many columns; use "
                 "the kernel matrix, or a smaller p."
             )
         return self._words(A, sigma, columns=n_words)

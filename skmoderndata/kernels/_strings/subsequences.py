@@ -38,9 +38,9 @@ class AllSubsequences(SequenceKernel):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite. Values
-    grow as fast as ``4^length``; matrices of sequences of more than 500 symbols are finite only
-    inside `Normalized`.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite. Values grow as fast as ``4^length``; matrices of sequences of more than 500
+    symbols are finite only inside `Normalized`.
 
     References
     ----------
@@ -138,8 +138,8 @@ class FixedLengthSubsequences(_Subsequences):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
-    sequences of fewer than p symbols.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite; its value is 0 for sequences of fewer than p symbols.
 
     References
     ----------
@@ -229,10 +229,11 @@ class GapWeighted(_Subsequences):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
-    sequences of fewer than p symbols. Inside `Normalized` the kernel works with logarithms. The
-    gradient in `decay` is available without weights of symbols and without `similarity`. The
-    program printed in the book omits the last row and column; the recursion here does not.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. The kernel is positive
+    semi-definite; its value is 0 for sequences of fewer than p symbols. Inside `Normalized` the
+    kernel works with logarithms. The gradient in `decay` is available without weights of symbols
+    and without `similarity`. The program printed in the book omits the last row and column; the
+    recursion here does not.
 
     References
     ----------

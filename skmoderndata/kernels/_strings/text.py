@@ -238,7 +238,7 @@ class VectorSpace(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. Sparse rows stay sparse.
+    The kernel is positive semi-definite. Sparse rows stay sparse.
 
     References
     ----------
@@ -299,8 +299,8 @@ class TfIdf(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. A term that occurs in all documents has weight 0, or 1 with
-    ``smooth=True``; a term that occurs in no document of the corpus has weight 0.
+    The kernel is positive semi-definite. A term that occurs in all documents has weight 0, or 1
+    with ``smooth=True``; a term that occurs in no document of the corpus has weight 0.
 
     References
     ----------
@@ -372,8 +372,8 @@ class SemanticSmoothing(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. The eigenvalues of `similarity` are checked, while `proximity` needs no
-    check and is preferable for many terms.
+    The kernel is positive semi-definite. The eigenvalues of `similarity` are checked, while
+    `proximity` needs no check and is preferable for many terms.
 
     References
     ----------
@@ -409,7 +409,7 @@ class SemanticSmoothing(TextKernel):
     def _validate_parameters(self) -> None:
         super()._validate_parameters()
         if (self.proximity is None) == (self.similarity is None):
-            raise ValueError("SemanticSmoothing: give either proximity or similarity.")
+            raise ValueError("SemanticSmoothing: pass either proximity or similarity.")
 
     def _root(self) -> Any:
         """Return P, or a square root of Q if `similarity` is given."""
@@ -434,7 +434,7 @@ class SemanticSmoothing(TextKernel):
         if values[0] < -1e-10 * len(Q) * scale:
             raise ValueError(
                 "SemanticSmoothing: similarity must be positive semi-definite, but it has the "
-                f"eigenvalue {values[0]:.3g}; give proximity instead, which is always valid."
+                f"eigenvalue {values[0]:.3g}; pass proximity instead, which is always valid."
             )
 
         positive = values > 1e-14 * values[-1]
@@ -477,8 +477,9 @@ class GeneralizedVectorSpace(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. One feature for each document of the corpus; the matrix ``D'D`` of all
-    pairs of terms is never formed. Terms that occur in no document of the corpus have no effect.
+    The kernel is positive semi-definite. There is one feature for each document of the corpus; the
+    matrix ``D'D`` of all pairs of terms is never formed. Terms that occur in no document of the
+    corpus have no effect.
 
     References
     ----------
@@ -516,8 +517,8 @@ class SemanticDiffusion(TextKernel):
     .. math:: k(x, z) = \phi(x)' (I - \lambda G)^{-1} \phi(z) \quad \text{or} \quad
        \phi(x)' \exp(\lambda G) \phi(z), \qquad G = D' D
 
-    with D the matrix of documents by terms: terms are similar if documents contain both, or if
-    both are similar to a third, with less weight for longer chains.
+    with D the matrix of documents by terms: two terms are similar if documents contain both, or if
+    both are similar to a third term, with less weight for longer chains.
 
     Parameters
     ----------
@@ -543,9 +544,9 @@ class SemanticDiffusion(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. All copies of a kernel `from_data` use one eigendecomposition, of the
-    smaller of ``D'D`` and ``DD'``. The component of a sample outside the span of the corpus
-    contributes as in `VectorSpace`.
+    The kernel is positive semi-definite. All copies of a kernel `from_data` use one
+    eigendecomposition, of the smaller of ``D'D`` and ``DD'``. The component of a sample outside
+    the span of the corpus contributes as in `VectorSpace`.
 
     References
     ----------
@@ -617,8 +618,8 @@ class LatentSemantic(TextKernel):
     Parameters
     ----------
     n_components : int, default=100
-        Number of directions r; reduced to the rank of the corpus, with a warning, if that is
-        lower.
+        Number of directions r. If it exceeds the rank of the corpus, a warning is issued and the
+        rank is used.
     random_state : int, RandomState instance or None, default=None
         Seed of the start vector of the Lanczos iterations on a large corpus.
     vectorizer : object, default=None
@@ -634,9 +635,9 @@ class LatentSemantic(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. The component of a sample outside these directions is discarded. For
-    the coordinates alone use `TruncatedSVD`; this kernel is for kernel machines and for sums and
-    products with other kernels.
+    The kernel is positive semi-definite. The component of a sample outside these directions is
+    discarded. For the coordinates alone use `TruncatedSVD`; this kernel is for kernel machines and
+    for sums and products with other kernels.
 
     References
     ----------

@@ -37,7 +37,7 @@ class _OverInputs(BaseKernel):
         if isinstance(kernels, list | tuple) and len(kernels) != p:
             raise ValueError(
                 f"{type(self).__name__}: base_kernels has {len(kernels)} entries for "
-                f"samples with {p} features; give one kernel, or one per feature."
+                f"samples with {p} features; pass one kernel, or one per feature."
             )
         return np.ones(p) if self.weights is None else self._per_feature("weights", p)
 
@@ -135,8 +135,8 @@ class AllSubsets(_OverInputs):
 
     Notes
     -----
-    Positive semi-definite. The features of ``w = 1`` are all ``2^p`` monomials without squares.
-    The kernel values grow like ``2^p``.
+    The kernel is positive semi-definite. The features of ``w = 1`` are all ``2^p`` monomials
+    without squares. The kernel values grow like ``2^p``.
 
     References
     ----------
@@ -226,9 +226,10 @@ class ANOVA(_OverInputs):
 
     Notes
     -----
-    Positive semi-definite. The recursion over inputs m with ``e_s <- e_s + a_m e_{s-1}`` takes p d
-    operations for a pair of samples. It takes no differences, so it loses no digits when all terms
-    have the same sign. The recursion is the standard one.
+    The kernel is positive semi-definite. The recursion over inputs m with
+    ``e_s <- e_s + a_m e_{s-1}`` needs p d operations for a pair of samples. It computes no
+    differences, so it loses no digits if all terms have the same sign. The recursion is the
+    standard one.
 
     References
     ----------
@@ -322,7 +323,7 @@ class ANOVA(_OverInputs):
         return e.sum(axis=0) if self.cumulative else e[-1]
 
     def _newton(self, powers: list[Any], count: Array) -> Array:
-        """Newton's identities, `d e_d = sum_r (-1)^(r+1) e_(d-r) P_r`.
+        """Apply Newton's identities, `d e_d = sum_r (-1)^(r+1) e_(d-r) P_r`.
 
         `count` is the number of non-zero terms; `e_d` is 0 if it is below d.
         """
@@ -335,7 +336,7 @@ class ANOVA(_OverInputs):
 
 
 def _symmetric(terms: Iterator[Array], degree: int, shape: tuple[int, ...]) -> Array:
-    """Elementary symmetric polynomials of degrees 0 to `degree`, entry by entry."""
+    """Compute elementary symmetric polynomials of degrees 0 to `degree`, entry by entry."""
     e = np.zeros((degree + 1, *shape))
     e[0] = 1.0
     product = np.empty(shape)

@@ -83,8 +83,8 @@ class CosineSeries(_PerInput):
 
     Notes
     -----
-    Positive semi-definite and stationary. With finitely many coefficients the rank in one input
-    is at most twice their number.
+    The kernel is positive semi-definite and stationary. With finitely many coefficients the rank
+    in one input is at most twice their number.
 
     References
     ----------
@@ -152,7 +152,7 @@ class Min(_PerInput):
         Whether negative numbers are allowed: the value is ``min(|x|, |z|)`` for numbers of the
         same sign, otherwise 0. If False, negative numbers raise ValueError.
     combine : {"product", "sum"}, default="product"
-        How the inputs are combined.
+        Operation that combines the inputs.
 
     See Also
     --------
@@ -162,8 +162,9 @@ class Min(_PerInput):
 
     Notes
     -----
-    Positive semi-definite; in one dimension the covariance of Brownian motion. The unsigned
-    ``min`` of negative numbers is not positive semi-definite. The definition is the standard one.
+    The kernel is positive semi-definite; in one dimension it is the covariance of Brownian motion.
+    The unsigned ``min`` of negative numbers is not positive semi-definite. The definition is the
+    standard one.
 
     References
     ----------
@@ -212,7 +213,7 @@ class Triangular(_PerInput):
     width : float, default=1.0
         Half-width of the support, above 0: the kernel is 0 for larger differences.
     combine : {"product", "sum"}, default="product"
-        How the inputs are combined.
+        Operation that combines the inputs.
     width_bounds : pair of floats or "fixed", default="fixed"
         Range of `width` in hyperparameter search.
 
@@ -222,8 +223,9 @@ class Triangular(_PerInput):
 
     Notes
     -----
-    Positive semi-definite and stationary; the same function of the norm of vectors is not positive
-    semi-definite. The gradient jumps at ``|x - z| = width``. The definition is the standard one.
+    The kernel is positive semi-definite and stationary; the same function of the norm of vectors
+    is not positive semi-definite. The gradient jumps at ``|x - z| = width``. The definition is the
+    standard one.
 
     References
     ----------
@@ -286,14 +288,15 @@ class Spline(_PerInput):
     Parameters
     ----------
     order : int, default=1
-        The order r: smoothing with 1 gives cubic splines, with 0 piecewise linear ones.
+        The order r: smoothing with order 1 yields cubic splines, and with order 0 piecewise linear
+        splines.
     knots : array-like of shape (n_knots,), default=None
         Knots; the integral becomes a sum over them. None places a knot at every point.
     sobolev : bool, default=False
         Whether to divide the monomials by ``j!^2`` and the integral by ``r!^2``, which gives the
         reproducing kernel of the Sobolev space.
     combine : {"product", "sum"}, default="product"
-        How the inputs are combined.
+        Operation that combines the inputs.
 
     See Also
     --------
@@ -303,7 +306,7 @@ class Spline(_PerInput):
     Notes
     -----
     Inputs must be at least 0: scale them to [0, 1], for example with `MinMaxScaler(clip=True)`.
-    Positive semi-definite. The definition is the standard one.
+    The kernel is positive semi-definite. The definition is the standard one.
 
     References
     ----------
@@ -397,13 +400,13 @@ class GammaExponential(BaseKernel):
 
     See Also
     --------
-    sklearn.gaussian_process.kernels.Matern : Another family between the two, with differentiable
-        sample paths.
+    sklearn.gaussian_process.kernels.Matern : Another family between the exponential and the
+        Gaussian kernel, with differentiable sample paths.
 
     Notes
     -----
-    Positive semi-definite only for ``gamma`` up to 2. Sample paths are not differentiable for
-    ``gamma < 2``.
+    The kernel is positive semi-definite only for ``gamma`` up to 2. Sample paths are not
+    differentiable for ``gamma < 2``.
 
     References
     ----------
@@ -513,7 +516,7 @@ class ArcSine(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite, not stationary.
+    The kernel is positive semi-definite, but not stationary.
 
     References
     ----------
@@ -616,9 +619,10 @@ class ARDLinear(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite. A Gaussian process with this kernel is linear regression with a normal
-    prior of standard deviation `sigma` for each coefficient. When the marginal likelihood is
-    maximised, the scales of irrelevant inputs tend to 0 (automatic relevance determination).
+    The kernel is positive semi-definite. A Gaussian process with this kernel is linear regression
+    with a normal prior of standard deviation `sigma` for each coefficient. When the marginal
+    likelihood is maximised, the scales of irrelevant inputs tend to 0 (automatic relevance
+    determination).
 
     References
     ----------
