@@ -210,8 +210,8 @@ class KMedoids(
         n = len(weighted)
         k = self.n_clusters
         if n < k:
-            condition = "" if sample_weight is None else "of positive weight "
-            raise ValueError(f"n_samples={n} {condition}should be >= n_clusters={k}.")
+            kind = "" if sample_weight is None else "of positive weight "
+            raise ValueError(f"n_samples={n} {kind}should be >= n_clusters={k}.")
         init = self._check_init(weighted, len(X))
         D = self._distances(X, None)
         if n < len(X):

@@ -385,10 +385,8 @@ class KernelKMeans(
         survey = survey_of(self, blocks, weighted)
         k = self.n_clusters
         if survey.n_used < k:
-            condition = "of positive weight " if weighted else ""
-            raise ValueError(
-                f"n_samples={survey.n_used} {condition}should be >= n_clusters={k}."
-            )
+            kind = "of positive weight " if weighted else ""
+            raise ValueError(f"n_samples={survey.n_used} {kind}should be >= n_clusters={k}.")
         init, n_init = self._check_init(blocks.shape[1], blocks.shape[0])
         if isinstance(init, np.ndarray) and init.dtype.kind != "f":
             raise ValueError(

@@ -379,7 +379,7 @@ def _two_columns(estimator, step, X):
 
 
 def _check_rows(step, core, support, points, estimator, X):
-    """Raise ValueError if X is not the training data, as the core set are indices into it."""
+    """Raise ValueError if X is not the training data, to which the core set's indices refer."""
     if points is None:
         points = X if step is estimator else estimator[:-1].transform(X)
     points = np.asarray(points, dtype=np.float64)

@@ -587,7 +587,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
 
 def _function_of_blocks(solution):
-    """Return the sorted support vectors, their coefficients, and the best threshold."""
+    """Return the sorted support, its coefficients, and the threshold of the best function."""
     (problem,) = solution.problems
     (result,) = solution.results
     (answer,) = solution.answers
@@ -613,7 +613,7 @@ def _scores(block, reader, function, known):
 
 
 def _function(problem, result):
-    """Return the sorted support vectors, their coefficients, and the best threshold."""
+    """Return the sorted support, its coefficients, and the threshold of the best function."""
     used = result.weights > 0
     support = result.core[used]
     weights = result.weights[used]

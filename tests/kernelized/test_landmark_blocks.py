@@ -295,7 +295,7 @@ def test_all_rows_as_landmarks_give_the_exact_objective():
     assert_allclose(model.inertia_, exact.inertia_, rtol=1e-8)
     assert_allclose(model.relaxation_bound_, exact.relaxation_bound_, rtol=1e-3)
     assert model.relaxation_bound_ <= exact.inertia_
-    with pytest.raises(ValueError, match="starts from centres and not from labels"):
+    with pytest.raises(ValueError, match="starts from centres, not from labels"):
         model.set_params(init=exact.labels_).fit(X)
 
 

@@ -235,7 +235,7 @@ def test_bad_samples_are_named(kernel):
 @pytest.mark.edge
 @pytest.mark.parametrize("kernel", [DTWKernel("median"), GlobalAlignment("median")], ids=repr)
 def test_median_raises_on_constant_series(kernel):
-    with pytest.raises(ValueError, match="as a number"):
+    with pytest.raises(ValueError, match="to a number"):
         kernel.from_data([np.ones(5), np.ones(7)])
 
 
