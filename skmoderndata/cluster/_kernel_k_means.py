@@ -331,8 +331,8 @@ class KernelKMeans(
         weighted = np.flatnonzero(w > 0)
         n_weighted = len(weighted)
         if n_weighted < k:
-            condition = "" if sample_weight is None else "of positive weight "
-            raise ValueError(f"n_samples={n_weighted} {condition}should be >= n_clusters={k}.")
+            kind = "" if sample_weight is None else "of positive weight "
+            raise ValueError(f"n_samples={n_weighted} {kind}should be >= n_clusters={k}.")
 
         rows = self.kernel != "precomputed" and len(getattr(X, "shape", ())) == 2
         init, n_init = self._check_init(X.shape[1] if rows else None, n)
