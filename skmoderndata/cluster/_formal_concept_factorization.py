@@ -141,11 +141,11 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
         # the loop ends because every concept covers at least one new one
         intents = []
         covered = []
-        most = n_ones if self.n_clusters is None else min(self.n_clusters, n_ones)
+        limit = n_ones if self.n_clusters is None else min(self.n_clusters, n_ones)
         with FitProgress(
             self, X, y, max_passes=self.n_clusters, task_name="concept"
         ) as progress:
-            it = Iterations(most, -1.0, progress)
+            it = Iterations(limit, -1.0, progress)
             for _ in it:
                 intent, gain = next_concept(columns, uncovered, n)
                 it.ended = gain == 0

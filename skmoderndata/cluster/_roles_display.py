@@ -262,7 +262,7 @@ def _is_boolean(components):
 
 
 def person_order(has_role):
-    """Order people so that those with the same roles are adjacent, the first role on top."""
+    """Order people so that people with the same roles are adjacent, the first role on top."""
     return np.lexsort(~has_role.T[::-1])
 
 
