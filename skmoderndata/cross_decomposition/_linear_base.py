@@ -205,8 +205,8 @@ def alpha_of_folds(views, samples, *, scale, k, criterion, name):
 
     fold = _folds(views, w, scale)
     start = penalty(0.5, "shrinkage")
-    pairs_of_views = list(itertools.combinations(range(len(views)), 2))
-    products = np.zeros((len(ALPHAS), len(pairs_of_views), k, 3))
+    n_pairs = len(views) * (len(views) - 1) // 2
+    products = np.zeros((len(ALPHAS), n_pairs, k, 3))
     for f in range(fold.max() + 1):
         train = np.flatnonzero(fold != f)
         test = np.flatnonzero(fold == f)
@@ -231,21 +231,29 @@ def alpha_of_folds(views, samples, *, scale, k, criterion, name):
             whitened = [with_penalty(side.view, start, pen, total) for side in sides]
             pairs = canonical_pairs(whitened, k, fitted, criterion=criterion)
 
-            # products of the held-out scores of each two views
             scores = _scores_of(held_out, sides, whitened, pairs.directions)
-            for p, (u, v) in enumerate(pairs_of_views):
-                A = scores[u]
-                B = scores[v]
-                sums = [w[test] @ (P * Q) for P, Q in ((A, B), (A, A), (B, B))]
-                products[a, p, : A.shape[1]] += np.transpose(sums)
+            sums = _products_of_pairs(scores, w[test])
+            products[a, :, : sums.shape[1]] += sums
 
     # ties go to the stronger regularisation
-    both, a, b = np.moveaxis(products, 3, 0)
-    sizes = np.sqrt(a * b)
+    both, squares_of_first, squares_of_second = np.moveaxis(products, 3, 0)
+    sizes = np.sqrt(squares_of_first * squares_of_second)
     correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0)
     correlations = correlations.mean(axis=(1, 2))
     best = np.flatnonzero(correlations >= correlations.max() - 1e-12)
     return float(ALPHAS[best[-1]])
+
+
+def _products_of_pairs(scores, w):
+    """Weighted sums of products of the scores, of shape (n_pairs, n_components, 3).
+
+    For each pair of views: the first times the second, and the squares of both.
+    """
+    products = [
+        np.transpose([w @ (P * Q) for P, Q in ((A, B), (A, A), (B, B))])
+        for A, B in itertools.combinations(scores, 2)
+    ]
+    return np.array(products)
 
 
 def _scores_of(views, sides, whitened, directions):

@@ -382,7 +382,7 @@ VIEWS = [
     ),
     (
         sk.KernelCCA(2, alpha=1.0, solver="nystroem", max_rank=30, random_state=0),
-        ("singular_values_",),
+        ("regularized_correlations_",),
     ),
 ]
 views = pytest.mark.parametrize(("model", "names"), VIEWS)
