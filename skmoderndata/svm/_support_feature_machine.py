@@ -414,6 +414,7 @@ class SupportFeatureMachine(
             weight /= weight.mean()
 
         labels = np.searchsorted(self._present_classes, y)
+
         # one problem for two classes, otherwise one for each class
         scaled = self._scale(X, weight)
         algorithm = self._resolved_algorithm(X)
@@ -424,6 +425,7 @@ class SupportFeatureMachine(
             Task(side, weight, weight * self._class_costs(labels, side, weight))
             for side in sides
         ]
+
         max_passes = self._max_passes(len(tasks), algorithm, y.size)
         with FitProgress(
             self, *all_samples, max_passes=max_passes, task_name="pass"
