@@ -29,17 +29,17 @@ from skmoderndata._samples.containers import as_samples, count_samples
 from skmoderndata._solvers.kernel.canonical import Samples
 
 LABELS = (
-    "one-dimensional labels of classes are no second view. In use: `GridSearchCV` and `Pipeline` "
-    "with labels as y need `view_slices`"
+    "one-dimensional class labels are not accepted as a second view. In use: `GridSearchCV` and "
+    "`Pipeline` with labels as y need `view_slices`"
 )
-# scikit-learn exempts its own classes for two views from these checks by their names
+# scikit-learn exempts its own two-view classes from these checks by name.
 PAIRS = dict.fromkeys(
     (
         "check_transformer_general",
         "check_transformer_data_not_an_array",
         "check_transformer_preserve_dtypes",
     ),
-    f"fit_transform(X, Y) returns a pair, as that of scikit-learn's CCA, and {LABELS}",
+    f"fit_transform(X, Y) returns a pair, like scikit-learn's CCA, and {LABELS}",
 ) | dict.fromkeys(
     (
         "check_global_output_transform_pandas",
@@ -49,8 +49,8 @@ PAIRS = dict.fromkeys(
         "check_transformer_get_feature_names_out",
         "check_transformer_get_feature_names_out_pandas",
     ),
-    "fit_transform(X, Y) returns a pair, of which set_output changes the first. In use: in a "
-    "`Pipeline` only `view_slices` gives a data frame with the scores of all views",
+    "fit_transform(X, Y) returns a pair, and set_output changes only the first array. In use: "
+    "in a `Pipeline` only `view_slices` gives a data frame with the scores of all views",
 )
 
 
@@ -65,7 +65,7 @@ AGAINST_CCA = Comparison(
 
 
 def unequal_weights(sample_weight, X, *, owner, at_least=1):
-    """Check weights of samples, and return them relative to the largest; None for equal ones."""
+    """Check the sample weights and scale them to a maximum of 1; None if all are equal."""
     if sample_weight is None:
         return None
     w, _ = relative_weights(sample_weight, X, owner=owner, at_least=at_least)
@@ -73,7 +73,7 @@ def unequal_weights(sample_weight, X, *, owner, at_least=1):
 
 
 def weighted_mean(X, w):
-    """Mean of the columns; None for equal weights."""
+    """Compute the mean of each column; w=None means equal weights."""
     if w is None:
         return X.mean(axis=0)
     return w @ X / w.sum()
@@ -82,14 +82,15 @@ def weighted_mean(X, w):
 class MultiviewTransformer(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    """Views from ``fit(X, y)``, ``fit([X1, X2, ...])`` or the columns of one array.
+    """Base of estimators that accept ``fit(X, y)``, ``fit([X1, X2, ...])`` or one array to cut.
 
-    A subclass has the parameter `view_slices` and implements ``_fit_views(views, samples,
-    progress)``, which solves its problem and stores the result, and ``_view_scores(v, X)``.
+    A subclass has the parameter `view_slices`, which cuts the columns of one array into views. It
+    implements ``_fit_views(views, samples, progress)``, which solves the problem of the class and
+    stores the result, and ``_view_scores(v, X)``.
     """
 
     _sparse_views = False
-    _missing_remedy = "RegularizedCCA(criterion='gcca') takes such views"
+    _missing_remedy = "RegularizedCCA(criterion='gcca') accepts such views"
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
@@ -99,13 +100,13 @@ class MultiviewTransformer(
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
             First view; or a list of views with the same samples in the same order; or, with
-            `view_slices`, an array with the columns of all views. With a list of kernels on
-            samples that are not vectors, also a list of samples, each a tuple with one entry per
-            view.
+            `view_slices`, an array with the columns of all views. If `kernel` is a list with
+            kernels for samples that are not vectors, also a list of samples, each of them a tuple
+            with one entry per view.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            Second view. Not with a list of views; ignored with `view_slices` and for tuples.
-            Class labels (one-dimensional strings or repeated integers) are refused: pass them as a
-            table.
+            Second view. Not allowed with a list of views; ignored with `view_slices` and if the
+            samples are tuples. Class labels (one-dimensional strings or repeated integers) raise
+            ValueError: pass them as a table.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples in means, variances and covariances: a weight of 2 counts as two
             copies of a sample, 0 as none, and a common factor has no effect. None gives all
@@ -127,7 +128,7 @@ class MultiviewTransformer(
         return self
 
     def _in_passes(self, X):
-        """Whether `fit` sees the rows in passes, by `_fit_passes`."""
+        """Whether `fit` reads the rows in passes, with `_fit_passes`."""
         return False
 
     def _samples(self, views, sample_weight):
@@ -136,7 +137,7 @@ class MultiviewTransformer(
         sizes = [count_samples(view) for view in views]
         if len(set(sizes)) > 1:
             raise ValueError(
-                f"{name} needs views of the same samples, and received views of "
+                f"{name} needs views of the same samples, but the views have "
                 f"{', '.join(map(str, sizes))} rows: found input variables with inconsistent "
                 f"numbers of samples: {sizes}."
             )
@@ -160,7 +161,7 @@ class MultiviewTransformer(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
-            First view, or a list of all views, in which None means a missing view; or, with
+            First view, or a list of all views with None in place of missing views; or, with
             `view_slices`, an array with the columns of all views.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Second view; ignored with `view_slices`.
@@ -168,9 +169,9 @@ class MultiviewTransformer(
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components), or several of them
-            Scores of the first view; a pair of arrays if `y` is given, and a list of arrays for a
-            list of views (None for a missing view), of which `set_output` changes the first. With
-            `view_slices`, and for a list of tuples, one array with the scores of all views as
+            Scores of the first view. If `y` is given, a pair of arrays; for a list of views, a
+            list of arrays (None for a missing view). `set_output` changes only the first of them.
+            With `view_slices`, and for a list of tuples, one array with the scores of all views as
             columns.
         """
         check_is_fitted(self)
@@ -178,69 +179,70 @@ class MultiviewTransformer(
         scores = [self._checked_scores(v, view) for v, view in enumerate(views)]
         if self.view_slices is not None or self._is_list_of_tuples(X):
             return np.hstack(scores)
-        # set_output converts the first of a tuple to a data frame, and does not support lists
+        # set_output converts only the first array of a tuple and does not support lists.
         return scores[0] if y is None and not self._is_list_of_views(X, y) else tuple(scores)
 
     def fit_transform(self, X, y=None, sample_weight=None):
-        """Fit, and return the scores of the training samples.
+        """Fit the model and return the scores of the training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
-            As in `fit`.
+            Training views, as in `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            As in `fit`.
+            Second view, as in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
+            Weights of the samples, as in `fit`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components), or several of them
-            As ``fit(X, y).transform(X, y)``: a pair if `y` is given. A Pipeline requires a single
-            array from its steps: use `view_slices` there.
+            Result of ``fit(X, y).transform(X, y)``: a pair if `y` is given. A Pipeline requires
+            steps that return a single array; use `view_slices` there.
         """
         return self.fit(X, y, sample_weight=sample_weight).transform(X, y)
 
     def score(self, X, y=None, sample_weight=None):
-        """Compute the mean correlation of scores over components and pairs of views.
+        """Compute the mean correlation of the scores over components and pairs of views.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `score_components`.
+            Same meaning as in `score_components`.
 
         Returns
         -------
         score : float
-            Between -1 and 1. The sign matters, because components are paired in training.
+            Mean correlation, between -1 and 1. The sign matters, because components are paired in
+            training.
         """
         values = self.score_components(X, y, sample_weight=sample_weight)
         return float(values.mean()) if values.size else 0.0
 
     def score_components(self, X, y=None, sample_weight=None):
-        """Compute the correlation of scores for each component.
+        """Compute the correlation of the scores for each component.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
-            As in `fit`.
+            One or more views, as in `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            As in `fit`.
+            Second view, as in `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples in the correlations.
 
         Returns
         -------
         correlations : ndarray of shape (n_components,)
-            Mean over all pairs of views, in the order of training. Constant scores count as
-            uncorrelated; rows in which one of the two views is missing are omitted.
+            Mean over all pairs of views, with the components in the order of training. Constant
+            scores count as uncorrelated. Rows that lack one of the two views are omitted.
         """
         check_is_fitted(self)
         views = self._take_views(X, y, reset=False)
         if sum(view is not None for view in views) < 2:
             raise ValueError(
-                f"{type(self).__name__}.score compares views, and received one: pass y, a list of "
-                "views, or set view_slices."
+                f"{type(self).__name__}.score compares views but received only one: pass y or a "
+                "list of views, or set view_slices."
             )
 
         scores = [
@@ -250,9 +252,9 @@ class MultiviewTransformer(
         return mean_correlations(scores, w)
 
     def _take_views(self, X, y, *, reset):
-        """Split the input into validated views (None for a missing view)."""
+        """Split the input into validated views, with None for a missing view."""
         name = type(self).__name__
-        # one array, cut into views
+        # One array that is cut into views.
         if self.view_slices is not None:
             self._side_by_side = True
             X = self._check_vectors(0, X, reset=reset, whole=True)
@@ -263,12 +265,12 @@ class MultiviewTransformer(
         tuples = self._is_list_of_tuples(X)
         if reset:
             self._side_by_side = tuples
-        # one sample a tuple: a view is one place of all tuples
+        # Each sample is a tuple: entry v of all tuples forms view v.
         if tuples:
             X = [list(view) for view in zip(*as_samples(X, name), strict=True)]
             y = None
 
-        # separate views: a list, or X and y
+        # Separate views: a list, or X and y.
         if self._is_list_of_views(X, y, reset=reset):
             if y is not None:
                 raise ValueError(
@@ -287,14 +289,14 @@ class MultiviewTransformer(
 
         if all(view is None for view in views):
             raise ValueError(
-                f"{name} received None for X: give a collection of samples, or a list of views."
+                f"{name} received None for X: pass a collection of samples or a list of views."
             )
 
         if reset and len(views) < 2:
-            raise ValueError(f"{name} needs at least two views, and received {len(views)}.")
+            raise ValueError(f"{name} needs at least two views but received {len(views)}.")
         if not reset and len(views) > 1 and len(views) != self.n_views_:
             raise ValueError(
-                f"{name} was fitted with {self.n_views_} views, and received {len(views)}."
+                f"{name} was fitted with {self.n_views_} views but received {len(views)}."
             )
 
         if reset:
@@ -306,7 +308,7 @@ class MultiviewTransformer(
         ]
 
     def _is_list_of_views(self, X, y, *, reset=False):
-        """Whether `X` is a list or tuple of tables (and not one table as a list of rows)."""
+        """Whether `X` is a list or tuple of tables, rather than one table as a list of rows."""
         if not isinstance(X, list | tuple) or not X:
             return False
         first = next((view for view in X if view is not None), None)
@@ -316,7 +318,7 @@ class MultiviewTransformer(
             return len(first.shape) == 2
         if not isinstance(first, list | tuple) or not first:
             return False
-        # a list of lists: a table has numbers as entries, a list of views has rows or samples
+        # List of lists: a table has numbers as entries, a list of views has rows or samples.
         entry = first[0]
         return isinstance(entry, str | bytes) or np.iterable(entry)
 
@@ -325,7 +327,7 @@ class MultiviewTransformer(
         return False
 
     def _check_view(self, v, X, *, reset):
-        """Validate one view; subclasses with other samples than vectors extend it."""
+        """Validate one view; a subclass whose samples are not vectors extends this method."""
         return self._check_vectors(v, X, reset=reset)
 
     def _check_vectors(self, v, X, *, reset, whole=False):
@@ -333,11 +335,11 @@ class MultiviewTransformer(
             "dtype": FLOATS,
             "accept_sparse": "csr" if self._sparse_views else False,
             "ensure_min_samples": 2 if reset else 1,
-            # missing views have a message of their own
+            # `_check_missing` has a more specific message for missing views.
             "ensure_all_finite": True if sparse.issparse(X) else "allow-nan",
         }
 
-        # scikit-learn's check of feature names holds the first view alone
+        # scikit-learn's check of feature names covers only the first view.
         if v == 0:
             X = validate_data(self, X, reset=reset, **settings)
             if not whole:
@@ -365,34 +367,34 @@ class MultiviewTransformer(
         return False
 
     def _check_missing(self, v, X):
-        """Refuse NaN, and say what takes a view that is missing for some samples."""
+        """Raise ValueError for NaN, and name what accepts views missing for some samples."""
         if self._allows_missing() or sparse.issparse(X):
             return
         missing = np.isnan(X).all(axis=1)
         name = type(self).__name__
         if missing.any():
-            here = self._missing_remedy
+            remedy = self._missing_remedy
             raise ValueError(
-                f"{name}: view {v + 1} contains NaN, and is missing for {missing.sum()} of "
-                f"{len(X)} samples, the first of them row {int(np.flatnonzero(missing)[0])}: "
-                f"{here}, or leave these samples out of all views."
+                f"{name}: view {v + 1} contains NaN and is missing for {missing.sum()} of "
+                f"{len(X)} samples; the first of them is row {int(np.flatnonzero(missing)[0])}: "
+                f"{remedy}, or leave these samples out of all views."
             )
         assert_all_finite(
             X, estimator_name=name, input_name="X" if v == 0 else f"view {v + 1}"
         )
 
     def _present(self, v, X):
-        """Rows in which a view is not missing."""
-        everything = np.arange(count_samples(X))
+        """Return the indices of the rows in which a view is present."""
+        rows = np.arange(count_samples(X))
         if not self._allows_missing() or not isinstance(X, np.ndarray):
-            return everything
+            return rows
         missing = missing_rows(X, v)
-        if everything.size - missing.sum() < 2:
+        if rows.size - missing.sum() < 2:
             raise ValueError(f"View {v + 1} is missing in all but {(~missing).sum()} rows.")
         return np.flatnonzero(~missing)
 
     def _checked_scores(self, v, X):
-        """Scores of a validated view, NaN where it is missing, in the type of the input."""
+        """Compute scores of a validated view in its own dtype, with NaN where it is missing."""
         if X is None:
             return None
         dtype = getattr(X, "dtype", np.dtype(np.float64))
@@ -408,18 +410,18 @@ class MultiviewTransformer(
         return scores.astype(dtype, copy=False) if dtype == np.float32 else scores
 
     def get_feature_names_out(self, input_features=None):
-        """Return the names of the columns of `transform`, which include the view.
+        """Return the names of the output columns of `transform`, which include the view.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns of `X`; they are only compared with those seen during `fit`.
+            Names of the columns of `X`; they are only compared with the names seen during `fit`.
 
         Returns
         -------
         feature_names_out : ndarray of str objects
-            Class, view and number of the component, for example ``kernelcca_view1_0``: of the
-            first view, or with `view_slices` of all views.
+            Class, view and number of the component, for example ``kernelcca_view1_0``, for the
+            first view, or for all views with `view_slices`.
         """
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)
@@ -443,7 +445,7 @@ class MultiviewTransformer(
         needs_y = self.view_slices is None
         tags.target_tags.required = needs_y
         tags.target_tags.multi_output = needs_y
-        # a view is a table: one-dimensional integers are taken for labels, and refused
+        # Views are tables: one-dimensional integers look like labels and raise ValueError.
         tags.target_tags.single_output = not needs_y
         tags.input_tags.sparse = self._sparse_views
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -451,57 +453,59 @@ class MultiviewTransformer(
 
 
 def _predicts_vectors(estimator):
-    """Whether the second view holds vectors, which can be predicted: for `available_if`."""
+    """Condition of `available_if`: whether the second view holds vectors, to be predicted."""
     if not estimator._second_view_has_vectors():
         raise AttributeError(
-            f"{type(estimator).__name__}.predict needs a second view of vectors, and its kernel "
-            "takes kernel values or other samples: give a kernel object or a name for vectors."
+            f"{type(estimator).__name__}.predict needs a second view of vectors, but its kernel "
+            "accepts kernel values or other samples: use a kernel object or a name for vectors."
         )
     return True
 
 
 class SecondViewPredictor:
-    """Mixin of two-view methods that predict the second view from scores of the first."""
+    """Mixin of two-view methods that predict the second view from scores of the first view."""
 
     def _second_view_has_vectors(self):
         return True
 
     @available_if(_predicts_vectors)
     def predict(self, X):
-        """Predict the second view of samples from their first.
+        """Predict the second view of samples from their first view.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            First view; with `view_slices` an array with the columns of all views, of which those
-            of the first are used.
+            First view; or, with `view_slices`, an array with the columns of all views, of which
+            only the first view is used.
 
         Returns
         -------
         Y : ndarray of shape (n_samples, n_targets) or (n_samples,)
-            Least squares of the second view on the training scores of the first, ``transform(X) @
-            prediction_coef_ + prediction_intercept_``: its conditional expectation under a linear
-            relation with these scores. The penalty acts through the scores; the slopes are not
-            shrunk. One-dimensional if the second view was.
+            Predictions ``transform(X) @ prediction_coef_ + prediction_intercept_``: the least
+            squares fit of the second view on the training scores of the first view. It is the
+            conditional expectation of the second view if the second view is linear in these
+            scores. The penalty acts only through the scores; the slopes are not shrunk. The result
+            is one-dimensional if the second view was.
         """
         check_is_fitted(self)
         name = type(self).__name__
         if self.n_views_ != 2:
             raise ValueError(
-                f"{name}.predict needs two views, and {self.n_views_} were fitted: fit the views "
-                "from which to predict side by side as the first, and the other as the second."
+                f"{name}.predict needs two views, but {self.n_views_} were fitted: fit the views "
+                "from which to predict side by side as the first view, and the remaining view as "
+                "the second."
             )
 
         views = self._take_views(X, None, reset=False)
         if views[0] is None:
-            raise ValueError(f"{name}.predict needs the first view, and received None.")
+            raise ValueError(f"{name}.predict needs the first view but received None.")
         scores = self._checked_scores(0, views[0])
         Y = scores @ self.prediction_coef_ + self.prediction_intercept_
         Y = Y.astype(scores.dtype, copy=False)
         return Y.ravel() if self._predict_1d else Y
 
     def _store_prediction(self, views, samples, scores):
-        """Set the regression of the second view on the training scores of the first."""
+        """Set the regression of the second view on the training scores of the first view."""
         self.prediction_coef_ = self.prediction_intercept_ = None
         if len(views) == 2 and self._second_view_has_vectors():
             fitted = least_squares_of(views[1], scores[0], samples)
@@ -509,22 +513,22 @@ class SecondViewPredictor:
 
 
 def is_one_dimensional(y):
-    """Whether a second view is a single column, given as one number for each sample."""
+    """Whether the second view is a single column, passed as one number per sample."""
     if isinstance(y, list | tuple):
         return bool(y) and not np.iterable(y[0])
     return getattr(y, "ndim", None) == 1
 
 
 def least_squares_of(Y, scores, samples):
-    """Slopes and intercepts of the columns of Y on scores of the other view, by least squares."""
-    # samples that have both views
+    """Compute slopes and intercepts of the regression of Y on the scores of the other view."""
+    # Use the samples that have both views.
     rows = np.intersect1d(*samples.rows)
     T = samples.spread(scores, 0)[rows]
     Y = Y[rows]
     w = np.ones(len(rows)) if samples.weights is None else samples.weights[rows]
     root = np.sqrt(w)[:, None]
 
-    # means in double precision; a sparse Y stays sparse
+    # Compute the means in double precision; a sparse Y stays sparse.
     mean_of_scores = w @ T / w.sum()
     mean = np.asarray(w @ Y.astype(np.float64)).ravel() / w.sum()
     U, s, Vt = linalg.svd(root * (T - mean_of_scores), full_matrices=False)
@@ -539,10 +543,10 @@ def least_squares_of(Y, scores, samples):
 
 
 def cut_columns(X, view_slices, name):
-    """Split an array into views: `view_slices` contains slices or pairs ``(start, stop)``."""
+    """Split an array into views; `view_slices` contains slices or pairs ``(start, stop)``."""
     if len(view_slices) < 2:
         raise ValueError(
-            f"{name} needs at least two views, and view_slices={view_slices!r} has "
+            f"{name} needs at least two views, but view_slices={view_slices!r} has "
             f"{len(view_slices)}."
         )
 
@@ -554,18 +558,19 @@ def cut_columns(X, view_slices, name):
             pair = tuple(entry) if np.iterable(entry) else ()
             if len(pair) != 2 or not all(e is None or isinstance(e, Integral) for e in pair):
                 raise ValueError(
-                    f"{name}: view_slices holds {entry!r}, and should hold slices or pairs "
-                    "(start, stop) of column numbers."
+                    f"{name}: view_slices contains {entry!r}; use slices or pairs (start, stop) "
+                    "of column numbers."
                 )
             columns = slice(*pair)
         start, stop, step = columns.indices(p)
 
-        # Python cuts slices that are too long; here they are an error
+        # Python shortens slices that are too long; here they raise ValueError.
         if len(range(start, stop, step)) == 0 or (
             columns.stop is not None and columns.stop > p
         ):
             raise ValueError(
-                f"{name}: view_slices holds {entry!r}, which does not fit X with n_features={p}."
+                f"{name}: view_slices contains {entry!r}, which does not fit X with "
+                f"n_features={p}."
             )
         views.append(X[:, columns])
 
@@ -573,21 +578,21 @@ def cut_columns(X, view_slices, name):
 
 
 def missing_rows(X, v):
-    """Mask of rows that are entirely NaN; rows with some NaN are an error."""
+    """Mark rows that are entirely NaN; raise ValueError for rows that are NaN only in part."""
     nan = np.isnan(X)
     missing = nan.all(axis=1)
     partial = nan.any(axis=1) & ~missing
     if partial.any():
         raise ValueError(
-            f"View {v + 1} has rows with some entries NaN, the first of them row "
-            f"{int(np.flatnonzero(partial)[0])}: a missing view is a row of NaN only. Impute "
-            "single entries before."
+            f"View {v + 1} has rows with some NaN entries; the first of them is row "
+            f"{int(np.flatnonzero(partial)[0])}: mark a missing view by a row of NaN only, and "
+            "impute single entries before."
         )
     return missing
 
 
 def refuse_labels(y, name):
-    """Refuse class labels, which a Pipeline or a search passes on, as second view."""
+    """Raise ValueError if the second view looks like class labels from a Pipeline or search."""
     refuse_ragged(y, f"{name}: the second view")
     values = np.asarray(y)
     if values.ndim != 1 or values.dtype.kind == "f":
@@ -600,8 +605,8 @@ def refuse_labels(y, name):
         return
 
     raise ValueError(
-        f"{name} received {different} different {kind} as second view, which look like labels of "
-        "classes. If they are a view, give a table: y.reshape(-1, 1) for numbers, one column for "
+        f"{name} received {different} different {kind} as second view, which look like class "
+        "labels. If they are a view, pass a table: y.reshape(-1, 1) for numbers, one column for "
         "each class for labels. In a Pipeline or a search, put both views side by side into X and "
         "set view_slices."
     )
@@ -620,19 +625,19 @@ def mean_correlations(scores, weights=None):
 
 
 def column_correlations(A, B, weights=None):
-    """Correlation of each column of `A` with that of `B`, 0 where one is constant."""
+    """Correlate each column of `A` with the same column of `B`; 0 if either is constant."""
     A = np.asarray(A, dtype=np.float64)
     B = np.asarray(B, dtype=np.float64)
-    both = ~(np.isnan(A).any(axis=1) | np.isnan(B).any(axis=1))
+    complete = ~(np.isnan(A).any(axis=1) | np.isnan(B).any(axis=1))
     if weights is not None:
-        both &= weights > 0
-    A = A[both]
-    B = B[both]
+        complete &= weights > 0
+    A = A[complete]
+    B = B[complete]
     if len(A) == 0:
         return np.zeros(A.shape[1])
 
-    # cosine of the centred columns; what is constant correlates with nothing
-    w = np.ones(len(A)) if weights is None else weights[both]
+    # Cosines of the centred columns; a constant column correlates with nothing.
+    w = np.ones(len(A)) if weights is None else weights[complete]
     A, size_of_A = _unit_columns(A, w)
     B, size_of_B = _unit_columns(B, w)
     varies = np.minimum(size_of_A, size_of_B) > 1e-13 * np.sqrt(w.sum())
@@ -641,7 +646,7 @@ def column_correlations(A, B, weights=None):
 
 
 def _unit_columns(A, w):
-    """Centred columns of unit norm, and their norms relative to the largest entry."""
+    """Centre columns and scale them to unit norm; also return norms over the largest entry."""
     peak = np.abs(A).max(axis=0)
     A = A / np.where(peak > 0, peak, 1.0)
     A = np.sqrt(w)[:, None] * (A - w @ A / w.sum())
@@ -650,7 +655,7 @@ def _unit_columns(A, w):
 
 
 def signs_of_peaks(columns):
-    """Sign that makes the entry of largest magnitude in each column positive."""
+    """Compute signs that make the entry of largest magnitude in each column positive."""
     if columns.shape[1] == 0:
         return np.ones(0)
     rows = np.abs(columns).argmax(axis=0)
@@ -659,7 +664,7 @@ def signs_of_peaks(columns):
 
 
 def signed_consensus(consensus, signs, weights):
-    """Flip the signs of the consensus; NaN for samples of weight 0."""
+    """Flip the signs of the consensus and set samples of weight 0 to NaN."""
     if consensus is None:
         return None
     if weights is not None:
@@ -668,38 +673,38 @@ def signed_consensus(consensus, signs, weights):
 
 
 def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=None):
-    """Refuse unregularised problems with enough directions to fit any data.
+    """Raise ValueError for unregularised problems with enough directions to fit any data.
 
-    `endless` marks views with a kernel of infinite rank, which is limited only by rounding.
+    `endless` marks views with a kernel of infinite rank, which only rounding limits.
     """
     free = [v for v, alpha in enumerate(alphas) if alpha == 0]
-    # a view with as many directions as samples, or two with as many together
+    # One view has as many directions as samples, or two views have as many together.
     n_degrees = min(rows.size for rows in samples.rows) - 1
     ranks = sorted(whitened[v].rank for v in free)
     full = any((endless and endless[v]) or whitened[v].rank >= n_degrees for v in free)
     if full or (len(ranks) > 1 and ranks[-1] + ranks[-2] > n_degrees):
         shown = ", ".join(f"{whitened[v].rank} in view {v + 1}" for v in free)
         raise ValueError(
-            f"{name}: without regularisation (alpha=0) the directions ({shown}) are enough to fit "
-            f"{n_degrees + 1} samples, and the correlation would be 1 for any data. Raise "
+            f"{name}: without regularisation (alpha=0) the directions ({shown}) suffice to fit "
+            f"{n_degrees + 1} samples, so the correlation would be 1 for any data. Increase "
             f"{remedy}."
         )
 
 
 def number_found(estimator, pairs, progress):
-    """Count the components; warn if there are fewer than requested."""
+    """Count the components; warn if there are fewer than `n_components`."""
     k = int(pairs.values.size)
-    asked = estimator.n_components
+    requested = estimator.n_components
     if k == 0:
         raise ValueError(f"{type(estimator).__name__}: the views have nothing in common.")
-    if k < asked and not progress.stopped:
+    if k < requested and not progress.stopped:
         reason = f"the rank {k} of the problem"
-        warn_fewer(estimator, asked=asked, found=k, reason=reason)
+        warn_fewer(estimator, asked=requested, found=k, reason=reason)
     return k
 
 
 def warn_of_moving(estimator):
-    """Warn that passes over the views ended before the directions converged."""
+    """Warn that the passes over the views ended before the directions had converged."""
     warn_not_converged(
         estimator,
         reached=f"directions moved by {estimator.residual_:.1e} in the last pass "

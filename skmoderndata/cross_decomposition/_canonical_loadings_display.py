@@ -11,13 +11,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from skmoderndata._estimator.plotting import axes_or_new, names_of
 from skmoderndata._estimator.validation import check_array
 
+# Maximum seed of a bootstrap sample, exclusive.
 _MAX_SEED = 2**31 - 1
 
 
 class CanonicalLoadingsDisplay:
     """Plot of the loadings of canonical pairs, with bootstrap intervals.
 
-    The loading of a column is its correlation with the scores of its own view.
+    The loading of a column is its correlation with the scores of the view that contains it.
 
     Parameters
     ----------
@@ -25,10 +26,10 @@ class CanonicalLoadingsDisplay:
         Loadings of the two views.
 
     lower, upper : list of two ndarray of shape (n_features_of_view, n_components)
-        Ends of their intervals.
+        Lower and upper ends of the intervals of the loadings.
 
     feature_names : list of two lists of str, default=None
-        Names of the columns of the two views; None numbers them.
+        Names of the columns of the two views; None uses numbers.
 
     level : float, default=0.95
         Confidence level of the intervals, between 0 and 1, named in the legend.
@@ -36,29 +37,31 @@ class CanonicalLoadingsDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the intervals are.
+        Axes that show the intervals.
 
     figure_ : matplotlib Figure
-        The figure that holds it.
+        Figure that contains the axes.
 
     errorbars_ : list of two matplotlib ErrorbarContainer
-        Loadings of each view with their intervals.
+        Loadings of each view, with their intervals.
 
     See Also
     --------
-    RegularizedCCA : Estimates the pairs of two views.
-    skmoderndata.model_selection.canonical_permutation_test : How many pairs there are.
+    RegularizedCCA : Estimates pairs of directions for two views.
+    skmoderndata.model_selection.canonical_permutation_test : Tests the number of pairs.
 
     Notes
     -----
-    Signs and order of pairs are arbitrary, and change from one bootstrap sample to the next. The
-    pairs of each sample are therefore matched with those of the fit: one to one, by the largest
-    sum of absolute correlations of their scores on all rows (the assignment problem), with the
-    sign of that correlation. Pairs of nearly equal correlation mix, and their intervals are wide.
+    Signs and order of the pairs are arbitrary and change from one bootstrap sample to the next.
+    The pairs of each bootstrap sample are therefore matched with the pairs of the fit: one to one,
+    by the largest sum of absolute correlations of their scores on all rows (the assignment
+    problem), with the sign of that correlation. Pairs whose correlations are nearly equal mix, and
+    their intervals are wide.
 
-    The intervals hold quantiles of the bootstrap. In small samples overfit pairs have loadings
-    nearer to zero than those of the population, and the intervals contain them less often than
-    the level says; test the number of pairs first, and read intervals of these pairs only.
+    The intervals are quantiles of the bootstrap distribution. In small samples, overfitted pairs
+    have loadings nearer to zero than the loadings of the population, and the intervals contain the
+    population values less often than `level` promises. Test the number of pairs first, and
+    interpret only the intervals of the pairs that pass the test.
 
     Examples
     --------
@@ -99,16 +102,16 @@ class CanonicalLoadingsDisplay:
         ax=None,
         **kwargs,
     ):
-        """Fit two views and bootstrap samples of their rows, and plot the loadings of a pair.
+        """Fit two views and bootstrap samples of their rows, and plot the loadings of one pair.
 
         Parameters
         ----------
         estimator : estimator with ``fit(X, Y)`` and ``transform(X, Y)``
-            `RegularizedCCA`, `KernelCCA` or another analysis of two views; a clone
-            is fitted. What ``alpha="auto"`` or ``l1_bound="permutation"`` chooses for all rows
-            is used in every sample.
+            `RegularizedCCA`, `KernelCCA` or another analysis of two views; `fit` is called on
+            clones. If ``alpha="auto"`` or ``l1_bound="permutation"``, the value chosen for all
+            rows is used in every bootstrap sample.
         X : array-like of shape (n_samples, n_features)
-            First view. The names of a DataFrame are those of the plot.
+            First view. The names of the columns of a DataFrame appear in the plot.
         Y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Second view, with the same samples in the same order.
         n_bootstraps : int, default=200
@@ -116,41 +119,41 @@ class CanonicalLoadingsDisplay:
         level : float, default=0.95
             Confidence level of the intervals, between 0 and 1.
         component : int, default=0
-            Number of the pair that is plotted.
+            Number of the pair to plot.
         random_state : int, RandomState instance or None, default=None
-            Draws the samples.
+            Generator or seed that draws the bootstrap samples.
         n_jobs : int, default=None
-            Number of samples treated at the same time, through joblib. The result does not
+            Number of bootstrap samples processed in parallel with joblib. The result does not
             depend on it.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None makes a new figure.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         display : CanonicalLoadingsDisplay
-            With `loadings`, `lower`, `upper`, `ax_` and `figure_`.
+            Display with `loadings`, `lower`, `upper`, `ax_` and `figure_`.
         """
         _check_numbers(n_bootstraps, level)
         feature_names = [_names(view) for view in (X, Y)]
         X, Y = _tables(X, Y)
         rng = check_random_state(random_state)
 
-        # all rows, with the penalty that the samples will have
+        # Fit all rows; the bootstrap samples use the same penalty.
         fitted = clone(estimator).fit(X, Y)
-        again = clone(estimator)
+        template = clone(estimator)
         if hasattr(fitted, "alpha_"):
-            again.set_params(alpha=list(fitted.alpha_))
+            template.set_params(alpha=list(fitted.alpha_))
         if hasattr(fitted, "l1_bound_"):
-            again.set_params(l1_bound=list(fitted.l1_bound_))
+            template.set_params(l1_bound=list(fitted.l1_bound_))
         scores = fitted.transform(X, Y)
         loadings = [_correlations(V, T) for V, T in zip((X, Y), scores, strict=True)]
 
-        # samples, each with its own seed
+        # Fit the bootstrap samples, each with a seed of its own.
         seeds = rng.randint(_MAX_SEED, size=n_bootstraps)
         run = delayed(_bootstrap_loadings)
-        samples = Parallel(n_jobs=n_jobs)(run(again, X, Y, scores, seed) for seed in seeds)
+        samples = Parallel(n_jobs=n_jobs)(run(template, X, Y, scores, seed) for seed in seeds)
 
         ends = ((1 - level) / 2, (1 + level) / 2)
         intervals = [
@@ -172,16 +175,16 @@ class CanonicalLoadingsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None makes a new figure.
         component : int, default=0
-            Number of the pair.
+            Number of the pair to plot.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         self : CanonicalLoadingsDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         loadings, lower, upper = (
             [np.asarray(view, dtype=np.float64) for view in views]
@@ -197,13 +200,13 @@ class CanonicalLoadingsDisplay:
         ax = axes_or_new(self, ax, figsize=size, layout="constrained")
         style = {"fmt": "o", "capsize": 3, "markersize": 4} | kwargs
 
-        # columns from top to bottom, first view first
+        # Draw the columns from top to bottom, first view first.
         self.errorbars_ = []
         labels = []
         for v, values in enumerate(loadings):
             at = len(labels) + np.arange(len(values))
             value, low, high = (view[v][:, component] for view in (loadings, lower, upper))
-            # an overfit loading may lie outside the quantiles of the samples
+            # The loading of an overfitted pair may lie outside the quantiles of the bootstrap.
             widths = np.maximum([value - low, high - value], 0.0)
             name = f"view {v + 1}, intervals of {self.level:.0%}"
             self.errorbars_.append(ax.errorbar(value, at, xerr=widths, label=name, **style))
@@ -221,15 +224,15 @@ class CanonicalLoadingsDisplay:
 
 
 def _bootstrap_loadings(estimator, X, Y, scores, seed):
-    """Compute loadings of both views in a bootstrap sample, matched with the pairs of the fit."""
+    """Compute the loadings of both views in a bootstrap sample, matched with the fitted pairs."""
     n = len(X)
     rows = np.random.RandomState(seed).randint(n, size=n)
     model = clone(estimator).fit(X[rows], Y[rows])
-    own = model.transform(X, Y)
-    index, signs = matched_pairs(scores, own)
+    refitted = model.transform(X, Y)
+    index, signs = matched_pairs(scores, refitted)
 
     loadings = []
-    for V, T in zip((X, Y), own, strict=True):
+    for V, T in zip((X, Y), refitted, strict=True):
         values = np.full((V.shape[1], scores[0].shape[1]), np.nan)
         present = index >= 0
         columns = _correlations(V[rows], T[rows])[:, index[present]]
@@ -238,17 +241,17 @@ def _bootstrap_loadings(estimator, X, Y, scores, seed):
     return loadings
 
 
-def matched_pairs(scores, others):
+def matched_pairs(scores, bootstrapped):
     """Match pairs by the correlations of their scores on the same rows.
 
     Returns
     -------
     index : ndarray of shape (n_components,)
-        Column of `others` for each column of `scores`, -1 where there is none.
+        Column of `bootstrapped` for each column of `scores`, or -1 if no column is left.
     signs : ndarray of shape (n_components,)
-        Sign of the correlation.
+        Sign of the correlation of each match.
     """
-    similarity = sum(_correlations(A, B) for A, B in zip(scores, others, strict=True))
+    similarity = sum(_correlations(A, B) for A, B in zip(scores, bootstrapped, strict=True))
     rows, columns = linear_sum_assignment(np.abs(similarity), maximize=True)
     index = np.full(len(similarity), -1)
     signs = np.ones(len(similarity))
@@ -258,13 +261,13 @@ def matched_pairs(scores, others):
 
 
 def _correlations(A, B):
-    """Correlations (columns of A, columns of B), 0 where a column is constant."""
+    """Correlate the columns of A with the columns of B; 0 if a column is constant."""
     A, B = (_unit_columns(np.asarray(M, dtype=np.float64)) for M in (A, B))
     return A.T @ B
 
 
 def _unit_columns(M):
-    """Centred columns of unit norm, zero where they are constant."""
+    """Centre columns and scale them to unit norm; constant columns become zero."""
     centred = M - M.mean(axis=0)
     centred[:, np.ptp(M, axis=0) == 0] = 0.0
     norms = np.linalg.norm(centred, axis=0)
@@ -272,21 +275,21 @@ def _unit_columns(M):
 
 
 def _tables(X, Y):
-    """Both views as tables of finite numbers with the same rows."""
+    """Convert both views to tables of finite numbers and check that they have the same rows."""
     if np.ndim(Y) == 1:
         Y = np.asarray(Y).reshape(-1, 1)
     X = check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=3)
     Y = check_array(Y, dtype=np.float64, input_name="Y", ensure_min_samples=3)
     if len(X) != len(Y):
         raise ValueError(
-            f"CanonicalLoadingsDisplay: the views have {len(X)} and {len(Y)} rows; both need the "
-            "same samples in the same order."
+            f"CanonicalLoadingsDisplay: the views have {len(X)} and {len(Y)} rows; pass the same "
+            "samples in the same order in both."
         )
     return X, Y
 
 
 def _names(view):
-    """Names of the columns of a DataFrame, or of a Series."""
+    """Return the column names of a DataFrame, or the name of a Series; else None."""
     columns = names_of(view, "columns")
     if columns is not None:
         return columns

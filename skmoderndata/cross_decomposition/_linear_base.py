@@ -30,6 +30,7 @@ from skmoderndata.cross_decomposition._base import (
     weighted_mean,
 )
 
+# Number of folds of the cross-validation that chooses alpha.
 N_FOLDS = 5
 
 
@@ -51,7 +52,7 @@ class LinearViews(MultiviewTransformer):
         return (X - mean) @ W
 
     def _alphas(self, n_views):
-        """Regularisation of each view."""
+        """Return the regularisation of each view."""
         alpha = self.alpha
         name = type(self).__name__
         alphas = [alpha] * n_views
@@ -59,7 +60,7 @@ class LinearViews(MultiviewTransformer):
             alphas = list(alpha)
         if len(alphas) != n_views:
             raise ValueError(
-                f"{name}: alpha has {len(alphas)} entries for {n_views} views; give one for each "
+                f"{name}: alpha has {len(alphas)} entries for {n_views} views; pass one for each "
                 "view, or a single value."
             )
         if not all(0 <= value <= 1 for value in alphas):
@@ -67,7 +68,7 @@ class LinearViews(MultiviewTransformer):
         return alphas
 
     def _store(self, solution, samples, progress):
-        """Set the attributes from a solution."""
+        """Set the fitted attributes from a solution."""
         pairs = solution.pairs
         self.n_components_ = number_found(self, pairs, progress)
         self.weights_, self.means_, self.scales_ = solution[1:4]
@@ -75,7 +76,7 @@ class LinearViews(MultiviewTransformer):
             self.x_weights_, self.y_weights_ = self.weights_
         self.ranks_ = np.array(solution.ranks)
 
-        # the objective, and what the scores of the samples have
+        # Regularised correlations are the objective; the others are computed from the scores.
         self.regularized_correlations_ = pairs.values
         spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
         self.correlations_ = mean_correlations(spread, samples.weights)
@@ -96,14 +97,14 @@ class LinearSolution(NamedTuple):
 
 
 def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
-    """Whiten each view, solve the problem of `kernel.canonical`, return to the units of X.
+    """Whiten each view, solve the problem of `kernel.canonical` and return to the units of X.
 
     Parameters
     ----------
     views : list of ndarray or sparse matrix
         Tables of the same samples.
     samples : Samples
-        Rows that are there, and their weights.
+        Rows that are present in each view, and their weights.
     alphas : list of float
         Regularisation of each view.
     scale : bool
@@ -111,15 +112,15 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
     k : int
         Number of components.
     name : str
-        What error messages call the estimator.
+        Name of the estimator in error messages.
     **problem
-        As `canonical_pairs` takes it: `criterion`, `max_iter`, `tol` and `progress`.
+        Parameters of `canonical_pairs`: `criterion`, `max_iter`, `tol` and `progress`.
 
     Returns
     -------
     solution : LinearSolution
-        The largest weight, in standard deviations of the columns with `scale`, of each component
-        of the first view is positive.
+        Solution whose signs make the largest weight of each component of the first view
+        positive; with `scale`, weights are compared in standard deviations of the columns.
     """
     sides = [
         whitened_view(X, samples, v, alpha=alphas[v], scale=scale) for v, X in enumerate(views)
@@ -128,14 +129,14 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
     refuse_interpolation(whitened, alphas, samples, name=name, remedy="alpha")
     pairs = canonical_pairs(whitened, k, samples, **problem)
 
-    # weights in the units of X, and scores
+    # Weights in the units of X, and scores.
     weights = []
     scores = []
     for v, (side, c) in enumerate(zip(sides, pairs.directions, strict=True)):
         weights.append(side.weights(c))
         scores.append(training_scores(side.view, c, samples.weights_of(v)))
 
-    # the largest weight of the first view is positive, in standard deviations
+    # Make the largest weight of the first view positive, in standard deviations.
     signs = signs_of_peaks(weights[0] * sides[0].scale[:, None])
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return LinearSolution(
@@ -149,7 +150,7 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
 
 
 class LinearView(NamedTuple):
-    """A centred, scaled and whitened view; means and scales of its columns."""
+    """One view after centring, scaling and whitening, with means and scales of its columns."""
 
     view: Any
     rows: Any
@@ -157,9 +158,9 @@ class LinearView(NamedTuple):
     scale: Any
 
     def weights(self, c):
-        """Weights of the columns in the units of X that belong to directions."""
+        """Convert directions of the whitened view to column weights in the units of X."""
         W = coefficients(self.view, c)
-        # with more sparse columns than rows the coefficients belong to the rows
+        # If sparse columns outnumber the rows, the coefficients belong to the rows.
         if sparse.issparse(self.view.whiten):
             W = self.rows.inner(W)
         return W / self.scale[:, None]
@@ -183,20 +184,20 @@ def whitened_view(X, samples, v, *, alpha, scale):
 
 
 def alpha_of_folds(views, samples, *, scale, k, criterion, name):
-    """Regularisation for which the scores of held-out rows correlate most.
+    """Choose the regularisation that maximises the correlation of scores of held-out rows.
 
     Returns
     -------
     alpha : float
-        The best of `ALPHAS` by the correlation of the scores over all held-out rows, the mean over
-        components and pairs of views.
+        Value of `ALPHAS` with the highest correlation of the scores over all held-out rows,
+        averaged over components and pairs of views.
     """
-    # rows that all views have, of positive weight
+    # Use the rows of positive weight that all views have.
     used = functools.reduce(np.intersect1d, samples.rows)
     if len(used) < 2:
         raise ValueError(
-            f"{name}: alpha='auto' compares samples that have all views, and {len(used)} have: "
-            "give alpha a value, for example 0.1."
+            f"{name}: alpha='auto' compares samples that have all views, but only {len(used)} do: "
+            "set alpha to a number, for example 0.1."
         )
     w = np.ones(len(used))
     if samples.weights is not None:
@@ -216,13 +217,13 @@ def alpha_of_folds(views, samples, *, scale, k, criterion, name):
         fitted = Samples(len(train), [rows] * len(views), w[train])
         held_out = [X[test] for X in views]
 
-        # eigenvectors once, for all penalties
+        # Compute the eigenvectors once for all penalties.
         try:
             sides = [
                 whitened_view(X[train], fitted, v, alpha=0.5, scale=scale)
                 for v, X in enumerate(views)
             ]
-        except ValueError:  # constant without these rows
+        except ValueError:  # a view is constant without the held-out rows
             continue
 
         total = w[train].sum()
@@ -257,7 +258,7 @@ def _products_of_pairs(scores, w):
 
 
 def _scores_of(views, sides, whitened, directions):
-    """Scores of rows that were left out, one array for each view."""
+    """Compute scores of held-out rows, one array for each view."""
     scores = []
     for X, side, view, c in zip(views, sides, whitened, directions, strict=True):
         W = side._replace(view=view).weights(c)
@@ -266,9 +267,10 @@ def _scores_of(views, sides, whitened, directions):
 
 
 def _folds(views, w, scale):
-    """Fold of each row by the rank of a projection.
+    """Assign each row to a fold by its rank in a projection.
 
-    So the order of the rows does not matter, and copies share a fold, as they share a weight.
+    The folds therefore do not depend on the order of the rows. Copies share a fold, so they have
+    the same effect as a weight.
     """
     key = np.zeros(len(w))
     for v, X in enumerate(views):
@@ -285,14 +287,14 @@ def _folds(views, w, scale):
 
 
 def centred_dense(X, w, scale):
-    """Centred rows times the roots of their weights, None if all are equal; means, deviations."""
+    """Centre rows and multiply by root weights (None if all rows are equal); means, deviations."""
     G = X.astype(np.float64)
     total = len(G) if w is None else w.sum()
     mean = weighted_mean(G, w)
     peak = np.abs(G).max(axis=0)
     G -= mean
 
-    # a centred constant column contains only rounding errors
+    # A constant column contains only rounding errors after centring.
     rounding = 8 * np.finfo(X.dtype).eps * np.abs(mean)
     constant = np.abs(G).max(axis=0) <= rounding
     G[:, constant] = 0.0
@@ -311,12 +313,12 @@ def centred_dense(X, w, scale):
 
 
 def centred_sparse(X, w, scale):
-    """`centred_dense` for sparse rows, as `CentredRows`."""
+    """Do the same as `centred_dense` for sparse rows, with `CentredRows` as result."""
     n, p = X.shape
     w = np.ones(n) if w is None else w
 
     X = X.astype(np.float64).tocsc()
-    # squared deviations of stored entries, and of the zeros that are not stored
+    # Sum the squared deviations of the stored entries and of the zeros that are not stored.
     X.sum_duplicates()
     total = w.sum()
     mean = np.asarray(w @ X).ravel() / total
