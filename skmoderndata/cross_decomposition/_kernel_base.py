@@ -46,15 +46,15 @@ from skmoderndata.cross_decomposition._base import (
     weighted_mean,
 )
 
-# Maximum number of samples up to which solver="auto" is exact for a few pairs of two views. With
-# 3,000 samples it takes 0.9 to 1.3 s where rank 300 takes 0.1 s, and omits nothing.
+# Maximum number of samples for which solver="auto" is exact for a few pairs of two views. With
+# 3,000 samples, the exact solution takes 0.9 to 1.3 s and omits nothing; rank 300 takes 0.1 s.
 FEW_PAIRS_LIMIT = 3000
 
 
 class KernelViews(MultiviewTransformer):
     """Base of kernel methods for views: scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
 
-    A subclass has the parameters of kernels, each a single value or a list with one for each view,
+    A subclass has the kernel parameters, each a single value or a list with one value per view,
     and `n_components`, `solver`, `max_rank`, `rank_tol`, `copy_X` and `random_state`.
     """
 
@@ -65,9 +65,9 @@ class KernelViews(MultiviewTransformer):
         kernel = self._kernels[v]
         scores = np.empty((count_samples(X), dual.shape[1]))
 
-        # subtracting a mean makes sparse rows dense: a few at a time
-        few = kernel.shift is not None and sparse.issparse(X)
-        stretches = dense_blocks(X) if few else [(slice(None), X)]
+        # Subtracting a mean makes sparse rows dense, so convert only a few rows at a time.
+        in_stretches = kernel.shift is not None and sparse.issparse(X)
+        stretches = dense_blocks(X) if in_stretches else [(slice(None), X)]
         for stretch, samples in stretches:
             values = scores[stretch]
             prepared = kernel.prepare(samples)
@@ -79,7 +79,7 @@ class KernelViews(MultiviewTransformer):
         kernel = self._kernel_of(v)
         if is_structured(kernel):
             return structured_samples(kernel, X, type(self).__name__, own=reset)
-        if v == 0:  # further views of strings look like labels, and are refused as such
+        if v == 0:  # `super` rejects texts in later views, which look like labels
             refuse_texts(kernel, X, type(self).__name__)
         X = super()._check_view(v, X, reset=reset)
         if is_precomputed(kernel) and reset:
@@ -89,7 +89,7 @@ class KernelViews(MultiviewTransformer):
     def _is_list_of_views(self, X, y, *, reset=False):
         if not is_structured(self._kernel_of(0)):
             return super()._is_list_of_views(X, y, reset=reset)
-        # what looks like views may be samples of one view: lists of tokens, arrays of series
+        # Lists of tokens or arrays of series may look like views but be samples of one view.
         if y is not None or not isinstance(X, list | tuple) or not X:
             return False
         if not reset and len(X) != self.n_views_:
@@ -124,24 +124,24 @@ class KernelViews(MultiviewTransformer):
             return super()._present(v, X)
         if not self._allows_missing():
             return np.arange(count_samples(X))
-        # a missing sample is missing in rows and in columns
+        # A missing sample is missing in the rows and in the columns.
         missing = np.isnan(X).all(axis=1)
         return np.flatnonzero(~missing)
 
     def _each(self, name, n_views):
-        """Return one value of a parameter for each view."""
+        """Return the value of a parameter for each view."""
         value = getattr(self, name)
         if not isinstance(value, list | tuple):
             return [value] * n_views
         if len(value) != n_views:
             raise ValueError(
                 f"{type(self).__name__}: {name} has {len(value)} entries for {n_views} views; "
-                "give one for each view, or a single value."
+                "pass one for each view, or a single value."
             )
         return list(value)
 
     def _resolve(self, views, samples):
-        """Kernels with the parameters that `fit` has found."""
+        """Return the kernels with the parameter values that `fit` uses."""
         names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
         columns = [self._each(name, len(views)) for name in names]
         settings = zip(*columns, strict=True)
@@ -158,8 +158,8 @@ class KernelViews(MultiviewTransformer):
             X = take_samples(view, samples.rows[v], kernel)
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
-                # a shift of all samples leaves the centred matrix of these kernels as it is, and
-                # centred samples lose fewer digits
+                # These kernels have the same centred matrix after a shift of all samples, and
+                # centred samples lose fewer digits.
                 if w is None:
                     shift = X.mean(axis=0, dtype=np.float64)
                 else:
@@ -175,15 +175,18 @@ class KernelViews(MultiviewTransformer):
         return kernels
 
     def _solve(self, views, samples, progress, *, alphas, rule, **problem):
-        """Return the kernels of the views, and the solution of the problem."""
+        """Return the kernels of the views and the solution of the problem."""
         kernels = self._resolve(views, samples)
         solver = self.solver
         if solver == "auto":
-            # a few pairs need products with the kernel matrices only
+            # A few pairs need only products with the kernel matrices.
             exact = self._settings("exact", alphas, rule)
             few = problem.get("criterion") != "gcca" and few_pairs(samples, exact, len(views))
             limit = FEW_PAIRS_LIMIT if few else EXACT_LIMIT
-            low = all(is_low_rank(solver, one.gram, samples.n, limit) for one in kernels)
+            low = all(
+                is_low_rank(solver, view_kernel.gram, samples.n, limit)
+                for view_kernel in kernels
+            )
             solver = "low_rank" if low else "exact"
 
         settings = self._settings(solver, alphas, rule)
@@ -206,10 +209,10 @@ class KernelViews(MultiviewTransformer):
         )
 
     def _store(self, kernels, solution, progress):
-        """Set the attributes from a solution."""
+        """Set the fitted attributes from a solution."""
         self.n_components_ = number_found(self, solution.pairs, progress)
         self._kernels = kernels
-        self.kernels_ = [_told(one.gram) for one in kernels]
+        self.kernels_ = [_displayed(view_kernel.gram) for view_kernel in kernels]
         self.dual_coef_ = solution.duals
         self.intercept_ = solution.intercepts
         self.X_fit_ = solution.fitted
@@ -230,13 +233,14 @@ class KernelViews(MultiviewTransformer):
 
 
 class ViewKernel(NamedTuple):
-    """Kernel of one view, and the mean that is subtracted from its samples."""
+    """Kernel of one view and the mean that is subtracted from its samples."""
 
     gram: Gram
-    shift: Any  # None where it would change the centred kernel matrix, or samples are sparse
+    # None if a shift would change the centred kernel matrix, or if the samples are sparse.
+    shift: Any
 
     def prepare(self, X):
-        """Convert samples to double precision, and subtract the mean."""
+        """Convert samples to double precision and subtract the mean."""
         if not hasattr(X, "astype") or X.dtype.kind != "f":
             return X
         X = X.astype(np.float64, copy=False)
@@ -262,24 +266,24 @@ class KernelSolution(NamedTuple):
     pairs: Pairs
     duals: list[Any]
     intercepts: list[Any]
-    fitted: list[Any]  # samples of the dual coefficients
+    fitted: list[Any]  # samples that the dual coefficients refer to
     residuals: list[float]
     scores: list[Any]  # of the training samples
     solver: str
-    omitted: list[tuple[int, float]]  # rank, and fraction of the variance that it omits
+    omitted: list[tuple[int, float]]  # rank, and fraction of the variance omitted at this rank
 
 
 class ReducedView(NamedTuple):
-    """One view as a centred matrix."""
+    """One view after reduction to a centred matrix."""
 
-    matrix: np.ndarray  # centred kernel over `scale`, or centred features
+    matrix: np.ndarray  # centred kernel divided by `scale`, or centred features
     means: np.ndarray  # column means that were subtracted
     scale: float
     pen: Penalty
-    fitted: Any  # samples of the dual coefficients
+    fitted: Any  # samples that the dual coefficients refer to
     residual: float  # fraction of the trace outside the low-rank approximation
-    lift: Any  # from weights of features to dual coefficients
-    weights: Any  # of the samples, None where all are 1
+    lift: Any  # function from weights of features to dual coefficients
+    weights: Any  # weights of the samples; None if all are 1
     omitted: float = 0.0  # fraction of the variance outside the low-rank approximation
 
     @property
@@ -291,40 +295,41 @@ class ReducedView(NamedTuple):
 
 
 def solve_kernels(views, samples, kernels, settings, progress, **problem):
-    """Compute kernel matrices of the views, or low-rank factors; then solve by `canonical`.
+    """Compute kernel matrices or low-rank factors of the views, then solve with `canonical`.
 
     Parameters
     ----------
     views : list
         Samples of each view.
     samples : Samples
-        Rows that are there, and their weights.
+        Rows that are present in each view, and their weights.
     kernels : list of ViewKernel
-        One for each view.
+        Kernel of each view.
     settings : KernelProblem
         Number of components, regularisation, solver.
     progress : FitProgress
-        Takes the passes.
+        Progress that receives the passes.
     **problem
-        As `canonical_pairs` takes it: `criterion`, `max_iter`, `tol`.
+        Parameters of `canonical_pairs`: `criterion`, `max_iter`, `tol`.
 
     Returns
     -------
     solution : KernelSolution
-        The training score of largest magnitude of each component of the first view is positive.
+        Solution whose signs make the training score of largest magnitude of each component of
+        the first view positive.
     """
     exact = settings.solver == "exact"
-    # each view as a centred matrix, of the kernel or of features
+    # Reduce each view to a centred matrix: its kernel matrix or its features.
     reduce = _exact_view if exact else _low_rank_view
     reduced = []
-    for v, (X, one) in enumerate(zip(views, kernels, strict=True)):
+    for v, (X, view_kernel) in enumerate(zip(views, kernels, strict=True)):
         rows = samples.rows[v]
         w = samples.weights_of(v)
-        X = one.prepare(take_samples(X, rows, one.gram.kernel))
-        view = reduce(v, X, one.gram, rows, w, settings)
+        X = view_kernel.prepare(take_samples(X, rows, view_kernel.gram.kernel))
+        view = reduce(v, X, view_kernel.gram, rows, w, settings)
         reduced.append(view)
 
-    # few pairs of large matrices: products with vectors only
+    # A few pairs of large matrices need only products with vectors.
     if exact and problem.get("criterion") != "gcca":
         pairs = _krylov(reduced, kernels, samples, settings)
         if pairs is not None:
@@ -335,9 +340,9 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
             ]
             return kernel_solution(pairs, duals, scores, reduced, samples, settings)
 
-    # else by coordinates of unit variance within each view
+    # Otherwise whiten: use coordinates that have unit variance within each view.
     whitened = [_whitened(v, view, exact) for v, view in enumerate(reduced)]
-    endless = [exact and one.gram.constant_diagonal for one in kernels]
+    endless = [exact and view_kernel.gram.constant_diagonal for view_kernel in kernels]
     refuse_interpolation(
         whitened,
         settings.alphas,
@@ -358,12 +363,13 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
 
 
 def kernel_solution(pairs, coefs, scores, reduced, samples, settings):
-    """Dual coefficients and constants from the coefficients of the centred matrices."""
-    signs = signs_of_peaks(scores[0])  # which do not depend on how samples are repeated
+    """Compute dual coefficients and constants from coefficients of the centred matrices."""
+    # These signs do not depend on how often samples are repeated.
+    signs = signs_of_peaks(scores[0])
     duals = []
     intercepts = []
     for view, coef in zip(reduced, coefs, strict=True):
-        # undo the centring: coefficients of samples, and a constant
+        # Undo the centring: return to coefficients of the samples, and a constant.
         if view.lift is None:
             dual = centre_dual(coef, view.weights) / view.scale
             intercept = -(view.means @ dual)
@@ -386,25 +392,26 @@ def kernel_solution(pairs, coefs, scores, reduced, samples, settings):
     )
 
 
-def _told(gram):
-    """Return what `kernels_` shows of a kernel: a name with its parameters, or an object."""
+def _displayed(gram):
+    """Return a kernel as `kernels_` shows it: a name with its parameters, or an object."""
     if not isinstance(gram.kernel, str):
         return gram.kernel
     return gram.kernel, dict(gram.params)
 
 
 def _exact_view(v, X, gram, rows, w, settings):
-    """Centred kernel matrix over its mean diagonal entry."""
+    """Centre the kernel matrix and divide it by its mean diagonal entry."""
     K = kernel_matrix(gram, X, v)
     _refuse_diagonal(v, K.diagonal(), K)
     weights = np.ones(len(K)) if w is None else w
-    own = np.abs(K.diagonal())
-    size = float(weights @ own)
+    magnitudes = np.abs(K.diagonal())
+    size = float(weights @ magnitudes)
     means = centre_kernel(K, w)
     trace = float(K.trace())
     if not trace > 1e-12 * size:
         raise ValueError(constant_view(v))
-    scale = trace / float(weights.sum())  # products of kernel matrices stay finite
+    # Scaling keeps products of kernel matrices finite.
+    scale = trace / float(weights.sum())
     K /= scale
     fitted = Columns(rows) if gram.precomputed else X
     pen = penalty(settings.alphas[v], settings.rule, scale)
@@ -412,7 +419,7 @@ def _exact_view(v, X, gram, rows, w, settings):
 
 
 def kernel_matrix(gram, X, v=None):
-    """Kernel matrix of the training samples, in double precision and finite."""
+    """Compute the kernel matrix of the training samples in double precision; must be finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         K = np.array(gram(X), dtype=np.float64)
     refuse_extreme(K, v)
@@ -420,17 +427,17 @@ def kernel_matrix(gram, X, v=None):
 
 
 def refuse_extreme(values, v=None):
-    """Refuse kernel values whose products overflow; LAPACK may not terminate on infinities."""
+    """Reject kernel values whose products overflow: LAPACK may not terminate on infinities."""
     if not np.abs(values).max(initial=0.0) < 1e210:
         view = "" if v is None else f" of view {v + 1}"
         raise ValueError(
-            f"The kernel matrix{view} has values that are infinite or nearly so: rescale the "
+            f"The kernel matrix{view} has infinite or nearly infinite values: rescale the "
             "samples, or lower gamma or degree."
         )
 
 
 def _low_rank_view(v, X, gram, rows, w, settings):
-    """Centred features of low rank, by pivots drawn by their residuals, or uniformly."""
+    """Compute centred low-rank features; pivots are drawn by their residuals or uniformly."""
     n = count_samples(X)
     rank = min(settings.max_rank, n)
     seed = settings.random_state
@@ -442,7 +449,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
     trace = float(diagonal.sum())
 
     if settings.solver == "low_rank":
-        # pivoted Cholesky factor of the centred kernel
+        # Compute the pivoted Cholesky factor of the centred kernel.
         check_definite(gram)
         try:
             rng = check_random_state(0 if seed is None else seed)
@@ -455,7 +462,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         residual = relative_gap(factored.residual_trace, 0.0, unit=trace)
         omitted = omitted_fraction(factored)
     else:
-        # Nystroem features from landmarks drawn at random
+        # Compute Nystroem features from landmarks drawn at random.
         pivots = drawn_landmarks(gram.order(X), rank, seed)
         landmarks = gram.subset(X, pivots)
         R = nystroem_root(v, gram, take(X, pivots), landmarks)
@@ -463,11 +470,11 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         for rows_of_block, K in gram.blocks(X, landmarks):
             G[rows_of_block] = K @ R
         lift = MatrixLift(R)
-        omitted = 0.0  # the caller has asked for so many landmarks
+        omitted = 0.0  # the user set the number of landmarks, so do not warn
         explained = np.einsum("ij,ij->", G, G)
         residual = relative_gap(trace, explained, unit=trace)
 
-    # centre, weights as roots on the rows
+    # Centre, and multiply the rows by the roots of the weights.
     means = weighted_mean(G, w)
     G -= means
     if w is not None:
@@ -487,13 +494,13 @@ def _low_rank_view(v, X, gram, rows, w, settings):
 
 
 def drawn_landmarks(order, rank, seed):
-    """Draw samples at random, in an order that does not depend on where they are."""
+    """Draw samples at random; the draw does not depend on the order of the rows."""
     drawn = check_random_state(seed).permutation(len(order))
     return np.sort(order[drawn[:rank]])
 
 
 def nystroem_root(v, gram, samples, landmarks):
-    """Return the kernel matrix of the landmarks to the power -1/2, on its span."""
+    """Return the kernel matrix of the landmarks to the power -1/2 on its range."""
     block = np.asarray(gram(samples, landmarks), dtype=np.float64)
     omega, U = linalg.eigh((block + block.T) / 2, check_finite=False)
     if omega[0] < -INDEFINITE * np.abs(omega).max():
@@ -504,7 +511,7 @@ def nystroem_root(v, gram, samples, landmarks):
 
 
 class TriangularLift(NamedTuple):
-    """From weights of the factor to coefficients of the kernel with the pivots."""
+    """Map from weights of the factor to coefficients of the kernel with the pivots."""
 
     L: np.ndarray
 
@@ -513,7 +520,7 @@ class TriangularLift(NamedTuple):
 
 
 class MatrixLift(NamedTuple):
-    """From weights of Nystroem features to coefficients of the kernel with the landmarks."""
+    """Map from weights of Nystroem features to coefficients of the kernel with the landmarks."""
 
     R: np.ndarray
 
@@ -522,7 +529,7 @@ class MatrixLift(NamedTuple):
 
 
 def _whitened(v, view, exact):
-    """One view whitened."""
+    """Whiten one view."""
     if exact:
         whitened = whiten_kernel(view.matrix, view.pen, view.total)
         if whitened.rank < 0:
@@ -536,12 +543,12 @@ def _whitened(v, view, exact):
 
 
 def _krylov(reduced, kernels, samples, settings):
-    """Compute few pairs of two large views without eigendecompositions; None if not applicable."""
+    """Compute a few pairs of two large views by Lanczos iterations; None if not applicable."""
     if samples.n <= DENSE_UP_TO or not few_pairs(samples, settings, len(reduced)):
         return None
 
-    for v, (view, one) in enumerate(zip(reduced, kernels, strict=True)):
-        definite = one.gram.kernel in ("linear", "rbf", "laplacian", "cosine")
+    for v, (view, view_kernel) in enumerate(zip(reduced, kernels, strict=True)):
+        definite = view_kernel.gram.kernel in ("linear", "rbf", "laplacian", "cosine")
         if not definite and not is_semidefinite(view.matrix):
             raise ValueError(_indefinite(v))
 
@@ -553,7 +560,7 @@ def _krylov(reduced, kernels, samples, settings):
 def few_pairs(samples, settings, n_views):
     """Whether products of kernel matrices and vectors solve an exact problem fast.
 
-    They do for few pairs of two regularised views, but for the rule "bach-jordan".
+    They do so for a few pairs of two regularised views, except with the rule "bach-jordan".
     """
     if n_views != 2 or settings.k > samples.n // 20:
         return False
@@ -561,12 +568,12 @@ def few_pairs(samples, settings, n_views):
 
 
 def _refuse_diagonal(v, diagonal, K):
-    """Check that diagonal entries are positive, or zero together with their rows."""
+    """Check that each diagonal entry is positive, or zero in a row of zeros."""
     size = np.abs(diagonal).max(initial=0.0)
     if (diagonal < -INDEFINITE * size).any():
         raise ValueError(_indefinite(v))
 
-    # Cauchy-Schwarz: k(x, x) = 0 leaves nothing beside it
+    # By the Cauchy-Schwarz inequality, k(x, x) = 0 implies that the whole row is zero.
     zeros = np.flatnonzero(diagonal == 0)
     if K is not None and len(zeros):
         index = int(zeros[0])
@@ -580,7 +587,7 @@ def _refuse_diagonal(v, diagonal, K):
 
 
 def constant_view(v):
-    """Message for a view in which nothing varies."""
+    """Return the message for a view without any variance."""
     return f"View {v + 1} is constant: its kernel has no variance, so nothing can correlate."
 
 
@@ -592,24 +599,24 @@ def _indefinite(v):
 
 
 def _unweighted(scores, weights):
-    """Scores without the roots of the weights."""
+    """Divide the scores by the roots of the weights."""
     if weights is None:
         return scores
     return scores / np.sqrt(weights)[:, None]
 
 
 def has_vectors(kernel):
-    """Whether a kernel takes rows of numbers that are no kernel values themselves."""
+    """Whether a kernel accepts rows of numbers other than kernel values."""
     return not is_precomputed(kernel) and not is_structured(kernel)
 
 
 def is_precomputed(kernel):
-    """Whether samples are given by their kernel values."""
+    """Whether samples are represented by their kernel values."""
     return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def take_samples(X, rows, kernel):
-    """Select samples; for a kernel matrix rows and columns. X itself if all are selected."""
+    """Select samples (rows and columns of a kernel matrix); X itself if all are selected."""
     if rows.size == count_samples(X):
         return X
     square = is_precomputed(kernel) and X.shape[0] == X.shape[1]
@@ -627,7 +634,7 @@ def samples_of(estimator, X):
 
 
 def samples_and_targets(estimator, X, y):
-    """Validate samples and targets; return them in double precision, and if y is one target."""
+    """Validate samples and targets in double precision; also return whether y is one target."""
     kernel = estimator.kernel
     name = type(estimator).__name__
     if is_structured(kernel):
@@ -645,7 +652,7 @@ def samples_and_targets(estimator, X, y):
 
 
 def gram_of(estimator, X, w):
-    """Resolve the kernel of a regressor for samples of weights w."""
+    """Resolve the kernel of a regressor for samples with weights w."""
     return resolve_kernel(
         estimator.kernel,
         X,
@@ -660,7 +667,7 @@ def _check_kernel_matrix(K, v, allow_missing):
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f'kernel="precomputed": view {v + 1} should be a square matrix of the kernel values '
-            f"of all training samples, and has shape {K.shape}."
+            f"of all training samples, but has shape {K.shape}."
         )
 
     D = dense(K)

@@ -25,7 +25,7 @@ from skmoderndata.cross_decomposition._kernel_passes_base import KernelPasses, s
 
 
 class KernelCCA(SecondViewPredictor, KernelPasses):
-    r"""Estimate functions of two or more views with maximum correlation, by kernels.
+    r"""Estimate functions of two or more views that have maximum correlation, with kernels.
 
     For two views with centred kernel matrices :math:`K_a, K_b` of n samples, `fit` solves,
     successively for each pair of functions [1]_ [2]_,
@@ -36,19 +36,20 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
         (1 - \tau)\, \frac{\alpha_v^\top K_v^2\, \alpha_v}{n}
         + \tau\, \alpha_v^\top K_v\, \alpha_v = 1,\quad v = a, b,
 
-    where :math:`K_v \alpha_v` are the scores of the samples: the constraint is a weighted mean of
-    their variance and the squared norm of the function, with the weight :math:`\tau` (`alpha`) of
-    the norm. Without the norm a flexible kernel would attain correlation 1 on any data.
+    where :math:`K_v \alpha_v` are the scores of the samples. The constraint is a weighted mean of
+    their variance and the squared norm of the function, in which the norm has the weight
+    :math:`\tau` (`alpha`). Without the norm, a flexible kernel would reach a correlation of 1 on
+    any data.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of functions of each view, reduced to the rank of the problem with a warning if it
-        is larger.
+        Number of functions of each view. If it exceeds the rank of the problem, it is reduced to
+        the rank, with a warning.
     kernel : str, Kernel, callable, or list of them, default="rbf"
-        One kernel for all views or a list with one for each: a name of
-        `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's protocol, or
-        a function that returns a Gram matrix.
+        One kernel for all views or a list with one for each: a name from
+        `sklearn.metrics.pairwise`, "precomputed", a kernel object that follows scikit-learn's
+        protocol, or a function that returns a Gram matrix.
     gamma : {"scale", "auto"}, float, None, or list of them, default="scale"
         Kernel coefficient of the named kernels; "scale" is ``1 / (n_features * X.var())`` of each
         view.
@@ -59,88 +60,91 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
     kernel_params : dict, None, or list of them, default=None
         Further parameters of a named kernel or a callable.
     alpha : float or list of float, default=0.1
-        Regularisation, a single value or one for each view; its meaning depends on
+        Amount of regularisation, a single value or one for each view; its meaning depends on
         `regularization`.
     regularization : {"shrinkage", "ridge", "bach-jordan"}, default="shrinkage"
-        "shrinkage": the constraint above with ``tau = alpha`` in [0, 1]; 1 maximises the
-        covariance. "ridge": variance plus `alpha` times the squared norm [1]_. "bach-jordan":
-        ``|(K + n alpha / 2) a|^2 / n = 1`` and cross term ``a' K K a / n`` [3]_.
+        Kind of regularisation. "shrinkage": the constraint above with ``tau = alpha`` in [0, 1]; 1
+        maximises the covariance. "ridge": variance plus `alpha` times the squared norm [1]_.
+        "bach-jordan": ``|(K + n alpha / 2) a|^2 / n = 1`` and cross term ``a' K K a / n`` [3]_.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
-        "exact" uses the kernel matrices. "low_rank" replaces each by an incomplete Cholesky factor
-        with pivots drawn in proportion to the residuals, "nystroem" by a factor from uniformly
-        drawn samples; neither forms the matrix. "auto" means "exact" for precomputed kernels and
-        for up to 3000 samples (1000 if more than two views, many components, ``alpha=0``, "gcca"
-        or "bach-jordan" need decompositions of the matrices), otherwise "low_rank". A Dask array
-        or a large table on a disk needs "nystroem", which "auto" then is: five passes and 8 bytes
-        a row and view at once.
+        Method of computation. "exact" uses the kernel matrices. "low_rank" replaces each matrix by
+        an incomplete Cholesky factor with pivots drawn in proportion to the residuals, "nystroem"
+        by a factor from uniformly drawn samples; neither forms the matrix. "auto" means "exact"
+        for precomputed kernels and for up to 3000 samples (1000 if more than two views, many
+        components, ``alpha=0``, "gcca" or "bach-jordan" need decompositions of the matrices),
+        otherwise "low_rank". A Dask array or a large table on a disk needs "nystroem", and "auto"
+        then selects it: five passes, with 8 bytes per row and view in memory.
     max_rank : int, default=300
-        Largest rank of the approximations. If "auto" reaches it while more than half of the
-        variance of a kernel is omitted, there is a warning.
+        Maximum rank of the approximations. If "auto" reaches it and omits more than half of the
+        variance of a kernel, `fit` warns.
     rank_tol : float, default=1e-3
-        The incomplete factorisation stops when its residual is at most this fraction of the trace
-        of the centred kernel: directions of less variance are cut away. 0 keeps all that
-        `max_rank` allows.
+        Tolerance of the incomplete factorisation, which stops when its residual is at most this
+        fraction of the trace of the centred kernel. Directions of less variance are omitted. 0
+        keeps every direction that `max_rank` allows.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
         Objective for more than two views. "maxvar": the mean correlation over pairs of views,
-        where the regularised variances have mean 1 over the views; an eigenproblem. "sumcor": the
-        same with variance 1 in every view [4]_. "gcca": the fit of all views to a common
+        where the mean of the regularised variances over the views is 1; an eigenproblem. "sumcor":
+        the same with variance 1 in every view [4]_. "gcca": the fit of all views to a common
         consensus; only this criterion allows views that are missing for some samples (rows of
-        NaN). For two views "maxvar" and "sumcor" are the problem above.
+        NaN). For two views, "maxvar" and "sumcor" are both the problem above.
     max_iter : int, default=1000
-        Largest number of passes over the views, for ``criterion="sumcor"``.
+        Maximum number of passes over the views, for ``criterion="sumcor"``.
     tol : float, default=1e-9
-        Largest change of a direction of unit norm in the last pass, for ``criterion="sumcor"``.
+        Maximum change of a direction of unit norm in the last pass, for ``criterion="sumcor"``.
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view in a single array, which Pipeline and GridSearchCV require. None means
         that the views are separate arrays.
     copy_X : bool, default=True
         Whether the model stores copies of the training samples. False may save memory, but then
-        the samples must not be modified.
+        you must not modify the samples.
     random_state : int, RandomState instance or None, default=None
-        Controls the samples of ``solver="nystroem"``, and the pivots of "low_rank", for which
-        None means the same ones in each call. Pass an int for reproducible results. Neither
-        depends on the order and the storage of the rows.
+        Generator or seed for the samples of ``solver="nystroem"`` and the pivots of "low_rank".
+        For "low_rank", None means the same pivots in each call. Pass an int for reproducible
+        results. Neither the samples nor the pivots depend on the order and the storage of the
+        rows.
 
     Attributes
     ----------
     correlations_ : ndarray of shape (n_components_,)
-        Weighted correlations of the training scores (mean over pairs of views). Components are in
-        the order of `regularized_correlations_`.
+        Weighted correlations of the training scores (mean over pairs of views). The components
+        have the same order as in `regularized_correlations_`.
     regularized_correlations_ : ndarray of shape (n_components_,)
         Maxima of the problem, in descending order: with "shrinkage" between 0 and
-        ``1 / (1 - alpha)``, and a covariance for ``alpha=1``. For more views the mean over pairs.
+        ``1 / (1 - alpha)``, and a covariance for ``alpha=1``. For more than two views, the mean
+        over pairs.
     dual_coef_ : list of ndarray of shape (n_fit, n_components_)
         Coefficients of the kernel values with `X_fit_`, for each view; in the first view the
         training score of largest magnitude of each component is positive.
     intercept_ : list of ndarray of shape (n_components_,)
         Constants added to the scores, so that training scores have mean zero.
     X_fit_ : list
-        Samples of each view for `dual_coef_`: all, or the pivots of the low-rank approximation.
+        Samples of each view that `dual_coef_` refers to: all, or the pivots of the low-rank
+        approximation.
     kernels_ : list
         Kernel of each view with resolved parameters.
     kernel_residual_ : ndarray of shape (n_views_,)
         Fraction of the trace of each kernel matrix outside the low-rank approximation.
     solver_ : str
-        "exact", "low_rank" or "nystroem".
+        Solver used: "exact", "low_rank" or "nystroem".
     prediction_coef_ : ndarray of shape (n_components_, n_targets) or None
-        Slopes of `predict`: least squares of the second view on the scores of the first;
-        None if there are more than two views, or if the second is no table of vectors.
+        Slopes of `predict`: least squares of the second view on the scores of the first view.
+        None if there are more than two views, or if the second view is not a table of vectors.
     prediction_intercept_ : ndarray of shape (n_targets,) or None
         Constants of `predict`.
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
     dual_gap_ : float
-        With ``criterion="sumcor"``, an upper bound on the relative suboptimality of the sum of
-        correlations; 0 for the eigenproblems, which are solved globally.
+        Upper bound on the relative suboptimality of the sum of correlations, with
+        ``criterion="sumcor"``; 0 for the eigenproblems, which are solved globally.
     consensus_ : ndarray of shape (n_samples, n_components_)
-        With ``criterion="gcca"``: consensus of the views, with mean square 1, where each sample is
-        weighted by its number of present views.
+        Consensus of the views with ``criterion="gcca"``, scaled to mean square 1, where the weight
+        of each sample is the number of views that are present.
     n_components_ : int
         Number of components.
     n_iter_ : int
-        Number of passes; of products with the kernel matrices where Lanczos iterations solve an
-        exact problem of two views.
+        Number of passes; if Lanczos iterations solve an exact problem of two views, the number of
+        products with the kernel matrices.
     n_views_ : int
         Number of views.
     n_features_in_ : int
@@ -152,20 +156,19 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
     --------
     sklearn.cross_decomposition.CCA : Linear functions of two views, without regularisation.
     skmoderndata.cross_decomposition.RegularizedCCA : Linear functions, for many samples.
-    skmoderndata.cross_decomposition.RegularizedCCA : Linear functions.
 
     Notes
     -----
     Two views and few components need one Cholesky factorisation of each kernel matrix and a few
-    dozen products with it (Lanczos iterations); otherwise two eigendecompositions and a
+    dozen products with it (Lanczos iterations); other problems need two eigendecompositions and a
     partial singular value decomposition. The generalised eigenproblem of size 2n is never formed,
-    and no matrix is squared. With a low rank r the cost is ``n r^2`` and the memory ``2 n r``.
+    and no matrix is squared. With a low rank r, the cost is ``n r^2`` and the memory ``2 n r``.
 
-    ``alpha=0`` is refused if the directions of the views suffice to fit all samples.
+    ``alpha=0`` raises ValueError if the directions of the views suffice to fit all samples.
 
-    With ``kernel="precomputed"`` each view is the square matrix of the training samples, and in
-    `transform` the rectangular matrix of new samples and all training samples. GridSearchCV can
-    split the first view only; use kernel objects instead.
+    With ``kernel="precomputed"``, each view is the square matrix of the training samples in `fit`,
+    and in `transform` the rectangular matrix of new samples and all training samples. GridSearchCV
+    can split only the first view; use kernel objects instead.
 
     References
     ----------
@@ -304,12 +307,12 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
         n_views = len(views.widths)
         if self.criterion == "gcca":
             raise ValueError(
-                "KernelCCA(criterion='gcca') finds a consensus for each row, which a table in "
-                "blocks does not allow: take 'maxvar' or 'sumcor'."
+                "KernelCCA(criterion='gcca') computes a consensus for each row, which a table in "
+                "blocks does not allow: use 'maxvar' or 'sumcor'."
             )
 
-        # solve in passes over the blocks; only two views predict each other
-        found = solve_passes(
+        # Solve in passes over the blocks; only two views can predict each other.
+        fitted = solve_passes(
             self,
             views,
             progress,
@@ -321,10 +324,10 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
             tol=self.tol,
         )
 
-        # store the solution and its correlations
-        self._store(found.kernels, found.solution, progress)
-        self.prediction_coef_, self.prediction_intercept_ = found.slopes or (None, None)
-        self._store_correlations(found.solution.pairs, found.correlations, n_views)
+        # Store the solution and its correlations.
+        self._store(fitted.kernels, fitted.solution, progress)
+        self.prediction_coef_, self.prediction_intercept_ = fitted.slopes or (None, None)
+        self._store_correlations(fitted.solution.pairs, fitted.correlations, n_views)
 
     def _checked_alphas(self, n_views):
         alphas = self._each("alpha", n_views)
@@ -342,7 +345,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
         return alphas
 
     def _store_correlations(self, pairs, correlations, n_views):
-        """Keep the regularised correlations, the objective, and those of the scores."""
+        """Set the regularised correlations, the gap, and the correlations of the scores."""
         self.regularized_correlations_ = pairs.values
         self.dual_gap_ = pairs.gap
         self.correlations_ = correlations

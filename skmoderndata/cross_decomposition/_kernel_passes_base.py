@@ -1,4 +1,4 @@
-"""Views of a table in blocks, by features at random landmarks, and their problem in passes."""
+"""Views of a table in blocks: features at random landmarks, and the problem solved in passes."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -49,11 +49,12 @@ from skmoderndata.cross_decomposition._kernel_base import (
     nystroem_root,
 )
 
-STRETCH_BYTES = 2**25  # features of so many rows at once
+# Size of the features of all rows that are processed at once, in bytes.
+STRETCH_BYTES = 2**25
 
 
 class Stacked:
-    """Values of rows; with `+` those of the next rows follow."""
+    """Values of some rows; `+` appends the values of the next rows."""
 
     def __init__(self, values):
         self.values = values
@@ -63,7 +64,7 @@ class Stacked:
 
 
 class Cut(NamedTuple):
-    """How the arrays of a block become views, and weights."""
+    """Rule by which the arrays of a block are cut into views and weights."""
 
     name: str
     view_slices: Any
@@ -78,19 +79,19 @@ class Cut(NamedTuple):
         return [X, Y[:, None] if Y.ndim == 1 else Y]
 
     def weights(self, block):
-        """Weights of a block."""
+        """Return the weights of the rows of a block."""
         return weights_of_block(block, self.name, self.weighted)
 
 
 class ViewFeatures(NamedTuple):
-    """Features of one view, ``k(x, landmarks) R``."""
+    """Function that computes the features of one view, ``k(x, landmarks) R``."""
 
     kernel: Any  # ViewKernel
     landmarks: Any
     R: np.ndarray
 
     def __call__(self, X):
-        """Features of prepared samples."""
+        """Compute the features of prepared samples."""
         G = np.empty((X.shape[0], self.R.shape[1]))
         for rows, K in self.kernel.gram.blocks(X, self.landmarks):
             G[rows] = K @ self.R
@@ -98,16 +99,16 @@ class ViewFeatures(NamedTuple):
 
 
 class PassViews(NamedTuple):
-    """Views of a table in blocks, and what a first pass tells of them."""
+    """Views of a table in blocks, with the results of a first pass over them."""
 
     blocks: Any
     cut: Cut
     surveys: list[Any]
-    keys: list[np.ndarray]  # order of the rows of positive weight, for each view
+    keys: list[np.ndarray]  # sort keys of the rows of positive weight, for each view
 
     @classmethod
     def of(cls, estimator, X, y, sample_weight):
-        """Check the rows of all views, in a pass."""
+        """Check the rows of all views in one pass."""
         several = estimator.view_slices is not None
         targets = () if several else (y,)
         blocks, weighted = rows_in_blocks(
@@ -116,29 +117,29 @@ class PassViews(NamedTuple):
         cut = Cut(type(estimator).__name__, estimator.view_slices, weighted)
         n_views = len(estimator.view_slices) if several else 2
         kernels = [estimator._kernel_of(v) for v in range(n_views)]
-        found = blocks.sum(_survey_views, cut, kernels)
-        surveys = list(found[:n_views])
+        sums = blocks.sum(_survey_views, cut, kernels)
+        surveys = list(sums[:n_views])
         if surveys[0].n_used < 2:
             raise ValueError(
                 f"{cut.name} needs at least 2 samples of positive weight in each view: "
                 f"n_samples={surveys[0].n_used}."
             )
-        return cls(blocks, cut, surveys, [stacked.values for stacked in found[n_views:]])
+        return cls(blocks, cut, surveys, [stacked.values for stacked in sums[n_views:]])
 
     @property
     def widths(self):
-        """Numbers of columns of the views."""
+        """Number of columns of each view."""
         return [len(survey.mean) for survey in self.surveys]
 
     @property
     def weight(self):
-        """Sum of the weights, relative to the largest."""
+        """Sum of the weights, relative to the largest weight."""
         return self.surveys[0].weight / self.surveys[0].heaviest
 
     def samples(self):
-        """Rows, as the solver wants to know them."""
+        """Describe the rows in the form that the solver expects."""
         n = self.surveys[0].n_used
-        everything = np.broadcast_to(np.intp(0), n)  # without memory
+        everything = np.broadcast_to(np.intp(0), n)  # a view that needs no memory
         return Samples(n, [everything] * len(self.widths), None)
 
     def sum(self, function, features, *shared):
@@ -147,7 +148,7 @@ class PassViews(NamedTuple):
         return self.blocks.sum(_sum_views, self.cut, features, unit, function, shared)
 
     def features(self, estimator, v, settings):
-        """Draw landmarks of one view, and return its features, with their kernel."""
+        """Draw landmarks of one view and return its features, with their kernel."""
         survey = self.surveys[v]
         order = np.argsort(self.keys[v], kind="stable")
         rank = min(estimator.max_rank, len(order))
@@ -155,7 +156,7 @@ class PassViews(NamedTuple):
         rows = rows_of_ranks(self.blocks, survey, ranks)
         sample = self.cut(Block(0, self.blocks.sample(rows)))[v]
 
-        # the kernel, as `KernelViews` resolves it
+        # Resolve the kernel in the same way as `KernelViews`.
         kernel, *parameters = settings
         names = ("gamma", "degree", "coef0", "kernel_params")
         gram = gram_of_rows(
@@ -167,16 +168,16 @@ class PassViews(NamedTuple):
             shift = survey.mean
         if kernel == "linear" and sparse_rows and not self.cut.weighted:
             gram = replace(gram, origin=survey.mean)
-        one = ViewKernel(gram, shift)
+        view_kernel = ViewKernel(gram, shift)
 
-        samples = one.prepare(sample)
+        samples = view_kernel.prepare(sample)
         landmarks = gram.subset(samples, np.arange(samples.shape[0]))
         root = nystroem_root(v, gram, samples, landmarks)
-        return ViewFeatures(one, landmarks, root)
+        return ViewFeatures(view_kernel, landmarks, root)
 
 
 def _survey_views(block, cut, kernels):
-    # moments of each view, and keys by which rows are ordered
+    # Compute the moments of each view, and the keys that sort its rows.
     views = cut(block)
     w = cut.weights(block)
     surveys = []
@@ -188,51 +189,56 @@ def _survey_views(block, cut, kernels):
 
 
 def _sum_views(block, cut, features, unit, function, shared):
-    """Add up a function of stretches of the rows of positive weight."""
+    """Add up a function over stretches of the rows of positive weight."""
     views = cut(block)
     w = cut.weights(block) / unit
     used = np.flatnonzero(w > 0)
 
-    # few rows at a time
-    row_bytes = 16 * sum(one.R.shape[1] for one in features) + 8
+    # Process only a few rows at a time.
+    row_bytes = 16 * sum(feature_map.R.shape[1] for feature_map in features) + 8
     total = None
     for stretch in row_blocks(len(used), row_bytes, n_bytes=STRETCH_BYTES):
         rows = used[stretch]
         raw = [X[rows] for X in views]
-        prepared = [one.kernel.prepare(X) for one, X in zip(features, raw, strict=True)]
-        G = [one(X) for one, X in zip(features, prepared, strict=True)]
-        own = [one.kernel.gram.diag(X) for one, X in zip(features, prepared, strict=True)]
-        sums = function(G, raw, own, w[rows], *shared)
+        prepared = [
+            feature_map.kernel.prepare(X) for feature_map, X in zip(features, raw, strict=True)
+        ]
+        G = [feature_map(X) for feature_map, X in zip(features, prepared, strict=True)]
+        diagonals = [
+            feature_map.kernel.gram.diag(X)
+            for feature_map, X in zip(features, prepared, strict=True)
+        ]
+        sums = function(G, raw, diagonals, w[rows], *shared)
         if total is not None:
             sums = tuple(a + b for a, b in zip(total, sums, strict=True))
         total = sums
     if total is None:  # no row of positive weight
-        none = [np.zeros((0, one.R.shape[1])) for one in features]
+        none = [np.zeros((0, feature_map.R.shape[1])) for feature_map in features]
         empty = [X[:0] for X in views]
         total = function(none, empty, [np.zeros(0)] * len(none), np.zeros(0), *shared)
     return total
 
 
-def _sums_of_views(G, raw, own, w):
-    """Add up features and raw columns with weights, and traces with and without them."""
-    # features and columns
+def _sums_of_views(G, raw, diagonals, w):
+    """Add up weighted features and raw columns, and traces with and without weights."""
+    # Sum the features and the columns.
     sums = [w @ view for view in G]
     raw_sums = np.asarray(w @ raw[-1]).ravel()
 
-    # what the kernels have, and what the features explain of it
-    traces = np.array([[values.sum(), w @ values] for values in own])
+    # Sum the traces of the kernels, and the part that the features explain.
+    traces = np.array([[values.sum(), w @ values] for values in diagonals])
     explained = np.array([np.einsum("ij,ij->", view, view) for view in G])
     return (*sums, raw_sums, traces, explained)
 
 
-def _triangle_of_views(G, raw, own, w, means, mean_of_raw):
+def _triangle_of_views(G, raw, diagonals, w, means, mean_of_raw):
     centred = [view - mean for view, mean in zip(G, means, strict=True)]
     if mean_of_raw is not None:
         centred.append(np.asarray(dense(raw[-1]), dtype=np.float64) - mean_of_raw)
     return (Triangle(np.sqrt(w)[:, None] * np.hstack(centred)),)
 
 
-def _peaks_of_view(G, raw, own, w, mean, coef):
+def _peaks_of_view(G, raw, diagonals, w, mean, coef):
     scores = (G[0] - mean) @ coef
     if len(scores) == 0:
         return (Peaks(np.zeros(coef.shape[1])),)
@@ -241,17 +247,19 @@ def _peaks_of_view(G, raw, own, w, mean, coef):
 
 
 class PassSolution(NamedTuple):
-    """Solution of the problem of views that are seen in passes."""
+    """Solution of the problem for views that are read in passes."""
 
     kernels: list[Any]
     solution: Any  # KernelSolution, without scores
-    correlations: np.ndarray  # of the scores
-    slopes: Any  # of the second view on the scores of the first, and the mean of that view
+    correlations: np.ndarray  # correlations of the scores
+    slopes: (
+        Any  # slopes of the second view on the scores of the first; mean of the second view
+    )
 
 
 def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **problem):
-    """Solve the problem on a small table that has the inner products of the features."""
-    # 1. features of each view, and the triangular factor of all side by side
+    """Solve the problem on a small table that has the same inner products as the features."""
+    # 1. Compute features of each view, and the triangular factor of all of them side by side.
     features = _features_of_views(estimator, views)
     *sums, raw_sums, traces, explained = views.sum(_sums_of_views, features)
     means = [total / views.weight for total in sums]
@@ -260,7 +268,7 @@ def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **proble
     cuts = np.cumsum([len(mean) for mean in means])
     *matrices, raw = np.split(triangle.R, cuts, axis=1)
 
-    # 2. views of these, whitened, and their pairs
+    # 2. Split the factor into views, whiten them and compute their pairs.
     reduced = [
         _reduced(v, G, means[v], features[v], traces[v], explained[v], penalty(alpha, rule))
         for v, (G, alpha) in enumerate(zip(matrices, alphas, strict=True))
@@ -273,33 +281,33 @@ def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **proble
     )
     pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
 
-    # 3. coefficients, with the signs of the rows of the first view
+    # 3. Compute coefficients, with signs from the rows of the first view.
     coefs = [coefficients(view, c) for view, c in zip(whitened, pairs.directions, strict=True)]
     (peaks,) = views.sum(_peaks_of_view, features, means[0], coefs[0])
     peak = peaks.values[None, :]
     solution = kernel_solution(pairs, coefs, [peak], reduced, samples, settings)
 
-    # 4. correlations, and the regression of the second view
+    # 4. Compute correlations, and the regression of the second view.
     signs = np.where(peak < 0, -1.0, 1.0)
     turned = [_mirrored((G @ coef) * signs) for G, coef in zip(matrices, coefs, strict=True)]
     slopes = None
     if predicts:
         slopes = _slopes(_mirrored(raw), turned[0]), mean_of_raw
-    kernels = [one.kernel for one in features]
+    kernels = [feature_map.kernel for feature_map in features]
     return PassSolution(kernels, solution, mean_correlations(turned), slopes)
 
 
 def _features_of_views(estimator, views):
-    """Features of each view, whose kernels may have parameters of their own."""
+    """Compute the features of each view, whose kernels may have different parameters."""
     parameters = ("kernel", "gamma", "degree", "coef0", "kernel_params")
-    columns = [estimator._each(one, len(views.widths)) for one in parameters]
+    columns = [estimator._each(name, len(views.widths)) for name in parameters]
     settings = zip(*columns, strict=True)
-    return [views.features(estimator, v, one) for v, one in enumerate(settings)]
+    return [views.features(estimator, v, setting) for v, setting in enumerate(settings)]
 
 
 def _reduced(v, G, mean, features, traces, explained, pen):
-    """Return a view by rows with the inner products of its centred features."""
-    # a view without scatter is constant
+    """Replace a view by a few rows that have the same inner products as its centred features."""
+    # A view without scatter is constant.
     trace, weighted_trace = traces
     scatter = float(np.einsum("ij,ij->", G, G))
     if not scatter > 1e-12 * weighted_trace:
@@ -310,37 +318,37 @@ def _reduced(v, G, mean, features, traces, explained, pen):
 
 
 def _slopes(Y, scores):
-    """Slopes of centred columns on centred scores."""
+    """Compute the slopes of centred columns on centred scores."""
     everything = np.arange(len(scores))
     samples = Samples(len(scores), [everything, everything], None)
     return least_squares_of(Y, scores, samples)[0]
 
 
 def _mirrored(R):
-    """Rows and their mirror images, whose mean is zero as that of the rows R stands for."""
+    """Stack rows and their mirror images, to restore the zero mean of the rows that R replaces."""
     return np.vstack([R, -R])
 
 
 class KernelPasses(KernelViews):
-    """Kernel methods for views that fit to tables in blocks, by features at random landmarks.
+    """Base of kernel methods for views that can be fitted in blocks, with random landmarks.
 
-    A subclass has ``_solve_passes(views, progress)``.
+    A subclass implements ``_solve_passes(views, progress)``.
     """
 
     def _in_passes(self, X):
         return in_blocks(X) and solver_of(self, X) == "nystroem"
 
     def _fit_passes(self, X, y, sample_weight):
-        """Solve the problem by sums over the rows of a table in blocks."""
-        # kernels of rows of numbers only
+        """Solve the problem from sums over the rows of a table in blocks."""
+        # Only kernels of rows of numbers are supported.
         for v in range(len(self.view_slices or (X, y))):
             if not has_vectors(self._kernel_of(v)):
                 raise ValueError(
-                    f"{type(self).__name__}(solver='nystroem') draws rows of tables, and "
-                    f"kernel={self._kernel_of(v)!r} takes other samples: take another kernel."
+                    f"{type(self).__name__}(solver='nystroem') draws rows of tables, but "
+                    f"kernel={self._kernel_of(v)!r} accepts other samples: use another kernel."
                 )
 
-        # the views, seen in passes
+        # Read the views in passes.
         self._side_by_side = self.view_slices is not None
         self._predict_1d = self.view_slices is None and is_one_dimensional(y)
         views = PassViews.of(self, X, y, sample_weight)

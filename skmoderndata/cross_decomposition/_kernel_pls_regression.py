@@ -47,18 +47,20 @@ from skmoderndata.cross_decomposition._kernel_base import (
     take_samples,
 )
 
-EXACT_LIMIT = 2000  # samples up to which few products take about as long as a factorisation
+# Maximum number of samples for which solver="auto" is exact: up to here, a few products with the
+# kernel matrix take about as long as a factorisation.
+EXACT_LIMIT = 2000
 
 
 class _Route(NamedTuple):
-    """What a route hands back; `unit` is the root of the scale of its kernel."""
+    """Result of either solver; `unit` is the square root of the scale of its kernel."""
 
     deflation: Any  # components of kernel PLS
-    rotations: np.ndarray  # of the pivots
-    shifts: np.ndarray  # of the scores, by centring
+    rotations: np.ndarray  # coefficients of the pivots in the scores
+    shifts: np.ndarray  # constants of the scores, from centring
     unit: float
     pivots: np.ndarray  # rows whose kernel values give the scores of new samples
-    residual: float  # of the kernel, relative to its trace
+    residual: float  # trace outside the approximation, relative to the trace of the kernel
 
 
 class KernelPLSRegression(
@@ -72,21 +74,21 @@ class KernelPLSRegression(
     r"""Partial least squares regression in the feature space of a kernel.
 
     Component j is the function of unit norm in the space of the kernel whose values, after
-    projection orthogonal to those of the earlier components, have the largest covariance with a
-    combination of the targets,
+    projection orthogonal to the values of the earlier components, have the largest covariance with
+    a combination of the targets,
 
     .. math::
         \max_{f, v}\ \operatorname{cov}(Q_j f(x), Y v)
         \quad\text{subject to}\quad \|f\| = \|v\| = 1,
 
-    and Y is regressed on the values of all components [1]_ [2]_. With a linear kernel this is
+    and Y is regressed on the values of all components [1]_ [2]_. With a linear kernel, this is
     partial least squares regression.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of components, the regularisation parameter: with all components the targets are
-        interpolated.
+        Number of components, which acts as the regularisation parameter: with all components, the
+        targets are interpolated.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
@@ -98,16 +100,17 @@ class KernelPLSRegression(
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     solver : {"auto", "exact", "low_rank"}, default="auto"
-        "exact" uses the kernel matrix, "low_rank" an incomplete Cholesky factor of it. "auto"
-        means "exact" for up to 2000 samples and for precomputed kernels.
+        Method of computation. "exact" uses the kernel matrix, "low_rank" an incomplete Cholesky
+        factor of it. "auto" means "exact" for up to 2000 samples and for precomputed kernels,
+        otherwise "low_rank".
     max_rank : int, default=300
-        Largest rank of the factor.
+        Maximum rank of the factor.
     rank_tol : float, default=1e-3
-        The factorisation stops when its residual is at most this fraction of the trace of the
-        centred kernel.
+        Tolerance of the factorisation, which stops when its residual is at most this fraction of
+        the trace of the centred kernel.
     copy_X : bool, default=True
         Whether the model stores a copy of the training samples. False may save memory, but then
-        the samples must not be modified.
+        you must not modify the samples.
 
     Attributes
     ----------
@@ -122,16 +125,16 @@ class KernelPLSRegression(
     y_loadings_ : ndarray of shape (n_targets, n_components_)
         Coefficients of the scores in the prediction.
     X_fit_ : array or list
-        Samples of the coefficients: all, or the pivots of the low-rank approximation.
+        Samples that the coefficients refer to: all, or the pivots of the low-rank approximation.
     kernel_ : str, Kernel or callable
         Kernel that was used; a kernel object is cloned.
     kernel_residual_ : float
         Fraction of the trace outside the low-rank approximation.
     orthogonality_ : float
-        Certificate: largest cosine between the scores of two components.
+        Certificate: the largest cosine between the scores of two components.
     n_components_ : int
-        Number of components; fewer than requested, with a warning, if the residual of the targets
-        is zero.
+        Number of components; fewer than `n_components`, with a warning, if the residual of the
+        targets becomes zero.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -147,10 +150,10 @@ class KernelPLSRegression(
 
     Notes
     -----
-    The kernel matrix is not deflated: each component takes its product with one column per target,
-    ``k m n^2`` operations in total for m targets. Scores are orthogonalised twice. Each component
-    is reported to callbacks. The components are common to all targets; fit one model for each of
-    several unrelated targets.
+    The kernel matrix is not deflated: each component needs its product with one column per target,
+    which is ``k m n^2`` operations in total for m targets. Scores are orthogonalised twice.
+    Callbacks run after each component. The components are common to all targets; fit a separate
+    model for each of several unrelated targets.
 
     References
     ----------
@@ -230,8 +233,8 @@ class KernelPLSRegression(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: 2 counts as two copies, 0 as none; a common factor changes
-            nothing.
+            Weights of the samples: 2 counts as two copies, 0 as none; a common factor has no
+            effect.
 
         Returns
         -------
@@ -239,9 +242,9 @@ class KernelPLSRegression(
             The fitted estimator.
         """
         X, Y, self._one_target = samples_and_targets(self, X, y)
-        whole = X
+        X_all = X
 
-        # samples of weight zero have scores, and no part in the model
+        # Samples of weight zero have scores but do not influence the model.
         rows = np.arange(count_samples(X))
         w = unequal_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
         if w is not None:
@@ -253,23 +256,23 @@ class KernelPLSRegression(
         gram = self._resolve(X, w)
         exact = not is_low_rank(self.solver, gram, count_samples(X), EXACT_LIMIT)
 
-        # centred targets of size one; weights enter as their square roots
+        # Scale the centred targets to maximum 1; weights enter as their square roots.
         mean = weighted_mean(Y, w)
         size = np.abs(Y - mean).max() or 1.0
         roots = np.ones(len(Y)) if w is None else np.sqrt(w)
         targets = roots[:, None] * (Y - mean) / size
 
         def components(product):
-            return self._components(whole, y, product, targets)
+            return self._components(X_all, y, product, targets)
 
         if exact:
             route = self._exact(gram, X, w, components)
         else:
             route = self._low_rank(gram, X, w, roots, components)
-        whole_matrix = exact and not self.copy_X
-        self._keep_samples(gram, X, rows, route.pivots, whole=whole_matrix)
+        keep_matrix = exact and not self.copy_X
+        self._keep_samples(gram, X, rows, route.pivots, keep_all=keep_matrix)
 
-        # scores, in the units of the kernel
+        # Convert the scores to the units of the kernel.
         unit = route.unit
         self.n_components_ = route.rotations.shape[1]
         self.x_rotations_ = route.rotations * unit
@@ -277,9 +280,9 @@ class KernelPLSRegression(
         self.kernel_residual_ = route.residual
         self.orthogonality_ = route.deflation.orthogonality
         scores = route.deflation.scores * unit
-        self.x_scores_ = self._all_scores(whole, rows, scores, roots)
+        self.x_scores_ = self._all_scores(X_all, rows, scores, roots)
 
-        # regression of the targets on the scores
+        # Regress the targets on the scores.
         self.y_loadings_ = route.deflation.loadings * size / unit
         dual = self.x_rotations_ @ self.y_loadings_.T
         intercept = mean + route.shifts @ self.y_loadings_.T
@@ -298,14 +301,14 @@ class KernelPLSRegression(
         return gram
 
     def _exact(self, gram, X, w, components):
-        """Components by products with the centred kernel matrix."""
+        """Compute the components from products with the centred kernel matrix."""
         K = kernel_matrix(gram, X)
         diagonal = K.diagonal()
         largest = np.abs(K).max(initial=0.0)
         if (diagonal < -INDEFINITE * largest).any():
             raise ValueError(self._indefinite())
 
-        # a kernel that is constant up to rounding is one without components
+        # A kernel that is constant up to rounding has no components.
         rounding = len(K) * EPS * largest
         means = centre_kernel(K, w)
         scale = np.abs(K.diagonal()).max() or 1.0
@@ -321,7 +324,7 @@ class KernelPLSRegression(
         return _Route(deflation, rotations, shifts, unit, everything, residual=0.0)
 
     def _low_rank(self, gram, X, w, roots, components):
-        """Components by products with a centred incomplete Cholesky factor."""
+        """Compute the components from products with a centred incomplete Cholesky factor."""
         check_definite(gram)
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = gram.diag(X)
@@ -333,7 +336,7 @@ class KernelPLSRegression(
             raise ValueError(self._indefinite()) from error
         warn_of_rank(self, len(low.pivots), omitted_fraction(low))
 
-        # a kernel that is constant up to rounding is one without components
+        # A kernel that is constant up to rounding has no components.
         G = low.factor
         L = G[low.pivots]
         means = weighted_mean(G, w)
@@ -345,7 +348,7 @@ class KernelPLSRegression(
             G[:] = 0.0
         G /= unit
 
-        # rotations of the pivots: L' r = weights of the columns of G
+        # Rotations of the pivots solve L' r = weights of the columns of G.
         deflation = components(lambda B: G @ (G.T @ B))
         weights = G.T @ deflation.rotations / unit
         rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
@@ -354,23 +357,23 @@ class KernelPLSRegression(
         residual = float(low.residual_trace / trace)
         return _Route(deflation, rotations, shifts, unit, low.pivots, residual)
 
-    def _keep_samples(self, gram, X, rows, pivots, *, whole):
+    def _keep_samples(self, gram, X, rows, pivots, *, keep_all):
         if gram.precomputed:
             self.X_fit_ = Columns(rows[pivots])
-        elif whole:
+        elif keep_all:
             self.X_fit_ = X
         else:
             self.X_fit_ = take(X, pivots)
 
     def _all_scores(self, X, rows, scores, roots):
-        """Scores of all samples, those of weight zero by the fitted rotations."""
+        """Compute the scores of all samples; samples of weight zero use the fitted rotations."""
         n = count_samples(X)
         result = np.empty((n, self.n_components_))
         result[rows] = scores / roots[:, None]
-        others = np.setdiff1d(np.arange(n), rows)
-        if len(others):
-            of_others = self._apply(take(X, others), self.x_rotations_)
-            result[others] = of_others + self._score_shift
+        unweighted = np.setdiff1d(np.arange(n), rows)
+        if len(unweighted):
+            unshifted = self._apply(take(X, unweighted), self.x_rotations_)
+            result[unweighted] = unshifted + self._score_shift
         return result
 
     def predict(self, X):
@@ -401,7 +404,7 @@ class KernelPLSRegression(
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components_)
-            One column for each component.
+            Scores, one column for each component.
         """
         check_is_fitted(self)
         X = samples_of(self, X)
@@ -417,7 +420,7 @@ class KernelPLSRegression(
             deflation = kernel_pls(apply, targets, self.n_components, progress)
         k = deflation.rotations.shape[1]
         if k < self.n_components and not progress.stopped:
-            reason = f"the number {k} of components that find anything to explain"
+            reason = f"the number {k} of components that explain anything"
             warn_fewer(self, asked=self.n_components, found=k, reason=reason)
         return deflation
 

@@ -74,7 +74,8 @@ _NO_APPROXIMATION = (
     "PrincipalComponentsRegression(solver={!r}) is for kernels other than 'linear', which needs "
     "no approximation; use solver='auto'."
 )
-START = 64  # components from which on leave-one-out looks for the best number
+# Minimum number of components that leave-one-out computes first when it searches for the best one.
+START = 64
 
 
 class Components(NamedTuple):
@@ -83,11 +84,11 @@ class Components(NamedTuple):
     values: np.ndarray  # (k,), squared lengths of the training scores
     units: np.ndarray  # (n, k), training scores of length one, roots of the weights included
     total: float  # sum of squares of the centred samples
-    rotate: (
-        Callable  # values, units -> rotations R and shifts: scores are `features @ R + shift`
-    )
-    signs: Callable  # R -> the signs that the convention asks for
-    directions: np.ndarray | None = None  # (r, k), of features that are seen in passes
+    # function of values and units: rotations R and shifts, so that scores are `features @ R +
+    # shift`
+    rotate: Callable
+    signs: Callable  # function of R: signs that follow the convention of the package
+    directions: np.ndarray | None = None  # (r, k), of features that are read in passes
 
 
 # Size of the rounding error of a kernel value, relative to the largest: 16 units of rounding.
@@ -100,8 +101,8 @@ class PrincipalComponentsRegression(
 ):
     r"""Least squares regression on the leading principal components, linear or with a kernel.
 
-    With the centred kernel matrix :math:`K = \sum_j \lambda_j v_j v_j^\top`, for linear
-    regression :math:`K = X X^\top`, `fit` solves [1]_
+    With the centred kernel matrix :math:`K = \sum_j \lambda_j v_j v_j^\top` (for linear
+    regression :math:`K = X X^\top`), `fit` solves [1]_
 
     .. math::
         \min_\alpha\ \| y - \bar y - K \alpha \|^2
@@ -111,13 +112,15 @@ class PrincipalComponentsRegression(
     Parameters
     ----------
     n_components : "loo", int, float or None, default="loo"
-        Number of components, reduced to the rank with a warning if it is larger; or, below 1, the
-        fraction of the variance that they must explain. "loo" chooses the number with the smallest
-        leave-one-out error of the regression on the components. None uses all components, which
-        gives the least squares solution of minimum norm.
+        Number of components. If it exceeds the rank, it is reduced to the rank, with a warning. A
+        float below 1 is the fraction of the variance that the components must explain. "loo"
+        chooses the number with the smallest leave-one-out error of the regression on the
+        components. None uses all components, which gives the least squares solution of minimum
+        norm.
     kernel : str, Kernel or callable, default="linear"
-        A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
-        protocol, or a function that returns a Gram matrix.
+        Kernel of the regression function: a name from `sklearn.metrics.pairwise`, "precomputed", a
+        kernel object that follows scikit-learn's protocol, or a function that returns a Gram
+        matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -127,21 +130,22 @@ class PrincipalComponentsRegression(
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     solver : {"auto", "primal", "dual", "low_rank", "nystroem"}, default="auto"
-        "primal" works with the columns (for the linear kernel), "dual" with the kernel matrix of
-        the samples; both give the same result. "low_rank", for the other kernels, looks for the
-        components in the span of at most `max_rank` samples chosen by incomplete Cholesky
-        factorisation, "nystroem" in that of samples drawn at random, with passes over the rows.
-        "auto" takes the smaller matrix for the linear kernel; for others it is "dual" up to 1000
-        samples, for more components than `max_rank` and for precomputed kernels, otherwise
-        "low_rank". Of a table in blocks it is "primal" for the linear kernel, else "nystroem".
+        Method of computation. "primal" works with the columns (for the linear kernel), "dual" with
+        the kernel matrix of the samples; both give the same result. "low_rank", for the other
+        kernels, looks for the components in the span of at most `max_rank` samples chosen by
+        incomplete Cholesky factorisation; "nystroem" in the span of samples drawn at random, with
+        passes over the rows. For the linear kernel, "auto" uses the smaller matrix. For the other
+        kernels, it is "dual" for up to 1000 samples, for more components than `max_rank` and for
+        precomputed kernels, otherwise "low_rank". For a table in blocks, it is "primal" with the
+        linear kernel and "nystroem" with the others.
     max_rank : int, default=300
-        Largest number of samples that span the components, for the solvers "low_rank" and
+        Maximum number of samples that span the components, for the solvers "low_rank" and
         "nystroem".
     copy_X : bool, default=True
         Whether the model stores a copy of the training samples, for kernels other than "linear".
-        False may save memory, but then the samples must not be modified.
+        False may save memory, but then you must not modify the samples.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of `solver="nystroem"`.
+        Generator or seed that draws the samples of `solver="nystroem"`.
 
     Attributes
     ----------
@@ -150,8 +154,8 @@ class PrincipalComponentsRegression(
     dual_coef_ : ndarray of shape (n_fit,) or (n_fit, n_targets)
         Coefficients of the kernel values with `X_fit_`, for the other kernels.
     X_fit_ : array or list
-        Training samples, for the other kernels; with the solvers "low_rank" and "nystroem" those
-        that span the components.
+        Training samples, for the other kernels; with the solvers "low_rank" and "nystroem", only
+        the samples that span the components.
     intercept_ : float or ndarray of shape (n_targets,)
         Constant of the prediction.
     explained_variance_ : ndarray of shape (n_components_,)
@@ -159,13 +163,13 @@ class PrincipalComponentsRegression(
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Fractions of the total variance.
     loo_errors_ : ndarray of shape (n_candidates,)
-        With ``n_components="loo"``: leave-one-out mean squared error of the regression on 1, 2,
-        ... components, relative to the variance of the target (averaged over targets). Infinite if
-        a component depends on a single sample.
+        Leave-one-out mean squared error of the regression on 1, 2, ... components, relative to the
+        variance of the target (averaged over targets), with ``n_components="loo"``. Infinite if a
+        component depends on a single sample.
     n_components_ : int
         Number of components used, at most the rank.
     solver_ : str
-        "primal", "dual", "low_rank" or "nystroem".
+        Solver used: "primal", "dual", "low_rank" or "nystroem".
     stationarity_ : float
         Certificate: the largest correlation of a residual with a component, 0 at the minimum.
     n_features_in_ : int
@@ -181,19 +185,20 @@ class PrincipalComponentsRegression(
 
     Notes
     -----
-    Cost ``n p min(n, p)`` for the linear kernel; for others ``n^3`` at most, and ``n r^2`` with
-    the solver "low_rank" of rank r. Components are cut at ``1e-10`` of the largest variance in the
-    dual, for a low rank and for sparse X, otherwise at rounding level.
+    The cost is ``n p min(n, p)`` for the linear kernel; for the other kernels at most ``n^3``, and
+    ``n r^2`` with the solver "low_rank" of rank r. Components are dropped if their variance is
+    below ``1e-10`` of the largest variance in the dual, for a low rank and for sparse X, otherwise
+    at rounding level.
 
-    Leave-one-out looks at all components of up to 400 samples or columns; of a larger kernel
-    matrix at 64, 128, ... leading ones, until the best number is in their first half. It costs
-    ``n k`` for all numbers of components together: a sample i with residual e
-    and leverage h has the error ``e / (1 - h)`` in the regression without it. The components do
-    not depend on the target and are those of all samples. Copies of a sample are left out
-    together, so that weights and copies give the same result; with passes over the rows, of a
-    table in blocks and by the solver "nystroem", copies count as different samples.
+    Leave-one-out examines all components of up to 400 samples or columns. For a larger kernel
+    matrix, it examines the leading 64, 128, ... components, until the best number is in their
+    first half. It costs ``n k`` for all numbers of components together: a sample i with residual e
+    and leverage h has the error ``e / (1 - h)`` in the regression without this sample. The
+    components are computed from all samples, without the target. Copies of a sample are left out
+    together, so that weights and copies give the same result. With passes over the rows, that is
+    for a table in blocks and the solver "nystroem", copies count as different samples.
 
-    Sparse X is never converted to dense: few components are computed by Lanczos iterations, many
+    Sparse X is never converted to dense: a few components are computed by Lanczos iterations, many
     from the covariance of the columns or the Gram matrix of the rows, whichever is smaller.
 
     References
@@ -285,7 +290,7 @@ class PrincipalComponentsRegression(
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
-            Training samples, or their kernel matrix. Tables in blocks take four passes, and one
+            Training samples, or their kernel matrix. Tables in blocks need four passes, and one
             more for ``n_components="loo"``.
         y : array-like or Dask array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
@@ -300,20 +305,20 @@ class PrincipalComponentsRegression(
         """
         if self._in_passes(X):
             return self._fit_passes(X, y, sample_weight)
-        # 1. samples of positive weight, and centred targets
+        # 1. Select the samples of positive weight and centre the targets.
         X, Y, one_target, rows, w = self._training_samples(X, y, sample_weight)
         roots = np.ones(len(Y)) if w is None else np.sqrt(w)
         target_means = weighted_mean(Y, w)
         residual = roots[:, None] * (Y - target_means)
 
-        # 2. principal components, as many as the choice among them needs
+        # 2. Compute as many principal components as the choice of their number needs.
         enough = self._enough(X, Y, roots, residual)
         if isinstance(self.kernel, str) and self.kernel == "linear":
             components = self._linear_components(X, w, roots, enough)
         else:
             components = self._kernel_components(X, rows, w, roots, enough)
 
-        # 3. their number, and the regression on them
+        # 3. Choose the number of components and regress on them.
         errors = None
         if self.n_components == "loo":
             errors = leave_one_out(components.units, roots, residual, copies_of(X, Y))
@@ -321,8 +326,8 @@ class PrincipalComponentsRegression(
         return self._regress(components, errors, residual, target_means, weight, one_target)
 
     def _regress(self, components, errors, residual, target_means, weight, one_target):
-        """Choose the number of components, regress the centred targets on them, and keep that."""
-        # 1. number of components
+        """Choose the number of components and regress the centred targets on them."""
+        # 1. Choose the number of components.
         if errors is not None:
             self.loo_errors_ = errors
             k = int(errors.argmin()) + 1 if errors.size else 0
@@ -331,14 +336,14 @@ class PrincipalComponentsRegression(
         values = components.values[:k]
         units = components.units[:, :k]
 
-        # 2. scores from new samples, and the regression on them
+        # 2. Compute the map from new samples to scores, and the regression on the scores.
         rotations, shift = components.rotate(values, units)
         fitted = units.T @ residual  # coefficients of unit scores
         on_scores = fitted / np.sqrt(values)[:, None]
         coef = rotations @ on_scores
         intercept = target_means + shift @ on_scores
 
-        # 3. signs, attributes
+        # 3. Fix the signs and set the attributes.
         signs = components.signs(rotations)
         self._rotations = rotations * signs
         self._score_shift = shift * signs
@@ -355,14 +360,14 @@ class PrincipalComponentsRegression(
         self.explained_variance_ = values / weight
         self.explained_variance_ratio_ = values / total if total > 0 else values
 
-        # what is left is orthogonal to the components
+        # The unexplained part should be orthogonal to the components.
         unexplained = residual - units @ fitted
         largest = np.abs(units.T @ unexplained).max(initial=0.0)
         self.stationarity_ = float(largest / (linalg.norm(residual) or 1.0))
         return self
 
     def _in_passes(self, X):
-        """Whether the rows are seen in passes; refuse what a table in blocks does not allow."""
+        """Whether the rows are read in passes; reject solvers that do not fit the table."""
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         if not linear:
             return solver_of(self, X) == "nystroem"
@@ -370,14 +375,14 @@ class PrincipalComponentsRegression(
             raise ValueError(_NO_APPROXIMATION.format(self.solver))
         if is_dask(X) and self.solver == "dual":
             raise ValueError(
-                "PrincipalComponentsRegression(solver='dual') takes a matrix of all pairs of "
-                "rows, which a Dask array does not allow: take solver='primal' or 'auto'."
+                "PrincipalComponentsRegression(solver='dual') needs a matrix of all pairs of "
+                "rows, which a Dask array does not allow: use solver='primal' or 'auto'."
             )
         return in_blocks(X) and self.solver in ("auto", "primal")
 
     def _fit_passes(self, X, y, sample_weight):
-        """Components and regression from sums over the rows."""
-        # 1. rows, features: the columns, or kernel values with landmarks
+        """Compute components and regression from sums over the rows."""
+        # 1. Open the rows and their features: the columns, or kernel values with landmarks.
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         survey = survey_of(self, blocks, weighted, at_least=2)
         check_numbers(self, blocks)
@@ -393,14 +398,14 @@ class PrincipalComponentsRegression(
             self.solver_ = "nystroem"
             self.X_fit_ = table.features.landmarks
 
-        # 2. a small table with the inner products of the centred columns and targets
+        # 2. Compute a small table with the inner products of the centred columns and targets.
         sums, target_sums, beyond = table.sum(_sums_of_rows)
         means = sums / table.weight, target_sums / table.weight
         (triangle,) = table.sum(_triangle_of_rows, *means)
         p = len(sums)
         residual = triangle.R[:, p:]
 
-        # 3. components, errors of left-out rows, regression
+        # 3. Compute the components, the errors of left-out rows, and the regression.
         components = self._components_of(triangle.R[:, :p], means[0], table, beyond)
         errors = None
         if self.n_components == "loo":
@@ -409,7 +414,7 @@ class PrincipalComponentsRegression(
         return self._regress(components, errors, residual, means[1], weight, one_target)
 
     def _components_of(self, G, means, table, beyond):
-        """Components of the centred features, which G has the inner products of."""
+        """Compute components of centred features from a table G with their inner products."""
         U, s, Wt = linalg.svd(G, full_matrices=False, check_finite=False)
         largest = s.max(initial=0.0)
         floor = 1e-5 * largest
@@ -460,7 +465,8 @@ class PrincipalComponentsRegression(
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components_)
-            One column for each component; the largest coefficient of each is positive.
+            Scores, one column for each component; the largest coefficient of each component is
+            positive.
         """
         check_is_fitted(self)
         X = samples_of(self, X)
@@ -471,7 +477,7 @@ class PrincipalComponentsRegression(
         """Return samples and targets of positive weight, if y is one target, rows, weights."""
         X, Y, one_target = samples_and_targets(self, X, y)
 
-        # combinations of kernel and solver
+        # Reject combinations of kernel and solver that do not fit together.
         if self.solver == "primal" and self.kernel != "linear":
             raise ValueError(
                 "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
@@ -483,7 +489,7 @@ class PrincipalComponentsRegression(
         w = unequal_weights(
             sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2
         )
-        # samples of positive weight
+        # Keep the samples of positive weight.
         rows = np.arange(len(Y))
         if w is not None:
             rows = np.flatnonzero(w)
@@ -494,7 +500,7 @@ class PrincipalComponentsRegression(
         return X, Y, one_target, rows, w
 
     def _enough(self, X, Y, roots, residual):
-        """Return the function that tells whether the leading components hold the best number."""
+        """Return a test of whether the leading components include the best number; or None."""
         if self.n_components != "loo":
             return None
         copies = copies_of(X, Y)
@@ -507,7 +513,7 @@ class PrincipalComponentsRegression(
         return enough
 
     def _linear_components(self, X, w, roots, enough):
-        """Components of the columns, by the smaller of two matrices."""
+        """Compute components of the columns from the smaller of two matrices."""
         self._gram = None
         means, centred = _centred(X, w, roots)
         n, p = centred.shape
@@ -523,9 +529,9 @@ class PrincipalComponentsRegression(
         return Components(values, V, total, rotate, lambda R: row_signs(R.T))
 
     def _kernel_components(self, X, rows, w, roots, enough):
-        """Components in feature space, by the kernel matrix or in the span of few samples."""
+        """Compute components in feature space from the kernel matrix or in a span of samples."""
         gram = self._gram = gram_of(self, X, w)
-        # an approximation holds no more than `max_rank` components
+        # An approximation has at most `max_rank` components.
         many = False
         if not isinstance(self.n_components, str):
             many = (self.n_components or 0) > self.max_rank
@@ -554,12 +560,12 @@ class PrincipalComponentsRegression(
             alphas = centre_dual(unit_scores, w)
             return alphas, -(K_means @ alphas)
 
-        # signs as for so many copies of the samples
+        # Choose the signs as if each copy of a sample were a row of its own.
         total = float(K.trace())
         return Components(values, V, total, rotate, lambda R: row_signs((R / copies).T))
 
     def _low_rank_components(self, X, rows, w, roots, gram):
-        """Components of the coordinates in the span of at most `max_rank` samples."""
+        """Compute components of the coordinates in the span of at most `max_rank` samples."""
         rank = min(self.max_rank, len(roots))
         features, low = low_rank_features(gram, X, rank=rank)
         warn_of_rank(self, len(low.pivots), omitted_fraction(low))
@@ -589,7 +595,7 @@ class PrincipalComponentsRegression(
         n, p = G.shape
         k = self.n_components
 
-        # sparse rows: few vectors by Lanczos iterations, many by the smaller product
+        # Sparse rows: a few vectors by Lanczos iterations, many from the smaller product.
         if isinstance(G, CentredRows):
             squares = float(G.X.data @ G.X.data)
             of_means = G.total * float(G.mean @ G.mean)
@@ -621,7 +627,7 @@ class PrincipalComponentsRegression(
         return values, V[:, nonzero], Vt[nonzero].T, total
 
     def _leading(self, K, floor, psd, enough):
-        """Positive eigenvalues, descending, and eigenvectors; few of a matrix known as `psd`."""
+        """Compute positive eigenvalues, descending, and eigenvectors; a few suffice if `psd`."""
         k = self.n_components
         if psd and enough is not None:
             values, V = leading_eigen_until(K, enough, START)
@@ -639,7 +645,7 @@ class PrincipalComponentsRegression(
                 "is not positive semi-definite. Choose another kernel or other parameters, or "
                 "correct its spectrum."
             )
-        # of a constant kernel rounding remains
+        # The eigenvalues of a constant kernel are rounding errors.
         positive = values > max(1e-10 * values[0], floor)
         return values[positive], V[:, positive]
 
@@ -655,7 +661,7 @@ class PrincipalComponentsRegression(
         if self.n_components is None:
             return len(values)
 
-        # the fewest that explain the fraction
+        # Choose the smallest number of components that explains the fraction.
         n_all = len(values)
         if isinstance(self.n_components, float) and self.n_components < 1:
             fractions = np.cumsum(values) / total if total > 0 else values
@@ -682,21 +688,21 @@ class PrincipalComponentsRegression(
 
 
 def leave_one_out(V, roots, residual, group):
-    """Leave-one-out squared errors of the regression on 1, 2, ... components.
+    """Compute leave-one-out squared errors of the regression on 1, 2, ... components.
 
-    Least squares on orthonormal columns ``V`` leaves ``e_i / (1 - h_i)`` for a sample that was
-    left out, with ``h_i = w_i / W + sum_j V_ij^2`` in the weights of the samples; copies (of the
-    same `group`) are left out together. Components of all samples are used throughout: they do
-    not look at the targets.
+    Least squares on orthonormal columns ``V`` has the error ``e_i / (1 - h_i)`` for a left-out
+    sample, with ``h_i = w_i / W + sum_j V_ij^2`` in the weights of the samples; copies (samples of
+    the same `group`) are left out together. The components are computed from all samples
+    throughout, because they do not depend on the targets.
 
     Parameters
     ----------
     V : ndarray of shape (n_samples, n_components)
-        Components times the roots of the weights, of unit norm.
+        Components of unit norm, multiplied by the roots of the weights.
     roots : ndarray of shape (n_samples,)
         Roots of the weights.
     residual : ndarray of shape (n_samples, n_targets)
-        Centred targets times the roots.
+        Centred targets, multiplied by the roots of the weights.
     group : ndarray of int of shape (n_samples,)
         Number of the group of copies.
 
@@ -704,7 +710,7 @@ def leave_one_out(V, roots, residual, group):
     -------
     errors : ndarray of shape (n_components,)
         Weighted mean over the samples, and over the targets in units of their variance; infinite
-        where a component belongs to one sample alone.
+        if a component belongs to a single sample.
     """
     leverage = roots**2 / float(roots @ roots)
     variance = np.einsum("ij,ij->j", residual, residual)
@@ -713,33 +719,33 @@ def leave_one_out(V, roots, residual, group):
 
 
 def left_out(V, leverage, residual, group=None, fitted=None):
-    """Add up squared errors of samples that are left out, for each number of components.
+    """Add up the squared errors of left-out samples for each number of components.
 
     Parameters
     ----------
     V, residual, group
-        As `leave_one_out` takes them; None has no copies.
+        Same meaning as in `leave_one_out`; group=None means that there are no copies.
     leverage : ndarray of shape (n_samples,)
         Leverages of the samples in the regression on a constant.
     fitted : ndarray of shape (n_components, n_targets) or None
-        Coefficients of the columns of V, where these are some rows of orthonormal columns.
+        Coefficients of the columns of V, if V holds only some rows of orthonormal columns.
 
     Returns
     -------
     squares : ndarray of shape (n_components, n_targets)
         Sums over the samples.
     n_bound : ndarray of shape (n_components,)
-        Number of samples that a component belongs to alone; there the sums are 0.
+        Number of samples that have a component to themselves; if it is positive, the sums are 0.
     """
     squares = np.zeros((V.shape[1], residual.shape[1]))
     n_bound = np.zeros(V.shape[1], dtype=int)
     for j in range(V.shape[1]):
-        # residual and leverage of one component more
+        # Update residual and leverage by one more component.
         v = V[:, j]
         residual = residual - np.outer(v, v @ residual if fitted is None else fitted[j])
         leverage = leverage + v * v
 
-        # residual / (1 - leverage), of all copies of a sample together
+        # Divide the residual by 1 - leverage, for all copies of a sample together.
         free = 1 - (leverage if group is None else np.bincount(group, leverage)[group])
         n_bound[j] = np.count_nonzero(~(free > 1e-9))
         if n_bound[j] == 0:
@@ -748,7 +754,7 @@ def left_out(V, leverage, residual, group=None, fitted=None):
 
 
 def _relative_errors(squares, n_bound, variance):
-    """Mean over the targets, in units of their variance; infinite where a sample is bound."""
+    """Average over targets in units of their variance; infinite if a sample is bound."""
     variance = np.where(variance == 0, 1.0, variance)
     errors = np.array([float(np.mean(row)) for row in squares / variance])
     return np.where(n_bound > 0, np.inf, errors)
@@ -760,19 +766,19 @@ def _targets(rows):
 
 
 def _sums_of_rows(rows):
-    """Add up features, targets, and squared distances from the span."""
+    """Add up features, targets and squared distances from the span."""
     w = rows.weights
     return w @ rows.Z, w @ _targets(rows), float(w @ rows.beyond)
 
 
 def _triangle_of_rows(rows, means, target_means):
-    """Triangular factor of the centred features and targets."""
-    both = np.hstack([rows.Z - means, _targets(rows) - target_means])
-    return (Triangle(np.sqrt(rows.weights)[:, None] * both),)
+    """Compute the triangular factor of the centred features and targets."""
+    centred = np.hstack([rows.Z - means, _targets(rows) - target_means])
+    return (Triangle(np.sqrt(rows.weights)[:, None] * centred),)
 
 
 def _errors_of_rows(components, means, residual, table):
-    """Leave-one-out errors in a pass over the rows."""
+    """Compute leave-one-out errors in one pass over the rows."""
     to_units = components.directions / np.sqrt(components.values)
     fitted = components.units.T @ residual
     sums = table.sum(_left_out_rows, *means, to_units, fitted, table.weight)
@@ -789,7 +795,7 @@ def _left_out_rows(rows, means, target_means, to_units, fitted, weight):
 
 def copies_of(X, Y):
     """Assign the same number to all copies of a sample."""
-    if isinstance(X, list | Encoded):  # samples that are no rows of numbers
+    if isinstance(X, list | Encoded):  # samples that are not rows of numbers
         rows = [key_of_sample(x, "A sample", any_object=True) for x in X]
     elif sparse.issparse(X):
         X = sparse.csr_array(X)
@@ -799,12 +805,12 @@ def copies_of(X, Y):
         rows = [row.tobytes() for row in X + 0.0]  # -0 is 0
     numbers = {}
     targets = (row.tobytes() for row in Y + 0.0)
-    both = zip(rows, targets, strict=True)
-    return np.array([numbers.setdefault(sample, len(numbers)) for sample in both])
+    pairs = zip(rows, targets, strict=True)
+    return np.array([numbers.setdefault(sample, len(numbers)) for sample in pairs])
 
 
 def _centred(X, w, roots):
-    """Means, and centred rows times the roots of the weights."""
+    """Compute means, and centred rows multiplied by the roots of the weights."""
     means = np.asarray(weighted_mean(X, w)).ravel()
     if sparse.issparse(X):
         units = np.ones(X.shape[1])
@@ -813,7 +819,7 @@ def _centred(X, w, roots):
 
 
 def _few(G, k):
-    """Few leading squared singular values and vectors of centred sparse rows."""
+    """Compute a few leading squared singular values and vectors of centred sparse rows."""
 
     def forward(b):
         return G @ b.ravel()

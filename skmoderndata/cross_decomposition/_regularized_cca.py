@@ -29,7 +29,7 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         \max_{w_a, w_b}\ w_a^\top C_{ab}\, w_b \quad\text{subject to}\quad
         s_a(w_a) = s_b(w_b) = 1.
 
-    :math:`\tau = 0` is canonical correlation analysis, :math:`\tau = 1` finds the directions of
+    :math:`\tau = 0` is canonical correlation analysis; :math:`\tau = 1` finds the directions of
     maximum covariance. Covariances have the divisor n. For V views, ``criterion="maxvar"`` and
     ``"sumcor"`` solve [3]_
 
@@ -38,7 +38,7 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         \quad\text{subject to}\quad \tfrac{1}{V} \textstyle\sum_v s_v(w_v) = 1
         \quad\text{or}\quad s_v(w_v) = 1 \text{ for all } v,
 
-    and ``"gcca"`` the fit of a consensus [4]_
+    and ``"gcca"`` fits all views to a consensus [4]_
 
     .. math::
         \min_{Z, w_1, \dots, w_V}\ \sum_v \sum_{i\ \mathrm{has}\ v} (z_i - w_v^\top x_i^v)^2
@@ -47,24 +47,24 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of components, reduced to the rank with a warning if it is larger.
+        Number of components. If it exceeds the rank, it is reduced to the rank, with a warning.
     alpha : float, list of float or "auto", default="auto"
-        Weight :math:`\tau` of the norm, between 0 and 1; a single value or one for each view. 0 is
-        refused if the columns suffice to fit any data. "auto" takes, of twelve values between
-        1e-6 and 0.99, the one for which the scores of held-out rows correlate most, by five-fold
-        cross-validation of the rows that have all views.
+        Weight :math:`\tau` of the norm, between 0 and 1; a single value or one for each view. 0
+        raises ValueError if the columns suffice to fit any data. "auto" chooses, from twelve
+        values between 1e-6 and 0.99, the value for which the scores of held-out rows correlate
+        most, by five-fold cross-validation over the rows that have all views.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
         Objective for more than two views, see above. "maxvar" and "gcca" are eigenproblems, which
         coincide without regularisation; "sumcor" is solved by block coordinate ascent over the
-        views. For two views "maxvar" and "sumcor" are the same. "gcca" allows views that are
+        views. For two views, "maxvar" and "sumcor" are the same. "gcca" allows views that are
         missing for some samples (rows of NaN).
     scale : bool, default=True
         Whether to divide the columns by their standard deviations, so that their units do not
         matter. It has no effect for ``alpha=0``.
     max_iter : int, default=1000
-        Largest number of passes over the views for one component, for "sumcor".
+        Maximum number of passes over the views for one component, for "sumcor".
     tol : float, default=1e-9
-        Largest change of a direction of unit norm in the last pass, for "sumcor".
+        Maximum change of a direction of unit norm in the last pass, for "sumcor".
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view in a single array, which Pipeline and GridSearchCV require. None means
         that the views are separate arrays.
@@ -74,11 +74,11 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     alpha_ : ndarray of shape (n_views_,)
         Regularisation of each view.
     correlations_ : ndarray of shape (n_components_,)
-        Weighted correlations of the training scores, averaged over pairs of views. Components are
-        in the order of `regularized_correlations_`.
+        Weighted correlations of the training scores, averaged over pairs of views. The components
+        have the same order as in `regularized_correlations_`.
     regularized_correlations_ : ndarray of shape (n_components_,)
         Maxima of the problem, averaged over pairs of views, between 0 and ``1 / (1 - alpha)``;
-        equal to `correlations_` for two views and ``alpha=0``. For "gcca" the eigenvalue on the
+        equal to `correlations_` for two views and ``alpha=0``. For "gcca", the eigenvalues on the
         same scale.
     weights_ : list of ndarray of shape (n_features_of_view, n_components_)
         Directions of each view in the units of X: scores are ``(X - mean) @ weights``. The
@@ -99,11 +99,11 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
     dual_gap_ : float
-        For "sumcor", an upper bound on the relative suboptimality of the sum of correlations, from
+        Upper bound on the relative suboptimality of the sum of correlations, for "sumcor", from
         the eigenproblem of "maxvar". 0 for the eigenproblems.
     consensus_ : ndarray of shape (n_samples, n_components_)
-        For "gcca": consensus of the views, with mean square 1, where each sample is weighted by
-        its number of present views.
+        Consensus of the views for "gcca", scaled to mean square 1, where the weight of each sample
+        is the number of views that are present.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -111,31 +111,32 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     n_views_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns of the first view, or of all with `view_slices`.
+        Number of columns of the first view, or of all views with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of these columns, if they are all strings.
 
     See Also
     --------
-    sklearn.cross_decomposition.CCA : No regularisation; computes pairs successively by power
+    sklearn.cross_decomposition.CCA : Has no regularisation; computes pairs successively by power
         iteration.
     skmoderndata.cross_decomposition.KernelCCA : Nonlinear functions.
 
     Notes
     -----
-    Each view is whitened in the eigenvectors of its covariance (its singular vectors for small
-    `alpha`, or with more columns than rows); the pairs are a singular value decomposition of the
-    whitened cross-covariance. Cost ``n p^2`` for p columns, or ``n^2 p`` if p is larger than n;
-    six times that for ``alpha="auto"``, which decomposes each fold once for all values. Folds
-    depend on the values of the rows alone: their order does not matter, and copies share a fold.
-    Folds of "sumcor" are judged by "maxvar", which needs no ascent.
+    Each view is whitened in the eigenvectors of its covariance (its singular vectors if `alpha` is
+    small or the columns outnumber the rows); a singular value decomposition of the whitened
+    cross-covariance gives the pairs. The cost is ``n p^2`` for p columns, or ``n^2 p`` if p is
+    larger than n. ``alpha="auto"`` costs six times as much; it decomposes each fold once for all
+    values. The folds depend only on the values of the rows: their order does not matter, and
+    copies share a fold. With "sumcor", the folds are compared by "maxvar", which needs no ascent.
 
-    For more than two views, an eigenproblem of the size of the sum of the ranks is solved for a
-    few eigenvalues (for "gcca" of n if that is smaller). Components of "maxvar" have uncorrelated
-    stacked scores, those of "sumcor" are uncorrelated in every view.
+    For more than two views, `fit` solves an eigenproblem for a few eigenvalues; its size is the
+    sum of the ranks (for "gcca", n if that is smaller). Components of "maxvar" have uncorrelated
+    stacked scores; components of "sumcor" are uncorrelated in every view.
 
     float32 input is computed in float64 and returned as float32. Sparse views are never made
-    dense: their covariance is formed, or the inner products of their rows, whichever is smaller.
+    dense: either their covariance or the inner products of their rows are formed, whichever is
+    smaller.
 
     References
     ----------
@@ -159,14 +160,14 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     >>> Y = common + 2 * rng.normal(size=(120, 25))
     >>> cca = RegularizedCCA(1).fit(X[:60], Y[:60])
     >>> plain = RegularizedCCA(1, alpha=0).fit(X[:60], Y[:60])
-    >>> round(float(plain.correlations_[0]), 2)          # noise is fitted
+    >>> round(float(plain.correlations_[0]), 2)          # overfitted
     0.99
     >>> round(cca.score(X[60:], Y[60:]), 1), round(plain.score(X[60:], Y[60:]), 1)
     (0.9, 0.1)
-    >>> cca.predict(X[60:]).shape                        # the second view that is expected
+    >>> cca.predict(X[60:]).shape                        # predicted second view
     (60, 25)
 
-    Three views, the last of which was not measured for some samples:
+    Three views, the last of which is missing for some samples:
 
     >>> common = rng.normal(size=(200, 1))
     >>> views = [common + rng.normal(size=(200, p)) for p in (4, 5, 6)]
@@ -229,7 +230,7 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         self.view_slices = view_slices
 
     def _fit_views(self, views, samples, progress):
-        # 1. penalties: given, or by the held-out correlation of rows left out
+        # 1. Use the given penalties, or choose them by the correlation on held-out rows.
         if self.alpha == "auto":
             judged = "gcca" if self.criterion == "gcca" else "maxvar"
             alpha = alpha_of_folds(
@@ -244,7 +245,7 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         else:
             alphas = self._alphas(len(views))
 
-        # 2. canonical components of the whitened views
+        # 2. Compute canonical components of the whitened views.
         solution = solve_linear(
             views,
             samples,
@@ -261,7 +262,7 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         self._store_prediction(views, samples, solution.scores)
         self.alpha_ = np.array(alphas, dtype=np.float64)
 
-        # 3. certificate, and the consensus
+        # 3. Store the certificate and the consensus.
         pairs = solution.pairs
         self.dual_gap_ = float(pairs.gap)
         if pairs.consensus is not None:
@@ -273,7 +274,8 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     @property
     def _missing_remedy(self):
         return (
-            f"criterion='gcca' takes such views, criterion={self.criterion!r} does not: set it"
+            "criterion='gcca' accepts such views, "
+            f"criterion={self.criterion!r} does not: set the former"
         )
 
     def _allows_missing(self):

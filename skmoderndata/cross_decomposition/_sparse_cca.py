@@ -37,41 +37,42 @@ from skmoderndata.cross_decomposition._linear_base import (
 class SparseCCA(SecondViewPredictor, LinearViews):
     r"""Estimate sparse linear functions of two views with maximum covariance.
 
-    For views X and Y of p and q columns, centred and scaled to variance 1, `fit` solves for each
+    For views X and Y with p and q columns, centred and scaled to variance 1, `fit` solves for each
     pair of directions [1]_
 
     .. math::
         \max_{u, v}\ \tfrac{1}{n}\, u^\top X^\top Y\, v \quad\text{subject to}\quad
         \|u\|_2 \le 1,\ \|v\|_2 \le 1,\ \|u\|_1 \le c_x,\ \|v\|_1 \le c_y,
 
-    the penalised matrix decomposition, also called diagonal penalised CCA: covariances within a
-    view are taken to be the identity. The bounds on the sums of absolute weights make most
+    the penalised matrix decomposition, also called diagonal penalised CCA: it replaces the
+    covariances within a view by the identity. The bounds on the sums of absolute weights make most
     weights exactly 0.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of pairs, reduced with a warning where less of them have a covariance above 0.
+        Number of pairs, reduced with a warning if fewer pairs have a covariance above 0.
     l1_bound : float, list of float or "permutation", default="permutation"
         Bounds :math:`c_x, c_y` as fractions of :math:`\sqrt p` and :math:`\sqrt q`, above 0 and at
-        most 1, which is no bound; a single value or one for each view. Fractions below
-        :math:`1 / \sqrt p` leave a single column. "permutation" takes, of ten fractions for both
-        views, the one whose covariance is furthest above that of permuted rows [2]_.
+        most 1, which means no bound; a single value or one for each view. Fractions below
+        :math:`1 / \sqrt p` leave a single column. "permutation" chooses, from ten fractions for
+        both views, the fraction whose covariance is furthest above the covariance of permuted rows
+        [2]_.
     scale : bool, default=True
         Whether to divide the columns by their standard deviations, so that their units do not
         matter.
     n_init : int, default=100
         Number of starts for each pair: ten leading singular vectors, then single columns and
-        random combinations of samples. All make two passes; those ahead go on, the best two to
-        the end.
+        random combinations of samples. All starts make two passes; the leading ones continue, and
+        the best two run to convergence.
     n_permutations : int, default=25
         Number of permutations for ``l1_bound="permutation"``.
     max_iter : int, default=1000
-        Largest number of passes over both views for one pair.
+        Maximum number of passes over both views for one pair.
     tol : float, default=1e-9
-        A start ends when a pass gains less, relative to the covariance.
+        Tolerance: a start ends when a pass gains less than this, relative to the covariance.
     random_state : int, RandomState instance or None, default=None
-        Draws random starts and permutations.
+        Generator or seed that draws random starts and permutations.
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view in a single array, which Pipeline and GridSearchCV require. None means
         that the views are separate arrays.
@@ -79,21 +80,22 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     Attributes
     ----------
     covariances_ : ndarray of shape (n_components_,)
-        Maxima of the problem, of each pair after those before it were removed. Divisor n.
+        Maxima of the problem, each after the earlier pairs were removed. The divisor is n.
     correlations_ : ndarray of shape (n_components_,)
         Weighted correlations of the training scores.
     l1_bound_ : ndarray of shape (2,)
-        Fraction for each view.
+        Fraction used for each view.
     grid_l1_bounds_ : ndarray of shape (10, 2)
-        With "permutation": the fractions tried; else None.
+        Fractions tried with "permutation", else None.
     grid_z_scores_ : ndarray of shape (10,)
-        With "permutation": the covariance of the first pair, in standard deviations above its mean
-        over the permutations; else None.
+        Covariance of the first pair with "permutation", in standard deviations above its mean over
+        the permutations; else None.
     n_nonzero_coefs_ : ndarray of shape (2, n_components_)
         Number of columns with a weight other than 0.
     weights_ : list of two ndarray of shape (n_features_of_view, n_components_)
-        Directions of each view in the units of X: scores are ``(X - mean) @ weights``. Times
-        `scales_` they have norm 1, and the largest of each pair is positive in the first view.
+        Directions of each view in the units of X: scores are ``(X - mean) @ weights``. Multiplied
+        by `scales_` they have norm 1, and the largest weight of each pair in the first view is
+        positive.
     x_weights_, y_weights_ : ndarray of shape (n_features_of_view, n_components_)
         The two entries of `weights_`.
     means_ : list of two ndarray
@@ -105,44 +107,46 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     prediction_intercept_ : ndarray of shape (n_targets,)
         Constants of `predict`.
     residual_ : float
-        Certificate: what the best change of one direction alone could add to the covariance,
-        relative to it, the largest over the pairs. 0 is a stationary point.
+        Certificate: the largest gain of covariance, over the pairs, that the best change of one
+        direction alone could bring, relative to the covariance. 0 means a stationary point.
     n_components_ : int
         Number of pairs.
     n_iter_ : int
-        Largest number of passes that the best two starts of a pair needed.
+        Maximum number of passes that the best two starts of a pair needed.
     n_views_ : int
-        2.
+        Number of views, 2.
     n_features_in_ : int
-        Number of columns of the first view, or of both with `view_slices`.
+        Number of columns of the first view, or of both views with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of these columns, if they are all strings.
 
     See Also
     --------
-    sklearn.cross_decomposition.PLSSVD : The same without bounds, all pairs at once.
-    skmoderndata.cross_decomposition.RegularizedCCA : Correlation in place of covariance, all
-        columns.
-    skmoderndata.model_selection.canonical_permutation_test : How many pairs there are.
+    sklearn.cross_decomposition.PLSSVD : Solves the same problem without bounds, for all pairs at
+        once.
+    skmoderndata.cross_decomposition.RegularizedCCA : Maximises correlation instead of covariance,
+        with all columns.
+    skmoderndata.model_selection.canonical_permutation_test : Tests the number of pairs.
 
     Notes
     -----
-    Each half step is solved exactly: the soft threshold for which the bound holds is found in
-    closed form on its support. The value never falls. The problem is not convex: a certificate of
-    0 says that neither direction can be improved alone, and several starts are made for the rest.
+    Each half step is solved exactly: the soft threshold at which the bound holds has a closed form
+    on its support. The value never decreases. The problem is not convex: a certificate of 0 shows
+    only that neither direction can be improved alone, which is why there are several starts.
 
-    Deviation from [1]_: later pairs are those of the views less their projection on the scores
-    found so far, and not of ``K - d u v'``. The vectors u and v are no singular vectors of K, so
-    that the subtraction leaves much of the first pair in place, which is then found again
-    [3]_. Pairs are in the order in which they were found.
+    Deviation from [1]_: later pairs are computed from the views minus their projection on the
+    scores found so far, instead of from ``K - d u v'``. The vectors u and v are not singular
+    vectors of K, so the subtraction leaves much of the first pair in place, which is then found
+    again [3]_. Pairs are in the order in which they were found.
 
-    "permutation" compares the maxima of the problem and not, as [2]_, correlations of the scores,
-    by which too few columns are chosen: see the page of the method.
+    "permutation" compares the maxima of the problem, whereas [2]_ compares correlations of the
+    scores, which selects too few columns: see the page of the method.
 
-    The first two passes cost ``n_init n (p + q)`` operations, later ones a fraction; a matrix of p
-    times q numbers is formed only if it is no larger than the views. Sparse views are never made
-    dense. float32 input is computed in float64 and returned as float32. All permutations are one
-    computation; with "permutation" a weight of 2 is not exactly two copies.
+    The first two passes cost ``n_init n (p + q)`` operations, later ones a fraction of that; a p
+    by q matrix is formed only if it is no larger than the views. Sparse views are never made
+    dense. float32 input is computed in float64 and returned as float32. All permutations are
+    processed in one computation; with "permutation", a weight of 2 is not exactly equivalent to
+    two copies.
 
     References
     ----------
@@ -234,19 +238,19 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     def _fit_views(self, views, samples, progress):
         if len(views) != 2:
             raise ValueError(
-                f"SparseCCA takes two views, and received {len(views)}: RegularizedCCA takes any "
+                f"SparseCCA needs two views but received {len(views)}: RegularizedCCA accepts any "
                 "number, without sparsity."
             )
         fractions = self._fractions()
         rng = check_random_state(self.random_state)
 
-        # 1. standardised views, and the sum of the weights
+        # 1. Standardise the views and sum the weights.
         sides = [standardised(X, samples, v, scale=self.scale) for v, X in enumerate(views)]
         A, B = (side[0] for side in sides)
         w = samples.weights_of(0)
         total = float(A.shape[0] if w is None else w.sum())
 
-        # 2. bounds: given, or by permutations of the rows
+        # 2. Use the given bounds, or choose them by permutations of the rows.
         self.grid_l1_bounds_ = self.grid_z_scores_ = None
         if fractions is None:
             search = bounds_by_permutation(
@@ -256,7 +260,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
             self.grid_l1_bounds_ = search.grid
             self.grid_z_scores_ = search.z_scores
 
-        # 3. pairs
+        # 3. Compute the pairs.
         pairs = sparse_pairs(
             CrossProduct(A, B, total),
             self.n_components,
@@ -271,7 +275,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         self.l1_bound_ = np.array(fractions, dtype=np.float64)
 
     def _store_pairs(self, pairs, sides, views, samples, progress):
-        """Set the attributes, with weights in the units of X."""
+        """Set the fitted attributes, with weights in the units of X."""
         k = len(pairs.values)
         if k == 0:
             raise ValueError("SparseCCA: the views have nothing in common.")
@@ -279,7 +283,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
             reason = f"the {k} pairs of covariance above 0"
             warn_fewer(self, asked=self.n_components, found=k, reason=reason)
 
-        # weights in the units of X, the largest of each pair positive
+        # Convert the weights to the units of X; make the largest of each pair positive.
         signs = signs_of_peaks(pairs.U)
         self.n_components_ = k
         self.means_ = [mean for _, mean, _ in sides]
@@ -291,14 +295,14 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         self.x_weights_, self.y_weights_ = self.weights_
         self.n_nonzero_coefs_ = np.array([(W != 0).sum(axis=0) for W in self.weights_])
 
-        # correlations, and the regression of the second view
+        # Compute the correlations and the regression of the second view.
         scores = [self._view_scores(v, X[samples.rows[v]]) for v, X in enumerate(views)]
         spread = [samples.spread(T, v) for v, T in enumerate(scores)]
         self.covariances_ = pairs.values
         self.correlations_ = mean_correlations(spread, samples.weights)
         self._store_prediction(views, samples, scores)
 
-        # certificate
+        # Store the certificate.
         self.residual_ = float(pairs.residuals.max())
         self.n_iter_ = int(pairs.n_iter)
         if not pairs.converged and not progress.stopped:
@@ -310,7 +314,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
             )
 
     def _fractions(self):
-        """Fraction for each view, None if permutations choose it."""
+        """Return the fraction for each view, or None if permutations choose it."""
         fractions = self.l1_bound
         if isinstance(fractions, str):
             return None
@@ -318,18 +322,18 @@ class SparseCCA(SecondViewPredictor, LinearViews):
             return (fractions, fractions)
         if len(fractions) != 2:
             raise ValueError(
-                f"SparseCCA: l1_bound has {len(fractions)} entries for 2 views; give one for each "
+                f"SparseCCA: l1_bound has {len(fractions)} entries for 2 views; pass one for each "
                 "view, or a single value."
             )
         if not all(isinstance(value, Real) and 0 < value <= 1 for value in fractions):
             raise ValueError(
-                f"SparseCCA: l1_bound={fractions!r} should be above 0, at most 1."
+                f"SparseCCA: l1_bound={fractions!r} should be above 0 and at most 1."
             )
         return tuple(fractions)
 
 
 def standardised(X, samples, v, *, scale):
-    """Centred, scaled rows of one view times the roots of their weights; means, deviations."""
+    """Centre and scale one view and multiply the rows by root weights; means, deviations."""
     centred = centred_sparse if sparse.issparse(X) else centred_dense
     G, mean, deviation = centred(X[samples.rows[v]], samples.weights_of(v), scale)
     if G is None:
