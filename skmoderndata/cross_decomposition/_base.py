@@ -289,7 +289,7 @@ class MultiviewTransformer(
 
         if all(view is None for view in views):
             raise ValueError(
-                f"{name} received None for X: pass a collection of samples or a list of views."
+                f"{name} received None for X: give a collection of samples, or a list of views."
             )
 
         if reset and len(views) < 2:
@@ -475,7 +475,7 @@ class SecondViewPredictor:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            First view; or, with `view_slices`, an array with the columns of all views, of which
+            First view; or, with `view_slices`, an array with the columns of all views;
             only the first view is used.
 
         Returns

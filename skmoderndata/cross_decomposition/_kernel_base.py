@@ -268,7 +268,7 @@ class KernelSolution(NamedTuple):
     intercepts: list[Any]
     fitted: list[Any]  # samples that the dual coefficients refer to
     residuals: list[float]
-    scores: list[Any]  # of the training samples
+    scores: list[Any]  # scores of the training samples
     solver: str
     omitted: list[tuple[int, float]]  # rank, and fraction of the variance omitted at this rank
 

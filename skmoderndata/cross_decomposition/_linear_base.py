@@ -93,7 +93,7 @@ class LinearSolution(NamedTuple):
     means: list[Any]
     scales: list[Any]
     ranks: list[int]
-    scores: list[Any]  # of the training samples
+    scores: list[Any]  # scores of the training samples
 
 
 def solve_linear(views, samples, *, alphas, scale, k, name, **problem):

@@ -149,7 +149,7 @@ def test_settings_that_are_refused(settings, message):
 @pytest.mark.edge
 def test_views_that_are_refused():
     X, Y = two_views(0)
-    with pytest.raises(ValueError, match="200 and 199 rows; both need the same samples"):
+    with pytest.raises(ValueError, match="200 and 199 rows; pass the same samples"):
         CanonicalLoadingsDisplay.from_estimator(RegularizedCCA(2), X, Y[1:])
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="X contains NaN"):

@@ -679,7 +679,7 @@ def test_predict_with_views_that_are_missing_for_some_samples():
 @pytest.mark.edge
 def test_predict_that_is_refused():
     X, Y, Z = circle(30, 0)
-    with pytest.raises(ValueError, match="predict needs two views, and 3 were fitted"):
+    with pytest.raises(ValueError, match="predict needs two views, but 3 were fitted"):
         KernelCCA(1).fit([X, Y, Z]).predict(X)
     cca = KernelCCA(1, kernel="precomputed").fit(rbf_kernel(X), rbf_kernel(Y))
     with pytest.raises(AttributeError) as raised:

@@ -168,7 +168,7 @@ def test_missing_view_names_the_criterion_that_takes_it(criterion, gap):
     views[gap][[3, 5]] = np.nan
     sides = np.cumsum([0, *(view.shape[1] for view in views)])
     slices = list(zip(sides[:-1].tolist(), sides[1:].tolist(), strict=True))
-    message = rf"view {gap + 1} contains NaN, and is missing for 2 .* row 3: criterion='gcca'"
+    message = rf"view {gap + 1} contains NaN and is missing for 2 .* row 3: criterion='gcca'"
 
     model = MultisetCCA(criterion=criterion)
     with pytest.raises(ValueError, match=message):
@@ -336,5 +336,5 @@ def test_automatic_penalty_needs_samples_with_all_views():
     views = views_of(0)
     views[0][:45] = np.nan
     views[1][45:] = np.nan
-    with pytest.raises(ValueError, match="and 0 have: give alpha a value"):
+    with pytest.raises(ValueError, match="but only 0 do: set alpha to a number"):
         RegularizedCCA(1, criterion="gcca").fit(views)

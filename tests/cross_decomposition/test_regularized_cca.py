@@ -237,7 +237,7 @@ def test_pairs_and_lists_agree(seed):
 )
 def test_labels_of_classes_are_no_second_view(model, labels):
     X, _ = two_views(0)
-    with pytest.raises(ValueError, match="look like labels of classes"):
+    with pytest.raises(ValueError, match="look like class labels"):
         model.fit(X, labels)
     with pytest.raises(ValueError, match="view_slices"):
         make_pipeline(model, LogisticRegression()).fit(X, labels)

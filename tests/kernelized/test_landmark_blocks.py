@@ -328,7 +328,7 @@ def test_linear_components_need_no_landmarks():
             sk.cross_decomposition.PrincipalComponentsRegression(solver=solver).fit(
                 rows, X[:, 0]
             )
-    with pytest.raises(ValueError, match="take solver='primal'"):
+    with pytest.raises(ValueError, match="use solver='primal'"):
         sk.cross_decomposition.PrincipalComponentsRegression(solver="dual").fit(rows, X[:, 0])
     y = X[:, 0].copy()
     y[301] = np.nan
@@ -441,9 +441,9 @@ def test_views_that_blocks_do_not_allow():
     for solver in ("exact", "low_rank"):
         with pytest.raises(ValueError, match="take solver='nystroem'"):
             sk.KernelCCA(solver=solver).fit(rows, rows)
-    with pytest.raises(ValueError, match="take 'maxvar' or 'sumcor'"):
+    with pytest.raises(ValueError, match="use 'maxvar' or 'sumcor'"):
         sk.KernelCCA(criterion="gcca").fit(rows, rows)
-    with pytest.raises(ValueError, match="takes other samples"):
+    with pytest.raises(ValueError, match="accepts other samples"):
         sk.KernelCCA(alpha=1.0, kernel=["rbf", "precomputed"]).fit(rows, rows)
     with pytest.raises(ValueError, match="requires y"):
         sk.KernelCCA().fit(rows)
