@@ -1,4 +1,4 @@
-"""Base of the approximate Gaussian processes: kernels, noise, optimiser."""
+"""Base of the approximate Gaussian processes: kernels, noise and optimiser."""
 
 import warnings
 from typing import NamedTuple
@@ -31,24 +31,31 @@ PROCESS = {  # constraints of the parameters that the regressors share
     "normalize_y": ["boolean"],
     "random_state": ["random_state"],
 }
+# Number of iterations that must together gain less than the tolerance of the optimiser.
 WINDOW = 10
-REJECTED = -1e25  # objective where there is none: the line search steps back
-RISE = 10  # times the tolerance of the optimiser: a rise beyond a bound that matters
-AT_BOUND = 1e-8  # distance of a logarithm from its bound
-FEWEST_SAMPLES = 20  # below, the likelihood is flat, and ends at bounds by chance
-MANY_COPIES = (
-    0.1  # of all samples; from twice as many on the likelihood finds too little noise
-)
-CONSTANT = 1e-14  # standard deviation, relative to the largest value, that is rounding alone
+# Objective if it cannot be computed, so low that the line search steps back.
+REJECTED = -1e25
+# Minimum slope at a bound that is reported, in units of the tolerance of the optimiser.
+RISE = 10
+# Maximum distance of a logarithm from a bound that it is considered to have reached.
+AT_BOUND = 1e-8
+# Minimum number of samples for warnings; with fewer, the likelihood is flat and reaches bounds by
+# chance.
+FEWEST_SAMPLES = 20
+# Maximum fraction of copies among the samples; with twice this fraction, the likelihood finds too
+# little noise.
+MANY_COPIES = 0.1
+# Maximum standard deviation, relative to the largest value, that is considered rounding error.
+CONSTANT = 1e-14
 MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
 
 
 class Covariance:
-    """A kernel of scikit-learn with what a gradient-based fit needs.
+    """A kernel of scikit-learn with the gradients that a fit needs.
 
-    Kernels of the form constant times RBF, Matern (1/2, 3/2, 5/2) or RationalQuadratic take the
-    fast route, which is written for the Array API standard; others take the kernel's own
-    gradient, which is for NumPy only.
+    Kernels of the form constant times RBF, Matern (1/2, 3/2, 5/2) or RationalQuadratic use the
+    fast route, which is written for the Array API standard. Other kernels use scikit-learn's
+    gradient, which supports only NumPy.
     """
 
     def __init__(self, kernel):
@@ -56,32 +63,33 @@ class Covariance:
         self.fast = stationary(kernel) is not None
 
     def with_theta(self, theta):
-        """Give the same covariance other parameters (logarithms)."""
+        """Return the same covariance with other parameters (logarithms)."""
         return Covariance(self.kernel.clone_with_theta(theta))
 
     def _stationary(self, A):
-        """Parameters in the namespace of A."""
+        """Return the parameters in the namespace of A."""
         parameters = stationary(self.kernel)
-        given = np.atleast_1d(parameters.scales)
-        scales = np.broadcast_to(given, A.shape[1]).astype(np.float64)
+        length_scales = np.atleast_1d(parameters.scales)
+        scales = np.broadcast_to(length_scales, A.shape[1]).astype(np.float64)
         return parameters._replace(scales=move_array(scales.copy(), A))
 
     def __call__(self, A, B):
-        """Covariance of the rows of A and B."""
+        """Compute the covariances of the rows of A and B."""
         if self.fast:
             return covariance(self._stationary(A), A, B)
         return self.kernel(A, B)
 
     def diagonal(self, A):
-        """Variances of the rows of A."""
+        """Compute the variances of the rows of A."""
         if self.fast:
             return stationary(self.kernel).variance + 0 * A[:, 0]
         return self.kernel.diag(A)
 
     def slope(self, A, B, K, G, prior=None):
-        """Gradient by theta and, on the fast route, by the points A.
+        """Differentiate a weighted sum of kernel values with respect to theta and, if fast, to A.
 
-        Of ``sum G_ab k(a, b)``, where ``K = k(A, B)``, plus ``sum prior_b k(b, b)`` if given.
+        The sum is ``sum G_ab k(a, b)``, where ``K = k(A, B)``, plus ``sum prior_b k(b, b)`` if
+        `prior` is not None.
         """
         if not self.fast:
             return self._slope_by_scikit_learn(A, B, G, prior), None
@@ -89,13 +97,14 @@ class Covariance:
         parameters = self._stationary(A)
         by = contract(parameters, A, B, K, G)
 
-        # of the diagonal, the variance alone: as a covariance at distance zero
+        # On the diagonal, only the variance matters: it is a covariance at distance zero.
         at_zero = 0.0
         if prior is not None:
             at_zero = float(namespace(prior).sum(prior)) * parameters.variance
         values = {"constant_value": [by.variance + at_zero], "alpha": [by.alpha]}
 
-        # in the order of the kernel's theta; a shared length scale takes the sum
+        # Follow the order of the kernel's theta; a shared length scale has the sum of the
+        # gradients.
         theta = []
         for factor in _factors(self.kernel):
             for parameter in factor.hyperparameters:
@@ -109,13 +118,13 @@ class Covariance:
         return np.array(theta, dtype=np.float64), by.points
 
     def _slope_by_scikit_learn(self, A, B, G, prior):
-        """Compute it from the gradient of the kernel itself, which is that of a square matrix."""
+        """Compute `slope` from scikit-learn's gradient, which needs a square kernel matrix."""
         m = len(A)
         total = np.zeros(self.kernel.n_dims)
         for start in range(0, len(B), m):
             block = slice(start, start + m)
-            both = np.vstack([A, B[block]])
-            _, by = self.kernel(both, eval_gradient=True)
+            stacked = np.vstack([A, B[block]])
+            _, by = self.kernel(stacked, eval_gradient=True)
             total += np.einsum("ij,ijk->k", G[:, block], by[:m, m:])
             if prior is not None:
                 total += np.einsum("i,iik->k", prior[block], by[m:, m:])
@@ -123,7 +132,7 @@ class Covariance:
 
 
 def check_noise_bounds(noise_level_bounds):
-    """Refuse bounds of the noise that are no interval of positive numbers."""
+    """Check that the bounds of the noise are an interval of positive numbers."""
     low, high = noise_level_bounds
     if not 0 < low <= high:
         raise ValueError(
@@ -133,7 +142,7 @@ def check_noise_bounds(noise_level_bounds):
 
 
 def log_bounds(kernel, noise_level_bounds):
-    """Bounds of the logarithms of a kernel's parameters, if it has any, and of the noise."""
+    """Return bounds of the logarithms of the kernel's parameters, if any, and of the noise."""
     noise = check_noise_bounds(noise_level_bounds)
     return np.vstack([kernel.bounds.reshape(-1, 2), np.log([noise])])
 
@@ -143,8 +152,8 @@ def _factors(kernel):
 
 
 def stationary(kernel):
-    """Parameters of a kernel of the fast form; None for others."""
-    # one shape, perhaps times a constant
+    """Return the parameters of a kernel of the fast form, or None for other kernels."""
+    # The fast form is one shape, which may be multiplied by a constant.
     factors = _factors(kernel)
     constants = [factor for factor in factors if type(factor) is ConstantKernel]
     shapes = [factor for factor in factors if type(factor) is not ConstantKernel]
@@ -163,13 +172,13 @@ def stationary(kernel):
 
 
 def refuse_structured(estimator):
-    """Refuse kernels on samples that are no vectors: inputs must have means and distances."""
+    """Reject kernels on samples other than vectors: inputs must have means and distances."""
     kernel = estimator.kernel
     ours = [leaf for leaf in _leaves(kernel) if isinstance(leaf, BaseKernel)]
     if not all(leaf.requires_vector_input for leaf in ours):
         raise ValueError(
-            f"{type(estimator).__name__} takes rows of numbers, and {kernel} is a kernel on other "
-            "samples: take SampleColumn and GaussianProcessRegressor of scikit-learn."
+            f"{type(estimator).__name__} accepts rows of numbers, but {kernel} is a kernel on "
+            "other samples: use SampleColumn and GaussianProcessRegressor of scikit-learn."
         )
 
 
@@ -180,16 +189,16 @@ def _leaves(kernel):
 
 
 def split_noise(kernel, noise_level):
-    """Take the WhiteKernel terms out of a sum: the kernel without them, and the noise variance."""
+    """Split a sum into the kernel without its WhiteKernel terms and the noise variance."""
     if type(kernel) is not Sum:
         if type(kernel) is WhiteKernel:
             raise ValueError(
-                "kernel is noise alone: give a kernel that relates samples, for example "
+                "kernel consists only of noise: use a kernel that relates samples, for example "
                 "ConstantKernel() * RBF()."
             )
         return kernel, noise_level
 
-    # white noise among the terms of a sum adds to the noise level
+    # White noise among the terms of a sum replaces the noise level.
     terms = []
     noise = []
     for term in _terms(kernel):
@@ -197,7 +206,7 @@ def split_noise(kernel, noise_level):
     if not noise:
         return kernel, noise_level
     if not terms:
-        raise ValueError("kernel is noise alone: add a kernel that relates samples.")
+        raise ValueError("kernel consists only of noise: add a kernel that relates samples.")
 
     signal = terms[0]
     for term in terms[1:]:
@@ -213,10 +222,10 @@ def _terms(kernel):
 
 
 def start_kernel(kernel, X, noise_level):
-    """Clone of the kernel to start from, and the noise variance.
+    """Return a clone of the kernel to start from, and the noise variance.
 
-    None is a constant times RBF with one length scale for each input, which starts at the
-    standard deviation of the input times the square root of their number.
+    kernel=None means a constant times RBF with one length scale for each input. Its initial value
+    is the standard deviation of the input times the square root of the number of inputs.
     """
     if kernel is not None:
         return split_noise(clone(kernel), noise_level)
@@ -226,27 +235,27 @@ def start_kernel(kernel, X, noise_level):
 
 
 def column_scales(X):
-    """Compute standard deviations of columns; 1 where that of equal floats is rounding alone."""
+    """Compute standard deviations of columns; 1 if the values are equal up to rounding."""
     spread = X.std(axis=0)
     rounding = CONSTANT * np.abs(X).max(axis=0)
     return np.where(spread > rounding, spread, 1.0)
 
 
 class Maximum(NamedTuple):
-    """Where an optimiser ended.
+    """Point at which an optimiser ended.
 
     Attributes
     ----------
     x : ndarray
-        The parameters.
+        Parameters at this point.
     value : float
-        The objective.
+        Objective at this point.
     gradient : ndarray
-        Its gradient.
+        Gradient of the objective.
     n_iter : int
         Number of iterations.
     converged : bool
-        Whether the optimiser ended by itself.
+        Whether the optimiser ended before it reached the limit of iterations.
     """
 
     x: np.ndarray
@@ -269,31 +278,31 @@ def maximise(
     n_logs=None,
     progress=None,
 ):
-    """Largest value of an objective with gradient, from some starts.
+    """Maximise an objective that has a gradient, from one or more starts.
 
-    `objective(x)` gives value and gradient; the first `n_logs` entries of x are logarithms, whose
-    restarts are drawn between their bounds.
+    `objective(x)` returns value and gradient. The first `n_logs` entries of x are logarithms,
+    whose values at restarts are drawn between their bounds.
     """
 
     def negative(x, eval_gradient=True):
-        with np.errstate(over="ignore", invalid="ignore"):  # far steps of the line search
+        with np.errstate(over="ignore", invalid="ignore"):  # long steps of the line search
             value, gradient = objective(x)
         return (-value, -gradient) if eval_gradient else -value
 
-    # 1. starts: the given one, and others between the bounds
+    # 1. Collect the starts: the given one, and others drawn between the bounds.
     n_logs = len(start) if n_logs is None else n_logs
     starts = [start]
     for _ in range(restarts):
         low, high = bounds[:n_logs].T
         if not np.isfinite([low, high]).all():
             raise ValueError(
-                "n_restarts_optimizer draws parameters between their bounds, and some bounds of "
-                "the kernel are infinite: give finite ones."
+                "n_restarts_optimizer draws parameters between their bounds, but some bounds of "
+                "the kernel are infinite: use finite bounds."
             )
         drawn = rng.uniform(low, high)
         starts.append(np.concatenate([drawn, start[n_logs:]]))
 
-    # 2. the best of the ends
+    # 2. Optimise from each start and keep the best end.
     best = None
     for x in starts:
         if callable(optimizer):
@@ -309,7 +318,7 @@ def maximise(
 
 
 def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
-    """L-BFGS; ends where ten iterations together gain less than `tol`."""
+    """Run L-BFGS until ten iterations together gain less than `tol`."""
     trace = []
     steps = Steps(max_iter, progress)
 
@@ -329,8 +338,10 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
             options={"maxiter": max_iter},
         )
 
-    converged = len(trace) < max_iter  # or rounding ends the line search: nothing more to gain
-    slope = -result.get("jac", np.zeros_like(result.x))  # none where all bounds are equal
+    # Otherwise rounding errors ended the line search, so that nothing more can be gained.
+    converged = len(trace) < max_iter
+    # SciPy returns no gradient if all bounds are equal.
+    slope = -result.get("jac", np.zeros_like(result.x))
     return Maximum(result.x, -float(result.fun), slope, len(trace), converged)
 
 
@@ -344,13 +355,13 @@ def warn_optimizer(estimator, n_iter):
 
 
 def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y, noisy=True):
-    """Warn where the likelihood still rises beyond a bound, or where samples are given twice.
+    """Warn if the likelihood still rises beyond a bound, or if many samples are copies.
 
-    `maximum` is that for the rows X with targets Y, to the tolerance `tol`; `bounds` are
-    those of the logarithms, the parameters of the kernel and, with `noisy` targets, the noise,
-    of which copies say too little.
+    `maximum` belongs to the rows X with targets Y and was computed to the tolerance `tol`.
+    `bounds` limits the logarithms: the parameters of the kernel and, with `noisy` targets, the
+    noise, which copies underestimate.
     """
-    if not Y.any() or len(X) < FEWEST_SAMPLES:  # constant targets: any noise is too much
+    if not Y.any() or len(X) < FEWEST_SAMPLES:  # no noise level suits constant targets
         return
 
     names = [*_names_of_theta(kernel), *(["noise_level"] if noisy else [])]
@@ -365,33 +376,35 @@ def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y, noi
     copies = count_copies(X, Y) if noisy else 0
     many = copies > MANY_COPIES * len(X)
 
-    # bounds where the likelihood still rises
+    # List the bounds beyond which the likelihood still rises.
     ended = [
         f"the {side} bound {np.exp(bound[j]):.3g} of {names[j]}"
         for side, beyond, bound in (("lower", below, low), ("upper", above, high))
         for j in np.flatnonzero(beyond)
     ]
-    tells = (
-        f"{copies} of {len(X)} samples are copies of others, which tell the likelihood that there "
-        "is no noise"
+    cause = (
+        f"{copies} of {len(X)} samples are copies of other samples, from which the likelihood "
+        "concludes that there is no noise"
     )
 
     if ended:
-        others = f" and {len(ended) - 3} more" if len(ended) > 3 else ""
-        reached = f"the likelihood still rises beyond {', '.join(ended[:3])}{others}"
-        of = "noise_level_bounds" if noisy and (below | above)[-1] else "bounds of the kernel"
-        remedy = f"give wider {of}, or another kernel"
+        remainder = f" and {len(ended) - 3} more" if len(ended) > 3 else ""
+        reached = f"the likelihood still rises beyond {', '.join(ended[:3])}{remainder}"
+        limits = (
+            "noise_level_bounds" if noisy and (below | above)[-1] else "bounds of the kernel"
+        )
+        remedy = f"use wider {limits}, or another kernel"
         if many:
-            remedy = f"{tells}: give each sample once"
+            remedy = f"{cause}: pass each sample once"
         warn_not_converged(estimator, reached=reached, remedy=remedy)
     elif many:
         warnings.warn(
-            f"{type(estimator).__name__}: {tells}; give each sample once.", stacklevel=3
+            f"{type(estimator).__name__}: {cause}; pass each sample once.", stacklevel=3
         )
 
 
 def _names_of_theta(kernel):
-    """Name of each entry of `kernel.theta`."""
+    """Yield a name for each entry of `kernel.theta`."""
     for parameter in kernel.hyperparameters:
         if not parameter.fixed:
             many = parameter.n_elements > 1
@@ -400,9 +413,9 @@ def _names_of_theta(kernel):
 
 
 def count_copies(X, Y):
-    """Count the samples that repeat an earlier one, row and targets.
+    """Count the samples that repeat an earlier sample in both row and targets.
 
-    0 where equal rows have different targets as well: there they are measurements.
+    The result is 0 if many equal rows have different targets: then they are repeated measurements.
     """
     n_rows = len(np.unique(X, axis=0))
     samples = np.hstack([X, Y])

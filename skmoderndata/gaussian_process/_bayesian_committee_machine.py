@@ -42,9 +42,12 @@ from skmoderndata.gaussian_process._base import (
     warn_optimizer,
 )
 
-BLOCK_ENTRIES = 2**21  # kernel values held at once for predictions: 16 MB
-SMALLEST_VARIANCE = 1e-200  # of a prior, whose logarithm and inverse are taken
-ROUNDING_OF_VARIANCE = 1e-14  # of a variance, relative to that of the prior
+# Maximum number of kernel values held at once for predictions, 16 MB.
+BLOCK_ENTRIES = 2**21
+# Minimum prior variance, so that its logarithm and inverse are finite.
+SMALLEST_VARIANCE = 1e-200
+# Minimum variance, relative to the prior variance; smaller values are rounding errors.
+ROUNDING_OF_VARIANCE = 1e-14
 
 
 class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
@@ -52,7 +55,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     All experts use the kernel and the noise variance s that maximise the sum of their log marginal
     likelihoods. At a new point they predict latent means :math:`\mu_k` and variances
-    :math:`\sigma_k^2`. With prior variance :math:`\sigma_0^2` and weights :math:`\beta_k` the
+    :math:`\sigma_k^2`. With the prior variance :math:`\sigma_0^2` and weights :math:`\beta_k`, the
     committee predicts
 
     .. math::
@@ -62,36 +65,38 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     Parameters
     ----------
     kernel : kernel object of scikit-learn, default=None
-        Covariance of the latent function. None is a constant times RBF with one length scale for
-        each input. A WhiteKernel in a sum becomes the noise.
+        Covariance of the latent function. None means a constant times RBF with one length scale
+        for each input. A WhiteKernel in a sum becomes the noise.
     n_experts : "auto" or int, default="auto"
-        Number of experts. "auto" means as few as `max_expert_size` allows.
+        Number of experts. "auto" means the minimum that `max_expert_size` allows.
     max_expert_size : int, default=500
-        Largest number of samples of an expert.
+        Maximum number of samples per expert.
     combine : {"rbcm", "grbcm", "bcm", "gpoe", "poe"}, default="rbcm"
-        The weights :math:`\beta_k`, see Notes.
+        Rule for the weights :math:`\beta_k`, see Notes.
     partition : {"k-means", "random"}, default="k-means"
-        "k-means" assigns neighbourhoods of equal size to the experts, "random" random subsets.
+        Rule that assigns samples to experts: "k-means" uses neighbourhoods of equal size, "random"
+        uses random subsets.
     noise_level : float, default=0.1
-        Initial noise variance, of the targets after `normalize_y`.
+        Initial noise variance, in units of the targets after `normalize_y`.
     noise_level_bounds : pair of float, default=(1e-6, 1e3)
         Bounds of the noise variance.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        As in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as they are.
+        Optimiser, as in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as
+        they are.
     n_restarts_optimizer : int, default=0
         Number of further starts, with hyperparameters drawn within their bounds.
     max_iter : int, default=50
-        Largest number of iterations of the optimiser per start.
+        Maximum number of iterations of the optimiser per start.
     tol : float, default=1e-3
-        The optimiser stops when ten iterations together increase the log-likelihood by less than
-        this per sample and target.
+        Tolerance of the optimiser, which stops when ten iterations together increase the
+        log-likelihood by less than this value per sample and target.
     subset_experts : int, default=10
         Number of experts used by the optimiser, drawn once.
     normalize_y : bool, default=True
         Whether to centre the targets and divide them by their standard deviation.
     random_state : int, RandomState instance or None, default=None
-        Controls the subsets, the experts of the optimiser and the restarts. Pass an int for
-        reproducible results.
+        Generator or seed for the subsets, the experts of the optimiser and the restarts. Pass an
+        int for reproducible results.
     n_jobs : int, default=None
         Number of threads over experts, in addition to BLAS threads.
 
@@ -100,10 +105,11 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     kernel_ : kernel object
         Kernel with the hyperparameters used, without noise.
     noise_level_ : float
-        Noise variance used, of standardised targets.
+        Noise variance used, in units of the standardised targets.
     experts_ : list of ndarray of int
-        Indices of the samples of each expert; no sample is listed twice. With "grbcm" the others
-        are conditioned on the samples of the first as well, which are listed there only.
+        Indices of the samples of each expert; no sample is listed twice. With "grbcm", the other
+        experts are also conditioned on the samples of the first expert, which are listed only
+        there.
     log_marginal_likelihood_value_ : float
         Sum of the log marginal likelihoods of the experts.
     n_iter_ : int
@@ -115,8 +121,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     See Also
     --------
-    SparseGaussianProcessRegressor : One process with inducing inputs, with error bounds.
-    sklearn.gaussian_process.GaussianProcessRegressor : Exact, in n^3 operations.
+    SparseGaussianProcessRegressor : Fits one process with inducing inputs, with error bounds.
+    sklearn.gaussian_process.GaussianProcessRegressor : Fits the exact process in n^3 operations.
 
     Notes
     -----
@@ -130,16 +136,17 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     "grbcm" as "rbcm", a shared part instead of the prior    the prior
     ======= ================================================ ============================
 
-    "bcm" is the committee of [1]_, "rbcm" that of [2]_, "grbcm" that of [3]_.
+    "bcm" is the committee from [1]_, "rbcm" the committee from [2]_ and "grbcm" the committee from
+    [3]_.
 
     Latent variances are combined, and the noise is added to the result; combining noisy variances
-    is a common error. With one expert "poe", "gpoe" and "bcm" are the exact process; "rbcm" is
+    is a common error. With one expert, "poe", "gpoe" and "bcm" are the exact process; "rbcm" is
     not, because its weight is not 1.
 
     A fit costs ``n e^2`` operations for experts of e samples, and memory for ``n e`` numbers; a
-    prediction ``n e``. Predictions are not consistent: there is no joint covariance of several
-    points. The approximation has no bound; `expert_weights` gives the weights of the experts at a
-    point. The hyperparameters are common to all targets.
+    prediction costs ``n e``. Predictions are not consistent: there is no joint covariance of
+    several points. The approximation has no error bound; `expert_weights` returns the weights of
+    the experts at a point. The hyperparameters are common to all targets.
 
     References
     ----------
@@ -243,7 +250,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     @fit_context()
     def fit(self, X, y):
-        """Choose hyperparameters, and condition each expert on its samples.
+        """Choose hyperparameters and condition each expert on its samples.
 
         Parameters
         ----------
@@ -268,7 +275,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
         self._mean = np.zeros(Y.shape[1])
         self._std = np.ones(Y.shape[1])
-        # standardised targets: the noise is a fraction of their variance
+        # After standardisation, the noise is a fraction of the variance of the targets.
         if self.normalize_y:
             self._mean = Y.mean(axis=0)
             self._std = column_scales(Y)
@@ -278,11 +285,11 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         self.experts_ = self._parts(X, rng)
         kernel, noise = start_kernel(self.kernel, X, self.noise_level)
         self.n_iter_ = 0
-        # hyperparameters from the sum of the experts' marginal likelihoods
+        # Optimise the sum of the experts' marginal likelihoods.
         if self.optimizer is not None:
             kernel, noise = self._optimise(kernel, noise, X, Y, rng)
 
-        # condition each expert on its samples
+        # Condition each expert on its samples.
         self.kernel_ = kernel
         self.noise_level_ = noise
         tasks = [(kernel, noise, X[rows], Y[rows]) for rows in self._samples()]
@@ -300,17 +307,17 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         X : array-like of shape (n_samples, n_features)
             Samples.
         return_std : bool, default=False
-            Whether the standard deviations are returned too.
+            Whether to return the standard deviations, too.
         include_noise : bool, default=True
-            Whether the uncertainty is that of new targets, which have noise, or, if False, that of
-            the latent function.
+            Whether the uncertainty refers to new targets, which have noise, or, if False, to the
+            latent function.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Means.
+            Predictive means.
         std : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Standard deviations, with `return_std`.
+            Predictive standard deviations, with `return_std`.
         """
         check_is_fitted(self)
         noise = self.noise_level_ if include_noise else 0.0
@@ -357,12 +364,12 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         size = -(-n // n_experts)
         if size > self.max_expert_size:
             raise ValueError(
-                f"n_experts={self.n_experts} leaves {size} samples for an expert, above "
+                f"n_experts={self.n_experts} assigns {size} samples to an expert, above "
                 f"max_expert_size={self.max_expert_size}: increase one of them."
             )
 
         rows = np.arange(n)
-        # grBCM: a communication expert, whose samples all others share
+        # grBCM has a communication expert, whose samples all other experts share.
         shared = []
         if self.combine == "grbcm" and n_experts > 1:
             rows = rng.permutation(n)
@@ -374,11 +381,11 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             subsets = np.array_split(rng.permutation(rows), n_experts)
             return [*shared, *map(np.sort, subsets)]
 
-        # clusters of near samples, cut to equal size
+        # Cluster neighbouring samples and cut the clusters to equal size.
         U = (X[rows] - X.mean(axis=0)) / column_scales(X)
         seed = rng.randint(2**31 - 1)
         means = MiniBatchKMeans(n_experts, random_state=seed, n_init=1, batch_size=2048)
-        # fewer distinct samples than experts do no harm: clusters are balanced
+        # Fewer distinct samples than experts are harmless, because the clusters are balanced.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             means.fit(U)
@@ -388,7 +395,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return shared + [rows[cluster] for cluster in clusters]
 
     def _samples(self):
-        """Rows that each expert is conditioned on."""
+        """Return the rows that each expert is conditioned on."""
         if self.combine != "grbcm" or len(self.experts_) == 1:
             return self.experts_
         shared, *others = self.experts_
@@ -397,20 +404,20 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     def _optimise(self, kernel, noise, X, Y, rng):
         bounds = log_bounds(kernel, self.noise_level_bounds)
         order = rng.permutation(len(self.experts_))
-        chosen = np.sort(order[: self.subset_experts])
-        subsets = [self.experts_[k] for k in chosen]
-        of_subsets = [(X[rows], Y[rows]) for rows in subsets]
+        drawn = np.sort(order[: self.subset_experts])
+        subsets = [self.experts_[k] for k in drawn]
+        data_of_subsets = [(X[rows], Y[rows]) for rows in subsets]
 
         def at(theta):
             return kernel.clone_with_theta(theta[:-1]), float(np.exp(theta[-1]))
 
         def objective(theta):
             hyperparameters = at(theta)
-            tasks = [(*hyperparameters, *samples) for samples in of_subsets]
+            tasks = [(*hyperparameters, *samples) for samples in data_of_subsets]
             values, gradients = zip(*self._parallel(_log_likelihood, tasks), strict=True)
             return sum(values), sum(gradients)
 
-        # in logarithms, the noise last
+        # Optimise logarithms; the noise comes last.
         log_noise = np.clip(np.log(noise), *bounds[-1])
         start = np.append(kernel.theta, log_noise)
         rows = np.concatenate(subsets)
@@ -443,7 +450,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return pool(delayed(function)(*arguments) for arguments in tasks)
 
     def _experts(self, X):
-        """Compute, for blocks of rows, means, variances and prior variances of all experts."""
+        """Yield means, variances and prior variances of all experts for blocks of rows."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         X = X.astype(np.float64, copy=False)
@@ -454,8 +461,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             tasks = [(expert, self.kernel_, block) for expert in self._committee]
             means, variances = zip(*self._parallel(_Expert.predict, tasks), strict=True)
             prior = np.maximum(self.kernel_.diag(block), SMALLEST_VARIANCE)
-            # a sample that is known exactly has a variance of rounding errors, and one whose
-            # kernel value with itself is 0 that of the prior
+            # The variance at an exactly known sample is a rounding error. If the kernel value of a
+            # sample with itself is 0, its variance equals the prior variance.
             variances = np.maximum(np.stack(variances), ROUNDING_OF_VARIANCE * prior)
             variances[:, prior == SMALLEST_VARIANCE] = SMALLEST_VARIANCE
             yield np.stack(means), variances, prior
@@ -466,7 +473,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
 
 class _Expert:
-    """An exact process on some samples."""
+    """An exact Gaussian process on a subset of the samples."""
 
     def __init__(self, X, L, alpha, log_likelihood):
         self.X = X
@@ -480,7 +487,7 @@ class _Expert:
         if L is None:
             raise ValueError(
                 "kernel is not positive definite on the samples: increase the lower bound of the "
-                "noise (noise_level_bounds), or take another kernel."
+                "noise (noise_level_bounds) or use another kernel."
             )
         alpha = cho_solve((L, True), Y, check_finite=False)
         return cls(X, L, alpha, _value(L, Y, alpha))
@@ -494,7 +501,7 @@ class _Expert:
 
 
 def _factor(K, noise):
-    """Cholesky factor of ``K + noise I``; None if there is none."""
+    """Compute the Cholesky factor of ``K + noise I``, or None if it does not exist."""
     K = K + 0.0
     K[np.diag_indices_from(K)] += noise
     try:
@@ -512,9 +519,10 @@ def _value(L, Y, alpha):
 
 
 def _log_likelihood(kernel, noise, X, Y):
-    """Log marginal likelihood with its gradient by the kernel's theta and the log noise.
+    """Compute the log marginal likelihood and its gradient by the kernel's theta and log noise.
 
-    Rasmussen and Williams (2006), equation 5.9: ``1/2 tr((alpha alpha' - K^-1) dK)``.
+    The gradient is ``1/2 tr((alpha alpha' - K^-1) dK)``: equation 5.9 in Rasmussen and Williams
+    (2006).
     """
     covariance = Covariance(kernel)
     by = None
@@ -526,7 +534,7 @@ def _log_likelihood(kernel, noise, X, Y):
     if L is None:
         return REJECTED, np.zeros(kernel.n_dims + 1)
 
-    # gradient 1/2 tr(G dK), G = alpha alpha' - K^-1 for each target
+    # The gradient is 1/2 tr(G dK), with G = alpha alpha' - K^-1 for each target.
     alpha = cho_solve((L, True), Y, check_finite=False)
     inverse = cho_solve((L, True), np.eye(len(X)), check_finite=False)
     G = alpha @ alpha.T - Y.shape[1] * inverse

@@ -1,4 +1,4 @@
-"""Sums over the rows of a Dask array, of which a process with inducing inputs consists."""
+"""Sums over the rows of a Dask array, from which a process with inducing inputs is computed."""
 
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ from skmoderndata._solvers.gaussian.inducing import Sums, add
 
 
 class RowReader(NamedTuple):
-    """Reads the rows of a block: inputs, targets in their units, and weights."""
+    """Reader of the rows of a block: inputs, standardised targets and weights."""
 
     weighted: bool
-    size: int = 2**20  # rows at a time
-    mean: np.ndarray | float = 0.0  # of the targets
-    std: np.ndarray | float = 1.0
+    size: int = 2**20  # maximum number of rows processed at a time
+    mean: np.ndarray | float = 0.0  # subtracted from the targets
+    std: np.ndarray | float = 1.0  # targets are divided by it
 
     def read(self, arrays):
         """Return inputs, targets and weights of the rows of positive weight."""
@@ -33,13 +33,13 @@ class RowReader(NamedTuple):
 
 
 class RowsInBlocks:
-    """Rows of a table in blocks, over which sums run; some can be brought.
+    """Rows of a table in blocks: sums run over all of them, and selected rows can be fetched.
 
     Parameters
     ----------
     blocks : ArrayBlocks
     survey : Survey
-        Of all rows.
+        Statistics of all rows.
     reader : RowReader
     """
 
@@ -54,12 +54,12 @@ class RowsInBlocks:
         return self.survey.n_used
 
     def brought(self, ranks):
-        """Bring inputs, targets and weights of rows, by their numbers among those that count."""
+        """Fetch inputs, targets and weights of rows by their ranks among rows that count."""
         rows = rows_of_ranks(self.blocks, self.survey, np.asarray(ranks))
         return self.reader.read(self.blocks.sample(rows))
 
     def read_as(self, **changes):
-        """Return the same rows, read in another way."""
+        """Return the same rows with a different reader."""
         return RowsInBlocks(self.blocks, self.survey, self.reader._replace(**changes))
 
     def run(self, function, _):
@@ -69,7 +69,7 @@ class RowsInBlocks:
 
 
 class Total:
-    """Numbers, arrays, `Sums`, or tuples of these, which `+` adds up; None is none."""
+    """Numbers, arrays, `Sums` or tuples of them, which `+` adds up; None stands for nothing."""
 
     def __init__(self, value):
         self.value = value
@@ -78,18 +78,18 @@ class Total:
         return Total(_added(self.value, other.value))
 
 
-def _added(one, other):
-    if one is None or other is None:
-        return other if one is None else one
-    if isinstance(one, Sums):
-        return add(one, other)
-    if isinstance(one, tuple):
-        return tuple(map(_added, one, other))
-    return one + other
+def _added(first, second):
+    if first is None or second is None:
+        return second if first is None else first
+    if isinstance(first, Sums):
+        return add(first, second)
+    if isinstance(first, tuple):
+        return tuple(map(_added, first, second))
+    return first + second
 
 
 def _sum_of_block(block, reader, function):
-    """Sum over the stretches of a block."""
+    """Sum a function over the stretches of a block."""
     X, Y, w = reader.read(block.arrays)
     total = Total(None)
     with rows_named():

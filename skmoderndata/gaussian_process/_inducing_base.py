@@ -1,4 +1,4 @@
-"""The model with inducing inputs that an optimiser moves: value and gradient, block by block."""
+"""Model with inducing inputs that an optimiser changes: value and gradient, block by block."""
 
 import math
 import warnings
@@ -28,8 +28,10 @@ from skmoderndata._solvers.gaussian.inducing import (
 )
 from skmoderndata.gaussian_process._base import REJECTED, Covariance, log_bounds
 
-MOST_FOR_CENTRES = 20_000  # samples that inducing inputs are chosen from
-BLOCKS_KEPT = 4  # blocks whose kernel values are kept for the gradient
+# Maximum number of samples from which inducing inputs are chosen.
+MOST_FOR_CENTRES = 20_000
+# Maximum number of blocks whose kernel values are stored for the gradient.
+BLOCKS_KEPT = 4
 
 
 class InducingModel(NamedTuple):
@@ -38,7 +40,7 @@ class InducingModel(NamedTuple):
     covariance: Covariance
     noise: float
     Z: Any
-    unit: Any  # of the inducing inputs in the optimiser's vector
+    unit: Any  # scale of the inducing inputs in the optimiser's vector
 
     @property
     def n_logs(self):
@@ -50,19 +52,19 @@ class InducingModel(NamedTuple):
         return np.append(self.covariance.kernel.theta, np.log(self.noise))
 
     def with_theta(self, theta):
-        """Give the model other hyperparameters."""
+        """Return the model with other hyperparameters."""
         covariance = self.covariance.with_theta(theta[:-1])
         return self._replace(covariance=covariance, noise=float(np.exp(theta[-1])))
 
     def vector(self, points):
-        """Return what the optimiser moves: theta and, with `points`, the inducing inputs."""
+        """Return the optimiser's vector: theta and, with `points`, the inducing inputs."""
         if not points:
             return self.theta()
         inputs = np.asarray(as_numpy(self.Z / self.unit))
         return np.append(self.theta(), inputs.ravel())
 
     def with_vector(self, x, points):
-        """Give the model the parameters of such a vector."""
+        """Return the model with the parameters of an optimiser's vector."""
         model = self.with_theta(x[: self.n_logs])
         if not points:
             return model
@@ -71,7 +73,7 @@ class InducingModel(NamedTuple):
         return model._replace(Z=Z * self.unit)
 
     def bounds(self, noise_bounds, points):
-        """Return the bounds of such a vector."""
+        """Return the bounds of the optimiser's vector."""
         logs = log_bounds(self.covariance.kernel, noise_bounds)
         if not points:
             return logs
@@ -81,7 +83,7 @@ class InducingModel(NamedTuple):
 
 
 def diagonal(method, A, prior, s):
-    """Return the entries of D for "fitc" from the whitened columns A, else ones."""
+    """Compute the entries of D for "fitc" from the whitened columns A; else return ones."""
     xp = namespace(prior)
     if method != "fitc":
         return xp.ones_like(prior)
@@ -91,11 +93,11 @@ def diagonal(method, A, prior, s):
 
 
 def value_and_gradient(model, blocks, method, jitter, points, run):
-    """Objective of `method` and its gradient by `model.vector(points)`.
+    """Compute the objective of `method` and its gradient by `model.vector(points)`.
 
-    `blocks` are tuples of rows, standardised targets and weights, or what `run` knows;
-    `run(function, blocks)` gives parts of a sum. Few blocks keep their kernel values for the
-    gradient, others compute them twice.
+    `blocks` is a list of tuples of rows, standardised targets and weights, or another object that
+    `run` understands; `run(function, blocks)` yields the terms of a sum. If there are few blocks,
+    their kernel values are stored for the gradient; otherwise they are computed twice.
     """
     xp = namespace(model.Z)
     K_uu = model.covariance(model.Z, model.Z)
@@ -108,7 +110,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     stored = {} if isinstance(blocks, list) and len(blocks) <= BLOCKS_KEPT else None
 
     def columns(rows):
-        """``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
+        """Compute ``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
         K = model.covariance(model.Z, rows)
         prior = model.covariance.diagonal(rows)
         A = solve_lower(L, K)
@@ -120,15 +122,15 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
             stored[id(rows)] = K, A, prior, d
         return sums(A, prior, Y, w, d, 0 * Y[0, :])
 
-    # sums over all samples
+    # Sum over all samples.
     total = None
-    for of_block in run(block_sums, blocks):
-        total = of_block if total is None else add(total, of_block)
+    for block_total in run(block_sums, blocks):
+        total = block_total if total is None else add(total, block_total)
     size = float(xp.sum(total.P)) + total.prior
     if not math.isfinite(size):  # kernel values overflow
         return REJECTED, np.zeros(len(model.vector(points)))
 
-    # the objective
+    # Compute the objective.
     zero = 0 * total.shift
     total = scaled(total, zero, zero + 1, 1.0 if fitc else s)
     fac = factors(L, total)
@@ -136,7 +138,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     if method == "vfe":
         value -= total.b.shape[1] * trace_penalty(total, s)
 
-    # its gradient: by the sums, then block by block by the kernel values
+    # Compute its gradient: by the sums, then block by block by the kernel values.
     slope = slopes(L, total, fac, s, method)
 
     def block_gradient(rows, Y, w):
@@ -158,7 +160,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
         if points:
             by_points = by_points + b
 
-    # the jitter is a multiple of the mean of the diagonal of K_uu
+    # The jitter is a multiple of the mean of the diagonal of K_uu.
     trace = float(xp.linalg.trace(by_uu))
     by_uu = by_uu + (jitter * trace / by_uu.shape[0]) * identity(L)
     by_K_uu, at_points = model.covariance.slope(model.Z, model.Z, K_uu, by_uu)
@@ -171,7 +173,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
 
 def choose_points(X, w, covariance, how, m, rng):
-    """Choose at most m inducing inputs: all distinct samples where they are not more."""
+    """Choose at most m inducing inputs; all distinct samples if there are at most m."""
     rows = rows_for_centres(X.shape[0], rng)
     sample = namespace(X).take(X, move_array(rows, X), axis=0)
     sample = np.asarray(as_numpy(sample))
@@ -180,22 +182,22 @@ def choose_points(X, w, covariance, how, m, rng):
 
 
 def rows_for_centres(n, rng):
-    """Choose the rows that inducing inputs are chosen from."""
+    """Choose the rows from which inducing inputs are selected."""
     if n <= MOST_FOR_CENTRES:
         return np.arange(n)
     return np.sort(rng.choice(n, MOST_FOR_CENTRES, replace=False))
 
 
 def points_of_sample(sample, weights, covariance, how, m, rng):
-    """Choose at most m inducing inputs by a sample."""
+    """Choose at most m inducing inputs from a sample of the rows."""
     distinct = np.unique(sample, axis=0)
     n_distinct = len(distinct)
     if n_distinct <= m:
         return distinct
 
     if how == "random":
-        chosen = rng.choice(n_distinct, m, replace=False)
-        return distinct[np.sort(chosen)]
+        drawn = rng.choice(n_distinct, m, replace=False)
+        return distinct[np.sort(drawn)]
     if how == "greedy":
 
         def row(i):
@@ -204,10 +206,10 @@ def points_of_sample(sample, weights, covariance, how, m, rng):
         prior = covariance.diagonal(distinct)
         return distinct[greedy_points(prior, row, m)]
 
-    # centres of k-means
+    # Use the centres of k-means.
     seed = rng.randint(2**31 - 1)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
-    # NumPy arrays, whatever X is; a centre without samples is no harm here
+    # The arrays are NumPy arrays, whatever X is; a centre without samples is harmless here.
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         centres.fit(sample, sample_weight=weights)
@@ -216,14 +218,15 @@ def points_of_sample(sample, weights, covariance, how, m, rng):
 
 
 def nearest_rows(X, Z):
-    """Find the sample nearest to each inducing input, each once."""
+    """Find the sample nearest to each inducing input; list each sample once."""
     A = np.asarray(as_numpy(Z))
     B = np.asarray(as_numpy(X))
-    centre = A.mean(axis=0)  # products of what is far from the origin lose digits
+    centre = A.mean(axis=0)  # far from the origin, products lose digits
     A = A - centre
     B = B - centre
     squares = (B * B).sum(axis=1)
-    distances = squares[None, :] - 2 * A @ B.T  # squared, less a term of each inducing input
+    # Squared distances, minus a term that depends only on the inducing input.
+    distances = squares[None, :] - 2 * A @ B.T
     rows = np.unique(distances.argmin(axis=1))
     return move_array(rows, X)
 
@@ -232,7 +235,7 @@ class Posterior:
     """Sums over the samples seen so far, and the posterior computed from them.
 
     `solve` computes moments of the targets, factors, the objective `value` and the `bounds` of the
-    exact log marginal likelihood. Methods return new objects.
+    exact log marginal likelihood. All methods that change the posterior return a new object.
     """
 
     def __init__(self, model, rule, jitter):
@@ -246,16 +249,16 @@ class Posterior:
             raise ValueError(
                 "The covariance of the inducing inputs is singular, even with a jitter of 1e-4: "
                 f"the smallest distance between them is {nearest:.3g}. "
-                "Give fewer or other inducing inputs, or a kernel with shorter length scales."
+                "Use fewer or other inducing inputs, or a kernel with shorter length scales."
             )
         self.model = model
         self.rule = rule
         self.L = L
         self.jitter = jitter
-        self.total = self.plain = None  # sums with D of "fitc", and without
+        self.total = self.plain = None  # sums with the D of "fitc", and with D = I
 
     def add(self, blocks, run, shift=None):
-        """Add the sums of blocks of rows, targets and weights; `shift` is a value near these."""
+        """Add the sums of blocks of rows, targets and weights; `shift` is close to the targets."""
         model = self.model
         s = self.model.noise
         fitc = self.rule == "fitc"
@@ -266,7 +269,7 @@ class Posterior:
             shift = blocks[0][1][0, :]
 
         def block(rows, Y, w):
-            # sums of A = L^-1 k: plain ones for the bounds, for FITC those with its own noise
+            # Sum A = L^-1 k: plain sums for the bounds; FITC also weights by its own noise.
             prior = model.covariance.diagonal(rows)
             A = solve_lower(L, model.covariance(model.Z, rows))
             ones = namespace(prior).ones_like(prior)
@@ -302,14 +305,14 @@ class Posterior:
         zero = namespace(total.shift).zeros_like(total.shift)
         new.moments = target_moments(total) if normalize_y else (zero, zero + 1)
 
-        # bounds of the exact likelihood, from below and from above
+        # Bound the exact likelihood from below and from above.
         plain = scaled(self.plain, *new.moments, s)
         new.fac = factors(self.L, plain)
         trace = total.b.shape[1] * trace_penalty(plain, s)
         new.value = log_likelihood(plain, new.fac)
         new.bounds = new.value - trace, upper_bound(plain, new.fac, s)
 
-        # the objective of each rule
+        # Compute the objective of the rule.
         if self.rule == "vfe":
             new.value -= trace
         elif self.rule == "fitc":
@@ -320,10 +323,10 @@ class Posterior:
         return new
 
     def predict(self, X, *, variance=False, covariance=False, sor=False):
-        """Mean, and variance or covariance, of the latent function, of standardised targets.
+        """Predict mean and (co)variance of the latent function of standardised targets.
 
-        The covariance is ``k(x, x') - a'a + c'c`` with ``a = L^-1 k`` and ``c = R^-1 a``, and
-        ``c'c`` alone for "sor".
+        The covariance is ``k(x, x') - a'a + c'c`` with ``a = L^-1 k`` and ``c = R^-1 a``; for
+        "sor" it is only ``c'c``.
         """
         xp = namespace(X)
         kernel = self.model.covariance
@@ -332,7 +335,7 @@ class Posterior:
         if not variance and not covariance:
             return mean, None
 
-        # a = L^-1 k, c = R^-1 a
+        # Compute a = L^-1 k and c = R^-1 a.
         a = solve_lower(self.L, K)
         c = solve_lower(self.fac.R, a)
         if covariance:
@@ -347,7 +350,7 @@ class Posterior:
 
 
 class Samples:
-    """Posterior of "nystroem", with the exact covariances to all samples.
+    """Posterior of "nystroem", which uses the exact covariances with all samples.
 
     ``(Q + s I)^-1 y = (y - K_fu v) / s`` and ``(Q + s I)^-1 = (I - K_fu A^-1 K_uf / s) / s``, with
     ``A = K_uu + K_uf K_fu / s`` and ``v = A^-1 K_uf y / s``.
@@ -366,7 +369,7 @@ class Samples:
             self.blocks.append((X, w, alpha))
 
     def predict(self, X, *, variance=False, covariance=False, sor=False):
-        """Mean, and variance or covariance, at X."""
+        """Predict the mean, and variance or covariance, at X."""
         xp = namespace(X)
         kernel = self.model.covariance
         s = self.model.noise
@@ -375,7 +378,7 @@ class Samples:
         squares = 0.0
 
         for rows, w, alpha in self.blocks:
-            # nothing is kept but the sums over blocks of training samples
+            # Keep only the sums over blocks of training samples.
             K = kernel(rows, X)
             mean = mean + K.T @ alpha
             if variance or covariance:
@@ -386,7 +389,7 @@ class Samples:
         if not variance and not covariance:
             return mean, None
 
-        # k(x, x') - K' (Q + s I)^-1 K, the inverse as in the class's docstring
+        # Compute k(x, x') - K' (Q + s I)^-1 K with the inverse from the docstring of the class.
         a = solve_lower(self.R, solve_lower(self.L, weighted)) / s
         cov = kernel(X, X) - squares / s + a.T @ a
         if covariance:
@@ -395,8 +398,8 @@ class Samples:
         spread = xp.linalg.diagonal(cov)
         if bool(xp.any(spread < 0)):
             warnings.warn(
-                'Some variances of algorithm="nystroem" are negative and set to 0: it is no '
-                'Gaussian process. Take "vfe" or "fitc" for uncertainties.',
+                'Some variances of algorithm="nystroem" are negative and set to 0: it is not a '
+                'valid Gaussian process. Use "vfe" or "fitc" if you need uncertainties.',
                 stacklevel=4,
             )
 

@@ -51,10 +51,14 @@ from skmoderndata.gaussian_process._base import (
 )
 from skmoderndata.gaussian_process._inducing_base import choose_points
 
-GAP = 1e-8  # of the bound over Gaussians, for each sample
-LARGE_GAP = 1e-4  # of which a warning tells
-MAX_STEPS = 200  # of natural gradients; they creep where the variance of the kernel is large
-BLOCK_ENTRIES = 2**21  # kernel values held at once in predictions: 16 MB
+# Tolerance of the bound over Gaussians, per sample.
+GAP = 1e-8
+# Minimum gap per sample that causes a warning.
+LARGE_GAP = 1e-4
+# Maximum number of natural gradient steps; they are slow if the variance of the kernel is large.
+MAX_STEPS = 200
+# Maximum number of kernel values held at once in predictions, 16 MB.
+BLOCK_ENTRIES = 2**21
 
 
 class SparseGaussianProcessClassifier(
@@ -64,62 +68,64 @@ class SparseGaussianProcessClassifier(
 
     A latent function f with a Gaussian process prior gives the probability
     :math:`s(f) = 1 / (1 + e^{-f})` of a class. Its values u at m inducing inputs Z have a Gaussian
-    posterior q that maximises, together with the hyperparameters of the kernel and Z, the bound
+    posterior q. Together with the hyperparameters of the kernel and Z, q maximises the bound
 
     .. math::
         F = \sum_i w_i\, E_{q(f_i)} \log s(y_i f_i) - KL(q(u)\, \|\, p(u)), \qquad y_i = \pm 1,
 
-    of the log marginal likelihood [1]_. Several classes have a process each, against the rest, and
-    their probabilities are divided by their sum, as in scikit-learn.
+    on the log marginal likelihood [1]_. If there are more than two classes, each class has a
+    process of its own against the rest, and the probabilities are divided by their sum, as in
+    scikit-learn.
 
     Parameters
     ----------
     kernel : kernel object of scikit-learn, default=None
-        Covariance of the latent function. None is a constant times RBF with one length scale for
-        each input. A WhiteKernel in a sum is left out.
+        Covariance of the latent function. None means a constant times RBF with one length scale
+        for each input. A WhiteKernel in a sum is omitted.
     n_inducing : int, default=100
-        Number of inducing inputs, at most that of distinct samples.
+        Number of inducing inputs, reduced if there are fewer distinct samples.
     inducing : str or array-like of shape (m, n_features), default="k-means"
         Initial inducing inputs: centres of k-means ("k-means"), random samples ("random"), samples
-        chosen by pivoted Cholesky decomposition of the kernel matrix ("greedy"), or given points.
+        selected by pivoted Cholesky decomposition of the kernel matrix ("greedy"), or an array of
+        points.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        As in scikit-learn's GaussianProcessClassifier. None keeps the kernel as it is.
+        Optimiser, as in scikit-learn's GaussianProcessClassifier. None keeps the kernel as it is.
     optimize_inducing : bool, default=True
         Whether to optimise the inducing inputs, too; only for kernels of the fast form, see
         :class:`SparseGaussianProcessRegressor`.
     n_restarts_optimizer : int, default=0
         Number of further starts, with hyperparameters drawn within their bounds.
     max_iter : int, default=100
-        Largest number of iterations of the optimiser per start.
+        Maximum number of iterations of the optimiser per start.
     tol : float, default=1e-3
-        The optimiser stops when ten iterations together increase the bound by less than this per
-        sample.
+        Tolerance of the optimiser, which stops when ten iterations together increase the bound by
+        less than this value per sample.
     subset_size : int, default=5000
         Number of random samples used by the optimiser; the posterior uses all n.
     jitter : float, default=1e-8
         Value added to the diagonal of K_uu, relative to its mean. If K_uu is singular, it is
         increased by factors of ten up to 1e-4.
     random_state : int, RandomState instance or None, default=None
-        Controls the subset, the inducing inputs and the restarts. Pass an int for reproducible
-        results.
+        Generator or seed for the subset, the inducing inputs and the restarts. Pass an int for
+        reproducible results.
     n_jobs : int, default=None
-        Number of threads over the classes, if there are more than two.
+        Number of threads over the classes if there are more than two classes.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels of the classes.
+        Class labels.
     kernels_ : list of kernel objects
-        Kernel of each process: one for two classes, else one for each class.
+        Kernel of each process: one kernel for two classes, otherwise one for each class.
     inducing_points_ : list of ndarray of shape (m, n_features)
         Inducing inputs of each process.
     lower_bound_ : ndarray of shape (n_processes,)
-        F of each process, a lower bound of its log marginal likelihood, on all samples.
+        Value of F for each process, a lower bound on its log marginal likelihood, on all samples.
     dual_gap_ : float
-        Certificate of q: no Gaussian has an F larger by more than this per sample. The largest of
+        Certificate for q: no Gaussian improves F by more than this per sample. The maximum over
         the processes.
     n_iter_ : int
-        Number of iterations of the optimiser, the largest of the processes.
+        Number of iterations of the optimiser, the maximum over the processes.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -127,23 +133,22 @@ class SparseGaussianProcessClassifier(
 
     See Also
     --------
-    sklearn.gaussian_process.GaussianProcessClassifier : Laplace's method with all samples, in n^3
-        operations for each evaluation.
-    SparseGaussianProcessRegressor : The same idea for targets with Gaussian noise.
+    sklearn.gaussian_process.GaussianProcessClassifier : Uses Laplace's method with all samples, in
+        n^3 operations for each evaluation.
+    SparseGaussianProcessRegressor : Applies the same idea to targets with Gaussian noise.
 
     Notes
     -----
-    In the mean and the Cholesky factor of the covariance of q the bound is strongly concave. It is
-    maximised by natural gradients, some ten passes over the samples, to `dual_gap_`; its gradient
-    by the hyperparameters and Z is then that with q held fixed. Expectations are by quadrature
-    with 20 nodes.
+    The bound is strongly concave in the mean and the Cholesky factor of the covariance of q.
+    Natural gradients maximise it to `dual_gap_` in about ten passes over the samples; the gradient
+    of the maximum by the hyperparameters and Z is then the gradient with q held fixed.
+    Expectations are computed by quadrature with 20 nodes.
 
-    A pass takes ``2 n m^2`` operations, an evaluation of the optimiser some passes over
-    `subset_size` samples, and the memory is for ``n m`` numbers. All is in double precision.
+    A pass costs ``2 n m^2`` operations, and an evaluation of the optimiser a few passes over
+    `subset_size` samples. The memory is ``n m`` numbers. All computations use double precision.
 
-    The mean of the latent function is zero: where there are no samples the classes are equally
-    probable, as in scikit-learn, whatever their frequencies. A sample of weight w counts as w
-    equal samples.
+    The mean of the latent function is zero: far from all samples the classes are equally probable,
+    as in scikit-learn, whatever their frequencies. A sample of weight w counts as w equal samples.
 
     References
     ----------
@@ -176,10 +181,10 @@ class SparseGaussianProcessClassifier(
             {"n_inducing": 8, "inducing": "greedy", "tol": 0.1, "random_state": 0},
         ),
         known_failures={
-            "check_sample_weight_equivalence_on_dense_data": "the sums agree to rounding errors, "
-            "which the optimiser enlarges; at given hyperparameters a test compares them. In use: "
-            "`BaggingClassifier`, by weights, gives hyperparameters that differ in late digits "
-            "from those of copies"
+            "check_sample_weight_equivalence_on_dense_data": "the sums agree up to rounding "
+            "errors, which the optimiser enlarges; a test compares them at fixed "
+            "hyperparameters. In use: `BaggingClassifier`, which passes weights, gives "
+            "hyperparameters that differ in late digits from the hyperparameters with copies"
         },
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessClassifier",
@@ -245,8 +250,8 @@ class SparseGaussianProcessClassifier(
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: a sample of weight w counts as w equal samples, and one of
-            weight 0 is ignored.
+            Weights of the samples: a sample of weight w counts as w equal samples, and samples of
+            weight 0 are ignored.
 
         Returns
         -------
@@ -260,7 +265,7 @@ class SparseGaussianProcessClassifier(
         covariance = Covariance(kernel)
         Z = self._inducing(X, w, covariance, rng)
 
-        # the same subset and starts for all classes
+        # Use the same subset and starts for all classes.
         rows = np.arange(len(X))
         if len(X) > self.subset_size:
             rows = np.sort(rng.choice(len(X), self.subset_size, replace=False))
@@ -294,7 +299,7 @@ class SparseGaussianProcessClassifier(
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
+            Probabilities, with columns in the order of `classes_`.
         """
         X = self._check(X)
         positive = [np.empty(len(X)) for _ in self._processes]
@@ -320,7 +325,7 @@ class SparseGaussianProcessClassifier(
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Labels.
+            Predicted labels.
         """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
@@ -336,7 +341,8 @@ class SparseGaussianProcessClassifier(
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Means: for two classes of the function of the second, else of that of each class.
+            Means. For two classes, of the function of the second class; otherwise one column for
+            the function of each class.
         variance : ndarray of the same shape
             Variances.
         """
@@ -356,7 +362,7 @@ class SparseGaussianProcessClassifier(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
 
-        # samples of weight zero are no samples
+        # Drop samples of weight zero.
         seen = w > 0
         X = X[seen]
         w = w[seen]
@@ -377,15 +383,15 @@ class SparseGaussianProcessClassifier(
         )
         if Z.shape[1] != X.shape[1]:
             raise ValueError(
-                f"inducing has {Z.shape[1]} columns, and X has {X.shape[1]}: give points of the "
-                "same space."
+                f"inducing has {Z.shape[1]} columns but X has {X.shape[1]}: pass points with the "
+                "columns of X."
             )
         return Z
 
     # ---- one process -----------------------------------------------------------------------
 
     def _fit_all(self, start, X, signs, w, rows, seed):
-        """Fit one process for each vector of signs; tell whether a callback has asked to stop."""
+        """Fit one process for each vector of signs; also return whether a callback stopped it."""
         one_by_one = len(signs) == 1 or effective_n_jobs(self.n_jobs) == 1
         task = "iteration" if one_by_one else "processes"
         run = delayed(self._fit_binary)
@@ -404,7 +410,7 @@ class SparseGaussianProcessClassifier(
         return ends, progress.stopped
 
     def _fit_binary(self, process, X, y, w, rows, seed, progress=None):
-        """Optimise a process on the rows of the subset, and condition it on all samples."""
+        """Optimise a process on the rows of the subset and condition it on all samples."""
         end = None
         bounds = None
         if self.optimizer is not None:
@@ -415,13 +421,13 @@ class SparseGaussianProcessClassifier(
         if conditioned is None:
             raise ValueError(
                 "The covariance of the inducing inputs is singular, even with a jitter of 1e-4: "
-                "give fewer or other inducing inputs, or a kernel with shorter length scales."
+                "use fewer or other inducing inputs, or a kernel with shorter length scales."
             )
         return conditioned, end, bounds
 
     def _optimise(self, process, X, y, w, seed, progress):
         points = self.optimize_inducing and process.covariance.fast
-        sites = [None]  # of the last evaluation, the start of the next
+        sites = [None]  # sites of the last evaluation, from which the next one starts
 
         def objective(x):
             value, gradient, sites[0] = process.with_vector(x, points).value_and_gradient(
@@ -456,7 +462,7 @@ class SparseGaussianProcessClassifier(
                     self,
                     reached=f"the bound may rise by {process.bound.gap:.1e} after "
                     f"{process.bound.n_iter} steps of the posterior",
-                    remedy="give a kernel of smaller variance",
+                    remedy="use a kernel of smaller variance",
                 )
             if end is None:
                 continue
@@ -470,21 +476,21 @@ class SparseGaussianProcessClassifier(
 
 
 class BinaryProcess:
-    """A process of two classes: covariance, inducing inputs and, if conditioned, its posterior."""
+    """Process for two classes: covariance, inducing inputs and, once conditioned, posterior."""
 
     def __init__(self, covariance, Z, unit, jitter):
         self.covariance = covariance
         self.Z = Z
-        self.unit = unit  # of the inducing inputs in the optimiser's vector
+        self.unit = unit  # scale of the inducing inputs in the optimiser's vector
         self.jitter = jitter
 
     def vector(self, points):
-        """Return what the optimiser moves: logarithms of parameters and, with `points`, Z."""
+        """Return the optimiser's vector: logarithms of parameters and, with `points`, Z."""
         theta = self.covariance.kernel.theta
         return np.append(theta, (self.Z / self.unit).ravel()) if points else theta
 
     def with_vector(self, x, points):
-        """Make the process of such a vector."""
+        """Return the process with the parameters of an optimiser's vector."""
         n_logs = self.covariance.kernel.n_dims
         new = copy(self)
         new.covariance = self.covariance.with_theta(x[:n_logs])
@@ -493,7 +499,7 @@ class BinaryProcess:
         return new
 
     def _columns(self, X):
-        """Kernel values and whitened columns, and the variance that these leave."""
+        """Compute kernel values, whitened columns and the variance that they leave unexplained."""
         K_uu = self.covariance(self.Z, self.Z)
         L, jitter = cholesky_with_jitter(K_uu, self.jitter)
         if L is None:
@@ -504,7 +510,7 @@ class BinaryProcess:
         return Columns(K_uu, L, jitter, K, A, np.maximum(rest, 0.0))
 
     def value_and_gradient(self, X, y, w, points, sites):
-        """Bound, its gradient by `vector(points)`, and the sites of its posterior."""
+        """Compute the bound, its gradient by `vector(points)` and the sites of its posterior."""
         columns = self._columns(X)
         if columns is None or not np.isfinite(columns.A).all():
             return REJECTED, np.zeros(len(self.vector(points))), sites
@@ -513,7 +519,7 @@ class BinaryProcess:
             columns.A, columns.rest, y, w, start, tol=GAP, max_iter=MAX_STEPS
         )
 
-        # by the kernel values, then by the parameters
+        # Differentiate by the kernel values, then by the parameters.
         by = kernel_slopes(columns.L, columns.A, w, bound)
         slope = self.covariance.slope
         theta, by_points = slope(self.Z, X, columns.K, by.K_uf, by.prior)
@@ -526,7 +532,7 @@ class BinaryProcess:
         return bound.value, gradient, bound.sites
 
     def conditioned(self, X, y, w):
-        """Make the process with the posterior given all samples; None if K_uu is singular."""
+        """Return the process with the posterior from all samples; None if K_uu is singular."""
         columns = self._columns(X)
         if columns is None:
             return None
@@ -540,7 +546,7 @@ class BinaryProcess:
         return new
 
     def latent(self, X):
-        """Mean and variance of the latent function."""
+        """Compute mean and variance of the latent function."""
         a = solve_lower(self.L, self.covariance(self.Z, X))
         rest = self.covariance.diagonal(X) - np.sum(a * a, axis=0)
         explained = np.sum(solve_lower(self.bound.R, a) ** 2, axis=0)
@@ -548,7 +554,7 @@ class BinaryProcess:
 
 
 class Columns(NamedTuple):
-    """Kernel values between inducing inputs and samples, whitened."""
+    """Whitened kernel values between inducing inputs and samples."""
 
     K_uu: np.ndarray
     L: np.ndarray

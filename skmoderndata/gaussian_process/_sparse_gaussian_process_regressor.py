@@ -59,9 +59,10 @@ from skmoderndata.gaussian_process._inducing_base import (
     value_and_gradient,
 )
 
-BLOCK_ENTRIES = 2**21  # kernel values held at once: 16 MB
+# Maximum number of kernel values held at once, 16 MB.
+BLOCK_ENTRIES = 2**21
 
-# Number of rows for each inducing input that a stream keeps before it decides what they show
+# Number of rows per inducing input that a stream collects before it optimises hyperparameters.
 ROWS_PER_POINT = 8
 
 
@@ -70,44 +71,46 @@ class SparseGaussianProcessRegressor(
 ):
     r"""Gaussian process regression for many samples, through inducing inputs.
 
-    m inducing inputs Z summarise n samples: with
+    m inducing inputs Z summarise n samples. With
     :math:`Q = K_{fu} (K_{uu} + \text{jitter})^{-1} K_{uf}`, noise variance s and standardised
     targets y, the hyperparameters and Z maximise, by default [1]_,
 
     .. math::
         F = \log N(y;\, 0,\, Q + s I) - \frac{1}{2 s} \operatorname{tr}(K - Q),
 
-    a lower bound of the exact log marginal likelihood; `algorithm` lists the other approximations.
+    a lower bound on the exact log marginal likelihood; `algorithm` lists the other approximations.
     The exact value lies between `lower_bound_` and `upper_bound_`.
 
     Parameters
     ----------
     kernel : kernel object of scikit-learn, default=None
-        Covariance of the latent function. None is a constant times RBF with one length scale for
-        each input. A WhiteKernel in a sum becomes the noise.
+        Covariance of the latent function. None means a constant times RBF with one length scale
+        for each input. A WhiteKernel in a sum becomes the noise.
     algorithm : str, default="vfe"
         Approximation, see Notes: "vfe", "fitc", "dtc" (also called "projected_process"), "sor",
         "nystroem" or "subset".
     n_inducing : int, default=200
-        Number of inducing inputs, at most that of distinct samples.
+        Number of inducing inputs, reduced if there are fewer distinct samples.
     inducing : str or array-like of shape (m, n_features), default="k-means"
         Initial inducing inputs: centres of k-means ("k-means"), random samples ("random"), samples
-        chosen by pivoted Cholesky decomposition of the kernel matrix ("greedy"), or given points.
+        selected by pivoted Cholesky decomposition of the kernel matrix ("greedy"), or an array of
+        points.
     noise_level : float, default=0.1
-        Initial noise variance, of the targets after `normalize_y`, as in WhiteKernel.
+        Initial noise variance, in units of the targets after `normalize_y`, as in WhiteKernel.
     noise_level_bounds : pair of float, default=(1e-6, 1e3)
         Bounds of the noise variance.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        As in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as they are.
+        Optimiser, as in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as
+        they are.
     optimize_inducing : bool, default=True
         Whether to optimise the inducing inputs, too; only for kernels of the fast form, see Notes.
     n_restarts_optimizer : int, default=0
         Number of further starts, with hyperparameters drawn within their bounds.
     max_iter : int, default=200
-        Largest number of iterations of the optimiser per start.
+        Maximum number of iterations of the optimiser per start.
     tol : float, default=1e-3
-        The optimiser stops when ten iterations together increase the objective by less than this
-        per sample and target.
+        Tolerance of the optimiser, which stops when ten iterations together increase the objective
+        by less than this value per sample and target.
     subset_size : int, default=5000
         Number of random samples used by the optimiser; the posterior uses all n.
     polish_iter : int, default=0
@@ -118,10 +121,10 @@ class SparseGaussianProcessRegressor(
         Value added to the diagonal of K_uu, relative to its mean. If K_uu is singular, it is
         increased by factors of ten up to 1e-4.
     batch_size : int, default=None
-        Number of samples in a block; None means 16 MB of kernel values.
+        Number of samples in a block; None means blocks with 16 MB of kernel values.
     random_state : int, RandomState instance or None, default=None
-        Controls the subset, the inducing inputs and the restarts. Pass an int for reproducible
-        results.
+        Generator or seed for the subset, the inducing inputs and the restarts. Pass an int for
+        reproducible results.
     n_jobs : int, default=None
         Number of threads over blocks of samples, in addition to BLAS threads.
 
@@ -130,17 +133,17 @@ class SparseGaussianProcessRegressor(
     kernel_ : kernel object
         Kernel with the hyperparameters used, without noise.
     noise_level_ : float
-        Noise variance used, of standardised targets.
+        Noise variance used, in units of the standardised targets.
     inducing_points_ : ndarray of shape (m, n_features)
         Inducing inputs used.
     log_marginal_likelihood_value_ : float
-        The objective of `algorithm` on all samples.
+        Objective of `algorithm` on all samples.
     lower_bound_ : float
-        Lower bound of the exact log marginal likelihood, the F above.
+        Lower bound on the exact log marginal likelihood: the F above.
     upper_bound_ : float
-        Upper bound of the exact log marginal likelihood [2]_.
+        Upper bound on the exact log marginal likelihood [2]_.
     bound_gap_ : float
-        Certificate: difference of the bounds per sample and target.
+        Certificate: the difference between the bounds per sample and target.
     jitter_ : float
         Jitter used.
     n_iter_ : int
@@ -154,14 +157,15 @@ class SparseGaussianProcessRegressor(
 
     See Also
     --------
-    BayesianCommitteeMachine : Exact processes on subsets of the samples, combined.
-    sklearn.gaussian_process.GaussianProcessRegressor : Exact, in n^3 operations.
-    sklearn.kernel_approximation.Nystroem : Features for ridge regression: fast, no variances.
+    BayesianCommitteeMachine : Combines exact processes on subsets of the samples.
+    sklearn.gaussian_process.GaussianProcessRegressor : Fits the exact process in n^3 operations.
+    sklearn.kernel_approximation.Nystroem : Computes features for ridge regression: fast, without
+        variances.
 
     Notes
     -----
-    With :math:`A = K_{uu} + K_{uf} D^{-1} K_{fu}` and k the covariances of a new sample with Z,
-    the algorithms are [3]_
+    With :math:`A = K_{uu} + K_{uf} D^{-1} K_{fu}`, and with the covariances k of a new sample with
+    Z, the algorithms are [3]_
 
     ==================== ============================ =====================================
     algorithm            D                            latent variance
@@ -174,24 +178,25 @@ class SparseGaussianProcessRegressor(
     "subset"             exact process on m samples   exact on these
     ==================== ============================ =====================================
 
-    The mean is :math:`k'A^{-1} K_{uf} D^{-1} y`; with "nystroem" :math:`k_f'(Q + s I)^{-1} y` with
-    the exact covariances of all samples, which it stores. The hyperparameters are common to all
-    targets, whose objectives are summed. A sample of weight w counts as w equal samples.
+    The mean is :math:`k'A^{-1} K_{uf} D^{-1} y`; with "nystroem" it is
+    :math:`k_f'(Q + s I)^{-1} y` with the exact covariances to all samples, which "nystroem"
+    stores. The hyperparameters are common to all targets, whose objectives are summed. A sample of
+    weight w counts as w equal samples.
 
-    A fit takes ``n m^2`` operations and memory for ``m^2`` numbers and one block. All statistics
-    are in double precision, because they lose definiteness in single precision.
+    A fit costs ``n m^2`` operations and needs memory for ``m^2`` numbers and one block. All
+    statistics are in double precision, because they lose definiteness in single precision.
 
     The fast form is a constant times RBF, Matern (nu 1/2, 3/2, 5/2) or RationalQuadratic. Other
     kernels use scikit-learn's gradient, which costs several times as much, and the inducing inputs
-    remain at their initial values. With the fast form and array API dispatch enabled in
-    scikit-learn, arrays of other libraries are not converted.
+    keep their initial values. With the fast form and array API dispatch enabled in scikit-learn,
+    arrays of other libraries are not converted.
 
     `partial_fit` and `merge` add samples to a fitted estimator at fixed hyperparameters, exactly
-    and in any order. Without `fit`, `partial_fit` keeps the first samples, eight for each inducing
-    input, and chooses inducing inputs from all of them whenever their number has grown by a
-    quarter; the hyperparameters are those given. When there are enough, it optimises the
-    hyperparameters as `fit` does. With ``optimizer=None`` and an array of inducing inputs it
-    keeps no samples.
+    and in any order. Without a previous `fit`, `partial_fit` collects the first samples, eight for
+    each inducing input, and chooses inducing inputs from all of them again whenever the number of
+    samples has grown by a quarter; meanwhile, it uses the initial hyperparameters. Once there are
+    enough samples, it optimises the hyperparameters as `fit` does. With ``optimizer=None`` and an
+    array of inducing inputs, it stores no samples.
 
     References
     ----------
@@ -229,10 +234,10 @@ class SparseGaussianProcessRegressor(
             {"n_inducing": 8, "algorithm": "fitc", "inducing": "greedy", "tol": 0.1},
         ),
         known_failures={
-            "check_sample_weight_equivalence_on_dense_data": "the sums agree to rounding errors, "
-            "which the optimiser enlarges; at given hyperparameters a test compares them. In use: "
-            "`BaggingRegressor`, by weights, gives hyperparameters that differ in late digits "
-            "from those of copies"
+            "check_sample_weight_equivalence_on_dense_data": "the sums agree up to rounding "
+            "errors, which the optimiser enlarges; a test compares them at fixed "
+            "hyperparameters. In use: `BaggingRegressor`, which passes weights, gives "
+            "hyperparameters that differ in late digits from the hyperparameters with copies"
         },
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
@@ -323,8 +328,8 @@ class SparseGaussianProcessRegressor(
         y : array-like or Dask array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like or Dask array of shape (n_samples,), default=None
-            Weights of the samples: a sample of weight w counts as w equal samples, and one of
-            weight 0 is ignored.
+            Weights of the samples: a sample of weight w counts as w equal samples, and samples of
+            weight 0 are ignored.
 
         Returns
         -------
@@ -338,7 +343,7 @@ class SparseGaussianProcessRegressor(
         rng = check_random_state(self.random_state)
         model = self._open(X, w, rng)
 
-        # a subset of data is the exact process on the samples next to the inducing inputs
+        # A subset of data is the exact process on the samples nearest to the inducing inputs.
         if self.algorithm == "subset":
             xp = namespace(X)
             rows = nearest_rows(X, model.Z)
@@ -352,7 +357,7 @@ class SparseGaussianProcessRegressor(
             model = self._optimise(model, X, Y, w, rng)
         self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
 
-        # with covariances to all samples, not to inducing inputs
+        # "nystroem" predicts with the covariances to all samples instead of inducing inputs.
         if self.algorithm == "nystroem":
             mean, std = self._posterior.moments
             blocks = self._blocks(X, (Y - mean) / std, w)
@@ -360,9 +365,9 @@ class SparseGaussianProcessRegressor(
         return self
 
     def _fit_blocks(self, X, y, sample_weight):
-        """Choose hyperparameters on a sample of a Dask array, and condition on all its rows."""
+        """Choose hyperparameters on a sample of a Dask array and condition on all of its rows."""
         self._check_additive("fit of a Dask array")
-        # 1. rows, checked; moments of the targets
+        # 1. Check the rows and open them.
         blocks, weighted = rows_in_blocks(
             self, X, y, sample_weight=sample_weight, accept_sparse=False
         )
@@ -372,7 +377,7 @@ class SparseGaussianProcessRegressor(
         rows = RowsInBlocks(blocks, survey_of(self, blocks, weighted), RowReader(weighted))
         n = rows.n_rows
 
-        # 2. the model to start from, as for a table in memory
+        # 2. Choose the initial model, as for a table in memory.
         rng = check_random_state(self.random_state)
         seen, Y, _ = rows.brought(np.arange(min(n, MOST_FOR_CENTRES)))
         shift = Y[0]
@@ -388,7 +393,7 @@ class SparseGaussianProcessRegressor(
         model = self._start(seen, seen, points)
         rows = rows.read_as(size=self.batch_size or max(1, BLOCK_ENTRIES // self._m))
 
-        # 3. hyperparameters, and the sums over all rows
+        # 3. Optimise the hyperparameters and sum over all rows.
         self.n_iter_ = 0
         if self.optimizer is not None:
             mean = np.zeros_like(shift)
@@ -397,20 +402,20 @@ class SparseGaussianProcessRegressor(
                 (moments,) = rows.run(partial(_target_sums, shift=shift), None)
                 mean, std = target_moments(moments)
             scaled = rows.read_as(mean=mean, std=std)
-            few = np.arange(n)
+            subset_rows = np.arange(n)
             if n > self.subset_size:
-                few = np.sort(rng.choice(n, self.subset_size, replace=False))
-            model = self._climb(model, scaled.brought(few), scaled, n, rng)
+                subset_rows = np.sort(rng.choice(n, self.subset_size, replace=False))
+            model = self._climb(model, scaled.brought(subset_rows), scaled, n, rng)
         posterior = Posterior(model, self._rule, self.jitter).add(rows, rows.run, shift)
         self._store(posterior.solve(self.normalize_y))
         return self
 
     @fit_context()
     def partial_fit(self, X, y, sample_weight=None):
-        """Add samples; exact, in any order, once hyperparameters and inducing inputs are chosen.
+        """Add samples, exactly and in any order, once hyperparameters and inducing inputs are set.
 
-        `fit` has chosen them or, if the estimator is not fitted, the first samples do: eight for
-        each inducing input, however they are cut into calls.
+        They come from `fit` or, if the estimator is not fitted, from the first samples: eight for
+        each inducing input, however the samples are divided into calls.
 
         Parameters
         ----------
@@ -424,7 +429,7 @@ class SparseGaussianProcessRegressor(
         Returns
         -------
         self : SparseGaussianProcessRegressor
-            The estimator, conditioned on all samples given so far.
+            The estimator, conditioned on all samples seen so far.
         """
         self._check_additive("partial_fit")
         first = not self.__sklearn_is_fitted__()
@@ -438,13 +443,13 @@ class SparseGaussianProcessRegressor(
         return self
 
     def _start_stream(self, early, batch=None):
-        """Choose the model by the first samples, of which `batch` are the latest."""
-        given = not isinstance(self.inducing, str)
-        n_points = len(self.inducing) if given else self.n_inducing
-        decided = given and self.optimizer is None
+        """Choose the model from the first samples, the latest of which are `batch`."""
+        fixed_points = not isinstance(self.inducing, str)
+        n_points = len(self.inducing) if fixed_points else self.n_inducing
+        decided = fixed_points and self.optimizer is None
         enough = decided or early.n_rows >= ROWS_PER_POINT * n_points
 
-        # few new samples: the inducing inputs stay
+        # With few new samples, keep the inducing inputs.
         if not enough and not early.are_due:
             self._condition(self._posterior, *batch)
             self._early = early
@@ -462,17 +467,17 @@ class SparseGaussianProcessRegressor(
 
     @all_or_nothing
     def merge(self, other):
-        """Add the samples of another estimator with equal hyperparameters; exact, in any order.
+        """Add the samples of another estimator with equal hyperparameters, exactly, in any order.
 
         Parameters
         ----------
         other : SparseGaussianProcessRegressor
-            Fitted, with the same `algorithm`, kernel, noise and inducing inputs.
+            Fitted estimator with the same `algorithm`, kernel, noise and inducing inputs.
 
         Returns
         -------
         self : SparseGaussianProcessRegressor
-            The estimator, as if conditioned on the samples of both.
+            The estimator, as if it were conditioned on the samples of both.
         """
         check_is_fitted(self)
         check_is_fitted(other)
@@ -482,7 +487,7 @@ class SparseGaussianProcessRegressor(
                 f"SparseGaussianProcessRegressor cannot merge with {type(other).__name__}."
             )
 
-        # sums over samples may be added where everything else is the same
+        # Sums over samples may be added only if everything else is the same.
         same = {
             "algorithm": self.algorithm == other.algorithm,
             "kernel_": self.kernel_ == other.kernel_,
@@ -494,8 +499,8 @@ class SparseGaussianProcessRegressor(
         if differ:
             raise ValueError(
                 "SparseGaussianProcessRegressor cannot merge: the estimators differ in "
-                f"{', '.join(differ)}. Give both the same kernel, noise_level and array of "
-                "inducing inputs, and optimizer=None."
+                f"{', '.join(differ)}. Use the same kernel, noise_level and array of inducing "
+                "inputs for both, and optimizer=None."
             )
 
         merged = self._posterior.merge(other._posterior)
@@ -510,24 +515,24 @@ class SparseGaussianProcessRegressor(
         X : array-like of shape (n_samples, n_features)
             Samples.
         return_std : bool, default=False
-            Whether the standard deviations are returned too.
+            Whether to return the standard deviations, too.
         return_cov : bool, default=False
-            Whether the covariances are returned too.
+            Whether to return the covariances, too.
         include_noise : bool, default=True
-            Whether the uncertainty is that of new targets, which have noise, or, if False, that of
-            the latent function.
+            Whether the uncertainty refers to new targets, which have noise, or, if False, to the
+            latent function.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Means.
+            Predictive means.
         std : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Standard deviations, with `return_std`.
+            Predictive standard deviations, with `return_std`.
         cov : ndarray of shape (n_samples, n_samples) or (n_samples, n_samples, n_targets)
-            Covariances, with `return_cov`.
+            Predictive covariances, with `return_cov`.
         """
         if return_std and return_cov:
-            raise ValueError("predict returns return_std or return_cov, one at a time.")
+            raise ValueError("predict accepts only one of return_std and return_cov.")
         X = self._check(X, "predict")
         xp = namespace(X)
         noise = self.noise_level_ if include_noise else 0.0
@@ -536,7 +541,7 @@ class SparseGaussianProcessRegressor(
         sor = self.algorithm == "sor"
 
         if return_cov:
-            # joint covariance of all rows, in the units of y
+            # Compute the joint covariance of all rows, in the units of y.
             mean, spread = latent.predict(X, covariance=True, sor=sor)
             if noise:
                 spread = spread + noise * identity(spread)
@@ -545,7 +550,7 @@ class SparseGaussianProcessRegressor(
 
         means = []
         spreads = []
-        # variances by blocks of rows
+        # Compute the variances in blocks of rows.
         for a, b in self._cuts(X.shape[0]):
             mean, spread = latent.predict(X[a:b, :], variance=return_std, sor=sor)
             means.append(mean * std_y + mean_y)
@@ -558,16 +563,16 @@ class SparseGaussianProcessRegressor(
         return mean, self._shaped(xp.concat(spreads, axis=0))
 
     def sample_y(self, X, n_samples=1, random_state=0, include_noise=True):
-        """Draw targets, or functions, from the posterior at X.
+        """Draw targets or latent functions from the posterior at X.
 
         Parameters
         ----------
         X : array-like of shape (n_points, n_features)
-            Points.
+            Points at which to draw.
         n_samples : int, default=1
             Number of draws.
         random_state : int, RandomState instance or None, default=0
-            Controls the draws. Pass an int for reproducible results.
+            Generator or seed for the draws. Pass an int for reproducible results.
         include_noise : bool, default=True
             Whether the draws are targets, with independent noise at each point, or, if False,
             values of the latent function.
@@ -575,7 +580,7 @@ class SparseGaussianProcessRegressor(
         Returns
         -------
         y : ndarray of shape (n_points, n_samples) or (n_points, n_targets, n_samples)
-            The draws.
+            Drawn values.
         """
         mean, cov = self.predict(X, return_cov=True, include_noise=include_noise)
         mean = np.asarray(as_numpy(mean))
@@ -591,34 +596,34 @@ class SparseGaussianProcessRegressor(
         return np.stack(draws, axis=1)
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False, X=None, y=None):
-        """Compute the objective of `algorithm` at given hyperparameters.
+        """Compute the objective of `algorithm` for values of the hyperparameters.
 
         Parameters
         ----------
         theta : array-like of shape (n_parameters + 1,), default=None
             Logarithms of the parameters of `kernel_` that are not fixed, and of the noise
-            variance. None uses the fitted ones.
+            variance. None uses the fitted values.
         eval_gradient : bool, default=False
-            Whether the gradient is returned too.
+            Whether to return the gradient, too.
         X : array-like of shape (n_samples, n_features), default=None
-            Samples, required for other values of `theta`, because the estimator stores none.
+            Samples, required for other values of `theta` because the estimator stores no samples.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            Their targets.
+            Targets of the samples.
 
         Returns
         -------
         value : float
-            The objective.
+            Objective at `theta`.
         gradient : ndarray of shape (n_parameters + 1,)
-            Its gradient, with `eval_gradient`.
+            Gradient of the objective, with `eval_gradient`.
         """
         check_is_fitted(self)
         if theta is None and not eval_gradient and X is None:
             return self.log_marginal_likelihood_value_
         if X is None or y is None:
             raise ValueError(
-                "log_marginal_likelihood needs X and y for a given theta or a gradient: the "
-                "estimator keeps no samples."
+                "log_marginal_likelihood needs X and y for a value of theta or a gradient, "
+                "because the estimator stores no samples."
             )
 
         X, Y, w = self._input(X, y, None, reset=False)
@@ -626,7 +631,7 @@ class SparseGaussianProcessRegressor(
         theta = model.theta() if theta is None else np.asarray(theta, dtype=np.float64)
         model = model.with_theta(theta)
 
-        # in units of standardised targets
+        # Use the units of the standardised targets.
         mean, std = self._posterior.moments
         data = (X, (Y - mean) / std, w)
         value, gradient = self._value(model, data, points=False)
@@ -647,31 +652,31 @@ class SparseGaussianProcessRegressor(
             multi_output=True, y_numeric=True,
         )  # fmt: skip
 
-        # targets and weights are checked by NumPy
+        # Check targets and weights with NumPy.
         Y = np.asarray(as_numpy(y), dtype=np.float64)
         if reset:
             self._dtype = X.dtype
             self._flat = Y.ndim == 1
         elif (Y.ndim == 1) != self._flat:
-            raise ValueError("y must have as many targets as it had before.")
+            raise ValueError("y must have the same number of targets as before.")
 
         w = np.ones(len(Y))
         if sample_weight is not None:
-            given = as_numpy(sample_weight)
+            weights = as_numpy(sample_weight)
             w = check_sample_weight(
-                given, w[:, None], dtype=np.float64, ensure_non_negative=True
+                weights, w[:, None], dtype=np.float64, ensure_non_negative=True
             )
             if not w.any():
                 raise ValueError(
-                    "SparseGaussianProcessRegressor needs a sample of positive weight: all "
-                    "sample_weight are zero."
+                    "SparseGaussianProcessRegressor needs at least one sample of positive weight, "
+                    "but all sample_weight are zero."
                 )
 
-        # in double precision
+        # Convert to double precision.
         xp = namespace(X)
         X = xp.astype(X, xp.float64, copy=False)
         Y = Y.reshape(len(Y), -1)
-        # samples of weight zero are no samples
+        # Drop samples of weight zero.
         if not w.all():
             seen = np.flatnonzero(w)
             X = xp.take(X, move_array(seen, X), axis=0)
@@ -689,7 +694,7 @@ class SparseGaussianProcessRegressor(
         return xp.astype(X, xp.float64, copy=False)
 
     def _shaped(self, values):
-        """One target without its axis, in the precision of the training data."""
+        """Drop the axis of a single target and return the precision of the training data."""
         values = namespace(values).astype(values, self._dtype, copy=False)
         return values[..., 0] if self._flat else values
 
@@ -700,8 +705,8 @@ class SparseGaussianProcessRegressor(
     def _check_additive(self, what):
         if self.algorithm in ("subset", "nystroem"):
             raise ValueError(
-                f"SparseGaussianProcessRegressor.{what} needs another algorithm than "
-                f'"{self.algorithm}", whose posterior is no sum over samples.'
+                f"SparseGaussianProcessRegressor.{what} needs an algorithm other than "
+                f'"{self.algorithm}", whose posterior is not a sum over samples.'
             )
 
     def _same_points(self, other):
@@ -712,20 +717,20 @@ class SparseGaussianProcessRegressor(
     # ---- start -----------------------------------------------------------------------------
 
     def _open(self, X, w, rng):
-        """Model to start from."""
+        """Create the initial model."""
         n_seen = min(X.shape[0], MOST_FOR_CENTRES)
         seen = np.asarray(as_numpy(X[:n_seen, :]))
         return self._start(X, seen, lambda covariance: self._inducing(X, w, covariance, rng))
 
     def _start(self, X, seen, choose):
-        """Model of rows like X, of which some are seen; `choose` gives the inducing inputs."""
+        """Create the model of rows like X from rows `seen`; `choose` selects inducing inputs."""
         low, high = check_noise_bounds(self.noise_level_bounds)
         kernel, noise = start_kernel(self.kernel, seen, self.noise_level)
         covariance = Covariance(kernel)
 
         if namespace(X) is not np and not covariance.fast:
             raise ValueError(
-                f"kernel {kernel} takes NumPy arrays only: give a constant times RBF, Matern or "
+                f"kernel {kernel} accepts only NumPy arrays: use a constant times RBF, Matern or "
                 "RationalQuadratic, or convert X."
             )
 
@@ -749,7 +754,7 @@ class SparseGaussianProcessRegressor(
         return choose_points(X, w, covariance, self.inducing, self.n_inducing, rng)
 
     def _given_points(self, X):
-        """Inducing inputs that were given, for rows like X."""
+        """Check inducing inputs that were passed as an array, for rows like X."""
         Z = check_array(
             np.asarray(self.inducing),
             dtype=np.float64,
@@ -758,8 +763,8 @@ class SparseGaussianProcessRegressor(
         )
         if Z.shape[1] != X.shape[1]:
             raise ValueError(
-                f"inducing has {Z.shape[1]} columns, and X has {X.shape[1]}: give points of "
-                "the same space."
+                f"inducing has {Z.shape[1]} columns but X has {X.shape[1]}: pass points with the "
+                "columns of X."
             )
         return Z
 
@@ -770,7 +775,7 @@ class SparseGaussianProcessRegressor(
         mean, std = self._target_moments(Y, w)
         Y = (Y - mean) / std
 
-        # a subset, from several starts; then all samples, a few steps from there
+        # Optimise on a subset, from several starts; then take a few steps on all samples.
         subset = X, Y, w
         if n > self.subset_size:
             rows = np.sort(rng.choice(n, self.subset_size, replace=False))
@@ -779,15 +784,15 @@ class SparseGaussianProcessRegressor(
         return self._climb(model, subset, (X, Y, w), n, rng)
 
     def _climb(self, model, subset, everything, n, rng):
-        """Maximise the objective on a subset, then on all n samples for a few steps."""
-        # plan the stages: many steps on the subset, then a few on everything
+        """Maximise the objective on a subset, then for a few steps on all n samples."""
+        # Plan the stages: many steps on the subset, then a few on all samples.
         n_subset = subset[0].shape[0]
         n_targets = subset[1].shape[1]
         stages = [(subset, n_subset, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:
             stages.append((everything, n, self.polish_iter, 0))
 
-        # move the inducing points only where the kernel has derivatives by them
+        # Move the inducing inputs only if the kernel has derivatives by them.
         points = self.optimize_inducing and self.algorithm != "subset"
         points = points and model.covariance.fast
         passes = sum(max_iter * (1 + restarts) for *_, max_iter, restarts in stages)
@@ -816,7 +821,7 @@ class SparseGaussianProcessRegressor(
                     progress=progress,
                 )
 
-                # continue the next stage from the maximum
+                # Continue the next stage from the maximum.
                 model = model.with_vector(maximum.x, points)
                 n_iter = maximum.n_iter
                 self.n_iter_ += n_iter
@@ -853,7 +858,7 @@ class SparseGaussianProcessRegressor(
         return jobs(delayed(function)(*block) for block in blocks)
 
     def _condition(self, posterior, X, Y, w):
-        """Add samples to a posterior, and store it with its bounds."""
+        """Add samples to a posterior and store it with its bounds."""
         posterior = posterior.add(self._blocks(X, Y, w), self._parallel)
         self._store(posterior.solve(self.normalize_y))
 

@@ -176,7 +176,7 @@ def test_bootstrap_of_gaussian_processes_says_what_copies_do():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         bag.fit(X, t)
-    assert any("give each sample once" in str(one.message) for one in caught)
+    assert any("pass each sample once" in str(one.message) for one in caught)
 
 
 def words(n):

@@ -260,11 +260,11 @@ def test_refused_input(seed):
     X, y = moons(seed)
     with pytest.raises(ValueError, match="at least two classes, got 1 class with positive"):
         fixed().fit(X, y, sample_weight=y)
-    with pytest.raises(ValueError, match="inducing has 3 columns, and X has 2"):
+    with pytest.raises(ValueError, match="inducing has 3 columns but X has 2"):
         SparseGaussianProcessClassifier(inducing=np.ones((4, 3))).fit(X, y)
     with pytest.raises(ValueError, match="Unknown label type"):
         fixed().fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="kernel is noise alone"):
+    with pytest.raises(ValueError, match="kernel consists only of noise"):
         SparseGaussianProcessClassifier(WhiteKernel()).fit(X, y)
 
 

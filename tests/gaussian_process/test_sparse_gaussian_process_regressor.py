@@ -329,7 +329,7 @@ def test_arrays_of_the_standard(library, seed):
             np.asarray(tuned.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))),
             plain, rtol=1e-3,  # the optimiser enlarges rounding
         )  # fmt: skip
-        with pytest.raises(ValueError, match="takes NumPy arrays only"):
+        with pytest.raises(ValueError, match="accepts only NumPy arrays"):
             fixed("sum").fit(xp.asarray(X), xp.asarray(y))
 
 
@@ -461,7 +461,7 @@ def test_variances_of_the_nystroem_method_are_clipped_with_a_warning():
         ({"kernel": PSpectrum(2)}, "takes rows of numbers"),
         ({"kernel": WhiteKernel()}, "noise alone"),
         ({"kernel": WhiteKernel() + WhiteKernel()}, "noise alone"),
-        ({"inducing": np.zeros((3, 2))}, "has 2 columns, and X has 5"),
+        ({"inducing": np.zeros((3, 2))}, "has 2 columns but X has 5"),
         ({"noise_level_bounds": (1.0, 0.1)}, "two positive numbers in order"),
         (
             {"kernel": RBF(1.0, (1e-3, np.inf)), "n_restarts_optimizer": 1},
@@ -480,7 +480,7 @@ def test_errors_say_what_to_do(parameters, message):
 def test_errors_after_fit():
     X, y = data(0)
     model = fixed().fit(X, y)
-    with pytest.raises(ValueError, match="keeps no samples"):
+    with pytest.raises(ValueError, match="stores no samples"):
         model.log_marginal_likelihood(np.zeros(7))
     with pytest.raises(ValueError, match="one at a time"):
         model.predict(X, return_std=True, return_cov=True)
