@@ -215,9 +215,9 @@ def test_degenerate_data_have_finite_answers(seed):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": PSpectrum(2)}, "takes rows of numbers"),
-        ({"kernel": WhiteKernel()}, "noise alone"),
-        ({"n_experts": 2, "max_expert_size": 30}, "leaves 60 samples for an expert"),
+        ({"kernel": PSpectrum(2)}, "accepts rows of numbers"),
+        ({"kernel": WhiteKernel()}, "only of noise"),
+        ({"n_experts": 2, "max_expert_size": 30}, "assigns 60 samples to an expert"),
         ({"noise_level_bounds": (1.0, 0.1)}, "two positive numbers in order"),
         (
             {"kernel": DotProduct(1.0), "noise_level": 1e-300, "optimizer": None},

@@ -458,9 +458,9 @@ def test_variances_of_the_nystroem_method_are_clipped_with_a_warning():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": PSpectrum(2)}, "takes rows of numbers"),
-        ({"kernel": WhiteKernel()}, "noise alone"),
-        ({"kernel": WhiteKernel() + WhiteKernel()}, "noise alone"),
+        ({"kernel": PSpectrum(2)}, "accepts rows of numbers"),
+        ({"kernel": WhiteKernel()}, "only of noise"),
+        ({"kernel": WhiteKernel() + WhiteKernel()}, "only of noise"),
         ({"inducing": np.zeros((3, 2))}, "has 2 columns but X has 5"),
         ({"noise_level_bounds": (1.0, 0.1)}, "two positive numbers in order"),
         (
@@ -482,7 +482,7 @@ def test_errors_after_fit():
     model = fixed().fit(X, y)
     with pytest.raises(ValueError, match="stores no samples"):
         model.log_marginal_likelihood(np.zeros(7))
-    with pytest.raises(ValueError, match="one at a time"):
+    with pytest.raises(ValueError, match="only one of return_std"):
         model.predict(X, return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="noise_level_"):
         model.merge(fixed(noise_level=0.2).fit(X, y))
@@ -528,7 +528,7 @@ def test_noise_at_its_bound_and_copies_of_samples_are_told(cls):
     X, y = load_diabetes(return_X_y=True)
     plain = cls(random_state=0).fit(X[:300], y[:300])  # no warning
     twice = np.repeat(np.arange(300), 2)
-    with pytest.warns(UserWarning, match="300 of 600 samples are copies of others") as caught:
+    with pytest.warns(UserWarning, match="300 of 600 samples are copies of other") as caught:
         copied = cls(random_state=0).fit(X[twice], y[twice])
     assert copied.score(X[300:], y[300:]) < plain.score(X[300:], y[300:]) - 0.1
     if cls is BayesianCommitteeMachine:
@@ -549,13 +549,13 @@ def test_noise_at_its_bound_and_copies_of_samples_are_told(cls):
         (
             RBF(SCALES),
             (0.2, 1.0),
-            "the lower bound 0.2 of noise_level; give wider noise_level_b",
+            "the lower bound 0.2 of noise_level; use wider noise_level_b",
         ),
         (RBF(SCALES, "fixed"), (1e-6, 1e-3), "the upper bound 0.001 of noise_level"),
         (
             ConstantKernel() * RBF(SCALES, (1e-3, 0.5)),
             (1e-6, 1e3),
-            r"upper bound 0.5 of k2__length_scale\[\d\].*; give wider bounds of the kernel",
+            r"upper bound 0.5 of k2__length_scale\[\d\].*; use wider bounds of the kernel",
         ),
         (RBF(5.0, (5.0, 50.0)), (1e-6, 1e3), "the lower bound 5 of length_scale;"),
     ],
