@@ -38,7 +38,7 @@ from skmoderndata._solvers.recovery.noise_level import (
 
 
 class GivenRows(NamedTuple):
-    """Features, targets and weights as they were given, rows of weight zero left out."""
+    """Features, targets and weights in their original units, without rows of weight zero."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -54,47 +54,49 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         \min_w \|w\|_1 \quad\text{subject to}\quad \|y - X w\|_2 \le \varepsilon,
 
     with :math:`X w = y` for :math:`\varepsilon = 0`, after `X` and `y` are centred. If y is a
-    combination of few columns, the solution of the equations equals its coefficients [2]_. With
-    noise, equations fit the noise, and :math:`\varepsilon` is its norm. By default `fit` tells the
-    two cases apart, and estimates the norm by cross-validation.
+    combination of few columns, the solution of the equations equals its coefficients [2]_. If y is
+    noisy, equations fit the noise, so :math:`\varepsilon` should be the norm of the noise. By
+    default, `fit` distinguishes the two cases and estimates the norm by cross-validation.
 
     Parameters
     ----------
     residual_tol : float, default=None
-        Largest Euclidean norm :math:`\varepsilon` of the residual. 0 requires equality, and `fit`
-        raises an error if it is impossible. None leaves it to `residual_rtol`.
+        Maximum Euclidean norm :math:`\varepsilon` of the residual. 0 requires equality, and `fit`
+        raises ValueError if it is impossible. With None, `residual_rtol` decides.
     residual_rtol : float, "auto" or None, default="auto"
-        The same bound relative to the norm of the centred y; the larger one counts if both are
-        numbers. "auto" applies without a `residual_tol`: equality if it holds with coefficients
-        for at most three quarters of the (distinct) rows, which noise makes impossible; otherwise
-        the norm of the residual of the lasso whose penalty predicts held-out rows best. None uses
-        the smallest possible residual: equality if there are more features than independent
+        The same bound relative to the norm of the centred y; if both are numbers, the larger bound
+        applies. "auto" is used if `residual_tol` is None. It requires equality if equality holds
+        with coefficients for at most three quarters of the (distinct) rows, which noise makes
+        impossible; otherwise it uses the norm of the residual of the lasso whose penalty predicts
+        held-out rows best. None uses the smallest possible residual: equality if there are more
+        features than independent samples, otherwise the least squares solution of minimum l1 norm.
         samples, otherwise the least squares solution of minimum l1 norm.
     cv : int, cross-validation generator or iterable, default=None
-        Folds for ``residual_rtol="auto"``, as in
-        :func:`~sklearn.model_selection.check_cv`. None means five, or as many as there are rows.
+        Folds for ``residual_rtol="auto"``, as in :func:`~sklearn.model_selection.check_cv`. None
+        means five folds, or one per row if there are fewer rows.
     positive : bool, default=False
         Whether coefficients must be non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised: `X` and `y` are centred. In compressed
-        sensing a zero signal has zero measurements, and False saves one measurement.
+        sensing, a zero signal has zero measurements, so False saves one measurement.
     solver : {"path", "simplex", "cvxpy"}, default="path"
-        "path" follows the lasso path, whose last segment gives the solution with two triangular
-        solves, and uses an interior point method for equations without a sparse solution. If its
-        duality gap exceeds `tol`, it falls back to "simplex", or to "cvxpy" for a positive bound.
-        "simplex" solves the linear program with the simplex method of HiGHS and returns the exact
-        vertex; only for equality constraints: ``residual_rtol=None`` or ``residual_tol=0``.
-        "cvxpy" solves the problem as stated, for comparison.
+        Method of computation. "path" follows the lasso path, whose last segment gives the solution
+        with two triangular solves, and uses an interior point method for equations without a
+        sparse solution. If its duality gap exceeds `tol`, it falls back to "simplex", or to
+        "cvxpy" for a positive bound. "simplex" solves the linear program with the simplex method
+        of HiGHS and returns the exact vertex; only for equality constraints:
+        ``residual_rtol=None`` or ``residual_tol=0``. "cvxpy" solves the problem as stated, for
+        comparison.
     tol : float, default=1e-8
-        Largest relative duality gap, and largest violation of the constraint relative to the norm
-        of `y`. In single precision it is at least ten times the machine epsilon.
+        Maximum relative duality gap, and maximum violation of the constraint relative to the norm
+        of `y`. In single precision, at least ten times the machine epsilon is used.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Coefficients.
+        Coefficients of the features.
     intercept_ : float or ndarray of shape (n_targets,)
-        Intercept, 0 without `fit_intercept`.
+        Intercept, 0 if `fit_intercept` is False.
     dual_ : ndarray of shape (n_samples,) or (n_targets, n_samples)
         Dual variable v with :math:`\|X^\top v\|_\infty \le 1` for the centred `X`. A coefficient
         whose entry of :math:`X^\top v` is below one in magnitude is zero in every solution.
@@ -104,7 +106,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     residual_norm_ : float or ndarray of shape (n_targets,)
         Euclidean norm of the residual.
     residual_tol_ : float or ndarray of shape (n_targets,)
-        The bound that was used; the norm of the residual for the smallest possible one.
+        Bound used; for the smallest possible residual, the norm of that residual.
     n_iter_ : int
         Number of factorisations on the lasso path or in the interior point method; the maximum
         over targets.
@@ -115,27 +117,27 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     See Also
     --------
-    sklearn.linear_model.Lasso : The same solutions with a penalty instead of the bound; the
+    sklearn.linear_model.Lasso : Finds the same solutions with a penalty instead of the bound. The
         penalty that corresponds to a bound is not known in advance, and equality cannot be
         reached.
     sklearn.linear_model.LassoCV : Also chooses the penalty by cross-validation, among penalties
-        down to a thousandth of the largest, which is too much for columns of unlike units.
-    sklearn.linear_model.OrthogonalMatchingPursuit : Greedy selection of a given number of
-        coefficients.
+        down to a thousandth of the largest, which is too large for columns of unlike units.
+    sklearn.linear_model.OrthogonalMatchingPursuit : Selects a fixed number of coefficients
+        greedily.
     skmoderndata.sparse_coding.SparseCoder : Codes many signals with one dictionary.
 
     Notes
     -----
     Each step decreases the penalty past many breakpoints of the path and then corrects the support
-    [3]_, which takes 12 to 36 factorisations of the active columns, whatever their number. If the
-    active coefficients exceed three quarters of the number of samples and the residual must be
-    zero, an interior point method [4]_ takes 10 to 20 factorisations of ``X D X^T`` instead. The
-    result is exact up to rounding, which `dual_gap_` certifies.
+    [3]_; in total, this needs 12 to 36 factorisations of the active columns, whatever their
+    number. If the active coefficients exceed three quarters of the number of samples and the
+    residual must be zero, an interior point method [4]_ needs 10 to 20 factorisations of ``X D
+    X^T`` instead. The result is exact up to rounding, which `dual_gap_` certifies.
 
-    Columns are not scaled: the l1 norm gives them equal weight. Of duplicate columns the first is
-    used. With `sample_weight` the bound is on the weighted norm, :math:`\sum_i s_i r_i^2`. The
-    bound holds for the returned coefficients, rounded to the dtype of `X`, and so does
-    :math:`\|X^\top v\|_\infty \le 1` for the dual variable.
+    Columns are not scaled: the l1 norm gives them equal weight. If columns are duplicates, the
+    first of them is used. With `sample_weight`, the bound is on the weighted norm, :math:`\sum_i
+    s_i r_i^2`. The bound holds for the returned coefficients, rounded to the dtype of `X`, and so
+    does :math:`\|X^\top v\|_\infty \le 1` for the dual variable.
 
     References
     ----------
@@ -236,28 +238,28 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         targets = {"multi_output": True, "y_numeric": True}
         X, y = validate_data(self, X, y, dtype=FLOATS, **targets)
 
-        # rows of positive weight, centred, times the roots of the weights
+        # Centre the rows of positive weight and multiply them by the roots of the weights.
         dtype = X.dtype
         A = X.astype(np.float64, copy=False)
         Y = y.reshape(len(y), -1).astype(np.float64)
         weight = check_sample_weight(sample_weight, A, ensure_non_negative=True)
         weighted = weight > 0
         folds = self._folds(A, y, weighted)
-        given = GivenRows(A[weighted], Y[weighted], weight[weighted])
-        rows = centred_rows(*given, intercept=self.fit_intercept)
+        raw = GivenRows(A[weighted], Y[weighted], weight[weighted])
+        rows = centred_rows(*raw, intercept=self.fit_intercept)
 
         bounds = self._given_bounds(rows.Y)
         results = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
                 if bound == "auto":
-                    whole = (A, Y, weight)
-                    bounds[t], result = self._estimate(rows, whole, t, folds, progress)
+                    data = (A, Y, weight)
+                    bounds[t], result = self._estimate(rows, data, t, folds, progress)
                 else:
                     result = self._solve(rows.A, rows.Y[:, t], bound, progress)
                 results.append(result)
 
-        self._store(results, given, rows, bounds, dtype, y.ndim == 1)
+        self._store(results, raw, rows, bounds, dtype, y.ndim == 1)
         return self
 
     def predict(self, X):
@@ -271,14 +273,14 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            ``X @ coef_.T + intercept_``.
+            Predictions ``X @ coef_.T + intercept_``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
         return X @ self.coef_.T + self.intercept_
 
     def _check_combination(self):
-        """Refuse a bound above zero, given or estimated, for a solver of linear programs."""
+        """Reject a positive bound, given or estimated, for a solver of linear programs."""
         if self.solver != "simplex":
             return
         if self.residual_tol is None and self.residual_rtol is None:
@@ -293,7 +295,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             )
 
     def _folds(self, X, y, weighted):
-        """Rows to fit and rows to predict; by default rows of weight zero do not count."""
+        """Return the rows to fit and to predict; by default, rows of weight zero do not count."""
         if self.residual_tol is not None or self.residual_rtol != "auto":
             return []
         if self.cv is not None:
@@ -306,7 +308,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         return [(rows[fitted], rows[predicted]) for fitted, predicted in folds.split(rows)]
 
     def _given_bounds(self, Y):
-        """Bound for each target: a number, "auto", or None for the smallest residual."""
+        """Return the bound of each target: a number, "auto", or None for the smallest residual."""
         n_targets = Y.shape[1]
         rtol = self.residual_rtol
         tol = self.residual_tol if self.residual_tol is None else float(self.residual_tol)
@@ -316,24 +318,24 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             return [tol] * n_targets
         return [max(tol or 0.0, float(rtol * linalg.norm(y))) for y in Y.T]
 
-    def _estimate(self, rows, whole, t, folds, progress):
-        """Bound and solution for a target whose noise is not known."""
+    def _estimate(self, rows, data, t, folds, progress):
+        """Compute bound and solution for a target whose noise is unknown."""
         A = rows.A
         y = rows.Y[:, t]
         form = {"positive": self.positive, "tol": self.tol, "progress": progress}
 
-        # equations that hold by themselves
+        # Use the equations if they hold without fitting noise.
         result = basis_pursuit(A, y, solver="path only", **form)
         if not folds and result is None:
             return None, self._solve(A, y, None, progress)
         if not folds:
             return None, result
-        X, Y, weight = whole
+        X, Y, weight = data
         largest = credible_number(X[weight > 0])
         if result is not None and holds_by_itself(A, y, result.coef, largest):
             return None, result
 
-        # otherwise the noise that cross-validation finds
+        # Otherwise estimate the noise by cross-validation.
         settings = {"intercept": self.fit_intercept, "positive": self.positive}
         bound = predictive_bound(X, Y[:, t], weight, folds, **settings)
         if not bound > EXACT * linalg.norm(y):
@@ -342,7 +344,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         return bound, result
 
     def _solve(self, A, y, bound, progress=None):
-        """Solution for a bound, None being the smallest residual; refuses one out of reach."""
+        """Solve for a bound (None: the smallest residual); raise ValueError if it fails."""
         form = {"positive": self.positive, "tol": self.tol, "solver": self.solver}
         pursuit = MatrixPursuit(A, bound=bound, **form)
         result = pursuit.solve(y, progress)
@@ -365,13 +367,13 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         )
 
     def _within_bound(self, result, A, y, bound, missed, enough):
-        """Solve for a smaller bound until rounded coefficients keep the one that is asked for."""
-        # the intercept alone, whose residual is the bound to rounding
+        """Lower the bound of the solver until rounded coefficients satisfy the original bound."""
+        # If only the intercept remains, its residual equals the bound up to rounding.
         if not result.coef.any():
             return result
         margin = 0.0
         for _ in range(9):
-            # the bound is lowered by what rounding adds, twice as much each time
+            # Lower the bound by the effect of rounding, and by twice as much each time.
             inner = bound * (1 - 8 * EPS)  # norms are rounded as well
             excess = missed(result.coef) - inner
             margin = 2 * max(margin, excess)
@@ -384,7 +386,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             if closer is None:
                 break
 
-            # taken where it is certified for the bound that is asked for
+            # Accept the solution if it is certified for the original bound.
             coef = closer.coef
             gap = pursuit_gap(A, y, coef, closer.dual, bound=bound, positive=self.positive)
             if gap > max(enough, result.gap):
@@ -392,7 +394,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             result = closer._replace(gap=gap)
         return result
 
-    def _store(self, results, given, rows, bounds, dtype, flat):
+    def _store(self, results, raw, rows, bounds, dtype, flat):
         A, Y, x_mean, y_mean = rows
         smallest = np.array([bound is None for bound in bounds])
         bounds = np.array([bound or 0.0 for bound in bounds])
@@ -402,14 +404,14 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         gaps = []
         excess = []
         for t, result in enumerate(results):
-            # certificates of what is stored: after rounding, with the intercept
+            # Certify the stored values: after rounding, with the intercept.
             def rounded(w, t=t):
                 intercept = y_mean[t] - w @ x_mean
                 return w.astype(dtype), dtype.type(intercept)
 
             def missed(w, t=t):
                 coef, intercept = rounded(w, t)
-                return _residual(given, t, coef, intercept)
+                return _residual(raw, t, coef, intercept)
 
             y = Y[:, t]
             result = self._within_bound(result, A, y, bounds[t], missed, enough)
@@ -445,9 +447,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             )
 
 
-def _residual(given, t, coef, intercept):
-    """Euclidean norm of the weighted residual of target t, in double precision."""
-    X, Y, weight = given
+def _residual(raw, t, coef, intercept):
+    """Compute the Euclidean norm of the weighted residual of target t in double precision."""
+    X, Y, weight = raw
     fitted = X @ coef.astype(np.float64)
     residual = Y[:, t] - fitted - np.float64(intercept)
     return float(linalg.norm(np.sqrt(weight) * residual))

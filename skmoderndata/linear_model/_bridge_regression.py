@@ -31,8 +31,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         \frac{1}{2 n} \sum_{i=1}^n \bigl(y_i - x_i'\beta - b\bigr)^2
         + \alpha \sum_{j=1}^p |\beta_j|^q .
 
-    The exponent q = 1 is the lasso, q = 2 ridge regression. Below 1 the penalty is not convex:
-    fewer coefficients are non-zero, and they are shrunk less.
+    The exponent q = 1 gives the lasso, and q = 2 gives ridge regression. Below 1 the penalty is
+    not convex: fewer coefficients are non-zero, and they are shrunk less.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
     positive : bool, default=False
         Whether coefficients must be non-negative.
     max_iter : int, default=10000
-        Largest number of sweeps over the coefficients.
+        Maximum number of sweeps over the coefficients.
     tol : float, default=1e-6
-        Sweeps stop when the relative duality gap is at most this; for exponents below 1, when the
-        residual of the optimality conditions is.
+        Tolerance: sweeps stop when the relative duality gap, or for exponents below 1 the residual
+        of the optimality conditions, is at most this value.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients.
+        Coefficients of the features.
     intercept_ : float
-        Intercept, 0 without `fit_intercept`.
+        Intercept, 0 if `fit_intercept` is False.
     dual_gap_ : float
         Duality gap relative to the objective of zero coefficients; NaN for exponents below 1.
     kkt_residual_ : float
@@ -70,21 +70,22 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
 
     See Also
     --------
-    sklearn.linear_model.Lasso : Exponent 1, with the same scaling of `alpha`.
-    sklearn.linear_model.Ridge : Exponent 2; its `alpha` is ``2 n`` times that of this class.
-    skmoderndata.svm.SupportFeatureMachine : Iterated reweighting for classifiers.
+    sklearn.linear_model.Lasso : Uses exponent 1, with the same scaling of `alpha`.
+    sklearn.linear_model.Ridge : Uses exponent 2; its `alpha` is ``2 n`` times the `alpha` of this
+        class.
+    skmoderndata.svm.SupportFeatureMachine : Applies iterated reweighting to classifiers.
 
     Notes
     -----
     The Gram matrix of the features is formed once, in ``n p^2`` operations and ``p^2`` memory; a
-    sweep costs ``p^2``. With exponents up to 1 and more than 1000 features, it is formed of a
-    working set of k features only: ``n p`` operations to look at the others, ``n k^2``, and
-    ``k^2`` for a sweep.
+    sweep costs ``p^2``. With exponents up to 1 and more than 1000 features, the matrix is formed
+    only for a working set of k features: it costs ``n p`` operations to check the other features,
+    ``n k^2`` to form the matrix, and ``k^2`` for a sweep.
 
-    For exponents of at least 1 a sweep minimises exactly over each coefficient in turn [2]_. For
-    exponents below 1 the penalty is replaced by its tangent at the
-    current coefficients, which gives a weighted lasso, while a smoothing constant decreases. The
-    result is a stationary point, usually a good one, but not always the global minimum.
+    For exponents of at least 1, a sweep minimises exactly over each coefficient in turn [2]_. For
+    exponents below 1, the penalty is replaced by its tangent at the current coefficients, which
+    gives a weighted lasso, while a smoothing constant decreases. The result is a stationary point,
+    usually a good one, but not always the global minimum.
 
     Only the ratios of sample weights matter: the objective is divided by their sum.
 
@@ -155,9 +156,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Training data.
         y : array-like of shape (n_samples,)
-            Target.
+            Target values.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the squared residuals.
 
@@ -172,9 +173,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         w = w / w.max()
         w /= w.sum()
 
-        # columns and targets in units of their largest entry
+        # Use units in which the largest entries are 1, so that products of entries stay finite.
         y = y.astype(np.float64)
-        # products of entries stay finite
         size = _largest(X)
         unit = _largest(y)
         moments, x_mean, y_mean = self._moments(X, y / unit, w, size)
@@ -191,7 +191,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 progress=progress,
             )
 
-        # back in the units of the data
+        # Return to the units of the data.
         coef = result.coef * (unit / size)
         self.coef_ = coef.astype(X.dtype)
         self.intercept_ = float(y_mean * unit - x_mean @ coef)
@@ -199,7 +199,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         self.kkt_residual_ = result.kkt_residual
         self.n_iter_ = result.n_iter
 
-        # below exponent 1 the problem has local minima: conditions of optimality, no gap
+        # Below exponent 1 there are local minima: report the optimality conditions, not a gap.
         reached = result.gap
         what = "duality gap"
         if self.exponent < 1:
@@ -215,7 +215,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         return self
 
     def _moments(self, X, y, w, size):
-        """Moments of centred columns in units of `size`, and the means."""
+        """Compute moments of centred columns in units of `size`, and the means."""
         x_mean = np.zeros(X.shape[1])
         y_mean = 0.0
         if self.fit_intercept:
@@ -223,7 +223,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         y = y - y_mean
         yy = float(w @ y**2)
 
-        # sparse columns stay as they are: G - m m' is the centred Gram matrix
+        # Do not centre sparse columns; G - m m' is the centred Gram matrix.
         if sparse.issparse(X):
             A = sparse.csc_array(X, dtype=np.float64) / size
             weighted = A.multiply(w[:, None]).tocsc()
@@ -232,7 +232,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 mean = np.asarray(weighted.sum(axis=0)).ravel()
                 x_mean = mean * size
             norms_sq = np.asarray(A.multiply(weighted).sum(axis=0)).ravel() - mean**2
-            flat = norms_sq <= 1e-13 * mean**2  # rounding is no variance
+            flat = norms_sq <= 1e-13 * mean**2  # variance that is rounding error
             c = weighted.T @ y
 
             def gram(rows, columns):
@@ -255,7 +255,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
             mean = w @ A
             A -= mean
             constant = np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)
-            A[:, constant] = 0.0  # rounding is no variance
+            A[:, constant] = 0.0  # remove rounding errors
             x_mean = mean * size
 
         root = np.sqrt(w)
@@ -285,7 +285,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            ``X @ coef_ + intercept_``.
+            Predictions ``X @ coef_ + intercept_``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)

@@ -1,4 +1,4 @@
-"""What the estimators with a penalty on groups of coefficients share."""
+"""Shared parts of the estimators with a penalty on groups of coefficients."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -18,16 +18,17 @@ ROUNDING_RELATIVE = 1e-13
 
 
 class FeatureGroups(NamedTuple):
-    """Groups of features, and the coefficients that they have.
+    """Groups of features, and the order of their coefficients.
 
     Attributes
     ----------
     labels : ndarray of int of shape (n_features,), or list of ndarray
-        Number of the group of each feature, or the features of each group where groups overlap.
+        Number of the group of each feature, or, if groups overlap, the features of each group.
     order : ndarray of int of shape (n_latent,)
-        The feature of each coefficient, group by group; a feature of several groups has several.
+        Feature of each coefficient, group by group; a feature in several groups has several
+        coefficients.
     edges : ndarray of int of shape (n_groups + 1,)
-        Where the coefficients of each group begin.
+        First coefficient of each group, and the number of coefficients.
     weights : ndarray of shape (n_groups,)
         Weights of the groups.
     """
@@ -43,8 +44,8 @@ class FeatureGroups(NamedTuple):
         return isinstance(self.labels, list)
 
     def summed(self, latent, n_features):
-        """Return coefficients of features from those of the groups, of shape (..., n_latent)."""
-        # copies of a feature add up
+        """Sum the coefficients of groups, of shape (..., n_latent), over copies of features."""
+        # Copies of a feature add up.
         coef = np.zeros((len(latent), n_features))
         if self.overlap:
             np.add.at(coef, (slice(None), self.order), latent)
@@ -53,7 +54,7 @@ class FeatureGroups(NamedTuple):
         return coef
 
     def norms(self, latent):
-        """Return the Euclidean norms of the groups, of shape (..., n_groups)."""
+        """Compute the Euclidean norms of the groups, of shape (..., n_groups)."""
         size = np.abs(latent).max(initial=0.0) or 1.0
         return size * np.sqrt(np.add.reduceat((latent / size) ** 2, self.edges[:-1], axis=-1))
 
@@ -68,7 +69,7 @@ def feature_groups(groups, group_weights, n_features, *, allow_zero=False):
     else:
         labels = check_groups(groups, n_features, overlap=True)
 
-    # coefficients in the order of the groups
+    # Order the coefficients by groups.
     if isinstance(labels, list):
         order = np.concatenate(labels)
         sizes = np.array([len(members) for members in labels])
@@ -213,7 +214,7 @@ def _without_span(Q, A):
 
 
 def mean_one(sample_weight, X):
-    """Return weights of samples with a mean of one."""
+    """Scale sample weights to a mean of one."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -222,10 +223,10 @@ def mean_one(sample_weight, X):
 
 
 def weighted_columns(X, weight, order, *, centred):
-    """Return the columns in the given order, with their means and the unit of the entries."""
+    """Return the columns in the order `order`, with their means and the unit of the entries."""
     root = np.sqrt(weight)
     unit = unit_of(X)
-    # centring stays implicit: sparse columns keep their zeros
+    # Centre implicitly, so that sparse columns keep their zeros.
     if sparse.issparse(X):
         scaled = sparse.csc_array(X[:, order], dtype=np.float64, copy=True)
         scaled.data *= 1 / unit
@@ -235,7 +236,7 @@ def weighted_columns(X, weight, order, *, centred):
         scaled.data *= root[scaled.indices]
         return Columns(scaled, mean, root), mean * unit, unit
 
-    # sorted copy in Fortran order, centred in place
+    # Make a sorted copy in Fortran order and centre it in place.
     moved = len(order) != X.shape[1] or (order != np.arange(len(order))).any()
     if moved:
         X = X[:, order]
@@ -246,7 +247,7 @@ def weighted_columns(X, weight, order, *, centred):
         same = np.flatnonzero(A[0] == A[-1])
         everywhere = (A[:, same] == A[0, same]).all(axis=0)
         constant = same[everywhere]
-        mean[constant] = A[0, constant]  # rounding is no variance
+        mean[constant] = A[0, constant]  # exact mean, without rounding errors
         A -= mean
     if not (weight == 1).all():
         A *= root[:, None]
@@ -254,7 +255,7 @@ def weighted_columns(X, weight, order, *, centred):
 
 
 def weighted_targets(y, weight, *, centred):
-    """Return weighted, centred targets, scaled to about one, with means and units."""
+    """Return weighted, centred targets, scaled to about one, with their means and units."""
     Y = np.array(y.reshape(len(y), -1), dtype=np.float64, order="F")
     unit = np.array([unit_of(column) for column in Y.T])
     Y *= 1 / unit
@@ -269,7 +270,7 @@ def weighted_targets(y, weight, *, centred):
 
 
 def unit_of(X):
-    """Largest magnitude, 1 for zeros: products of four values stay finite in units of it."""
+    """Return the largest magnitude, or 1; in this unit, products of four values are finite."""
     values = X.data if sparse.issparse(X) else X
     highest = values.max(initial=0.0)
     lowest = values.min(initial=0.0)

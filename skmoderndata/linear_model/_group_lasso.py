@@ -49,7 +49,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
     over the coefficients w and the intercept b. The groups g partition the features,
     :math:`\omega_g` is by default the square root of the size of the group, and :math:`\tau` is
-    `l1_ratio`. With groups of one feature the problem is that of
+    `l1_ratio`. With groups of one feature, the problem is the same as in
     :class:`sklearn.linear_model.Lasso`.
 
     Parameters
@@ -57,15 +57,14 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     alpha : float, default=1.0
         Weight of the penalty. All coefficients are zero if it is at least `alpha_max_`.
     groups : int or array-like of shape (n_features,) or list of arrays, default=None
-        A label for each feature, in any order; or a list with the features of each group; or a
-        number of consecutive features that form a group, where the last group may be smaller.
-        None makes each feature a group. Every feature belongs to a group. Lists may share
-        features: then each group has coefficients of its own, and those of a feature are summed,
-        so that the features that are selected are a union of groups [4]_.
+        Groups of features: a label for each feature, in any order; or a list with the features of
+        each group; or a number of consecutive features that form a group, where the last group may
+        be smaller. None makes each feature a group. Every feature belongs to a group. The groups
+        in a list may share features: then each group has its own coefficients, which are summed
+        for each feature, so that the selected features are a union of groups [4]_.
     l1_ratio : float, default=0.0
-        Fraction :math:`\tau` of the l1 norm: 0 is the group lasso, 1 the lasso, and values in
-        between give the sparse group lasso [2]_, which also sets coefficients within groups to
-        zero.
+        Fraction :math:`\tau` of the l1 norm: 0 gives the group lasso, 1 the lasso, and values in
+        between the sparse group lasso [2]_, which also sets coefficients within groups to zero.
     group_weights : array-like of shape (n_groups,), default=None
         Weights :math:`\omega_g` in ascending order of the labels (in the order of a list). None
         uses the square roots of the sizes. A weight of 0 leaves the norm of a group unpenalised:
@@ -76,27 +75,28 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     positive : bool, default=False
         Whether coefficients must be non-negative.
     solver : {"descent", "cvxpy"}, default="descent"
-        "descent" is block coordinate descent with Newton steps on a working set. "cvxpy" solves
-        the problem as stated with an interior point solver, for dense X of up to some thousand
-        entries.
+        Method of computation. "descent" is block coordinate descent with Newton steps on a working
+        set. "cvxpy" solves the problem as stated with an interior point solver, for dense X with
+        up to a few thousand entries.
     max_iter : int, default=1000
-        Largest number of sweeps of coordinate descent for each target.
+        Maximum number of sweeps of coordinate descent for each target.
     tol : float, default=1e-8
-        Largest duality gap relative to the objective of zero coefficients.
+        Maximum duality gap, relative to the objective of zero coefficients.
     warm_start : bool, default=False
         Whether to start from the coefficients of the last fit.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Coefficients; exactly zero for groups that are not selected.
+        Coefficients of the features; exactly zero for groups that are not selected.
     intercept_ : float or ndarray of shape (n_targets,)
-        Intercept, 0 without `fit_intercept`.
+        Intercept, 0 if `fit_intercept` is False.
     latent_coef_ : ndarray of shape (n_latent,) or (n_targets, n_latent), or None
-        Coefficients group by group, if groups overlap: those of one feature sum to its `coef_`.
+        Coefficients group by group, if groups overlap; the coefficients of each feature sum to its
+        `coef_`.
     groups_ : ndarray of shape (n_features,), or list of arrays
-        Number of the group of each feature: 0, 1, ...; the features of each group, if they
-        overlap.
+        Number of the group of each feature: 0, 1, ...; if groups overlap, the features of each
+        group.
     group_norms_ : ndarray of shape (n_groups,) or (n_targets, n_groups)
         Euclidean norms of the coefficients of each group.
     alpha_max_ : float
@@ -114,23 +114,23 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
     See Also
     --------
-    sklearn.linear_model.Lasso : No groups, with the same scaling of `alpha`. Its `tol` and
+    sklearn.linear_model.Lasso : Has no groups, with the same scaling of `alpha`. Its `tol` and
         `dual_gap_` are relative to another quantity.
-    sklearn.linear_model.MultiTaskLasso : The coefficients of a feature for all targets form a
+    sklearn.linear_model.MultiTaskLasso : Makes the coefficients of a feature for all targets a
         group.
-    GroupLassoClassifier : The same penalty with the logistic loss.
+    GroupLassoClassifier : Uses the same penalty with the logistic loss.
     GroupLassoCV : Chooses `alpha` along a path.
     skmoderndata.sparse_coding.SparseCoder : With `groups`, codes many signals with one dictionary.
 
     Notes
     -----
     Groups whose correlation with the residual exceeds their penalty enter a working set; inner
-    products are computed for the working set only. On it, block coordinate descent finds the zero
-    coefficients and Newton steps find the values of the others. The duality gap then covers all
-    features, with a freshly computed residual. A fit costs ``n_samples n_features`` for every
-    growth of the working set (some five to ten), and ``n_samples k^2`` for a working set of k
-    features. If it holds more features than samples, a sweep costs ``n_samples k`` and each of a
-    few Newton steps ``n_samples^2 k`` instead.
+    products are computed only for the working set. On the working set, block coordinate descent
+    finds the zero coefficients, and Newton steps find the values of the others. The duality gap
+    then covers all features, with a freshly computed residual. A fit costs ``n_samples
+    n_features`` each time the working set grows (about five to ten times), and ``n_samples k^2``
+    for a working set of k features. If the working set has more features than there are samples, a
+    sweep costs ``n_samples k`` and each of a few Newton steps ``n_samples^2 k`` instead.
 
     Overlapping groups are solved as groups of repeated columns, the latent group lasso
 
@@ -139,7 +139,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         v^g = 0 \text{ outside } g \Bigr\}.
 
     Sparse `X` is neither centred nor converted to dense, except for the columns of a working set
-    of more than half as many features as samples.
+    with more than half as many features as samples.
 
     All computations are in double precision; float32 input gives float32 coefficients. Features
     are not scaled, and groups are not orthonormalised: standardise features with different units.
@@ -236,7 +236,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Training data.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Target values.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -263,7 +263,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.size),
         ):
-            # columns in the order of the groups, repeated where these overlap
+            # Order the columns by groups; features of overlapping groups are repeated.
             columns, x_mean, x_unit = weighted_columns(
                 X, weight, groups.order, centred=self.fit_intercept
             )
@@ -271,7 +271,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             problem = penalised(columns, Y, groups, self.l1_ratio)
             start = self._start(groups, Y.shape[1])
             warm = None
-            unit = y_unit / x_unit  # of coefficients
+            unit = y_unit / x_unit  # unit of the coefficients
 
             work = WorkingSet(problem.columns, problem.edges)
             for t in range(Y.shape[1]):
@@ -296,7 +296,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 )
                 results.append(result)
 
-        # back to the units of the columns
+        # Return to the units of the columns.
         largest = np.array([result.lam_max for result in results])
         self.alpha_max_ = float(np.max(largest * y_unit) * x_unit / total)
         latent = [problem.latent(result.coef, t) for t, result in enumerate(results)]
@@ -307,7 +307,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         return self
 
     def _certify(self, results):
-        """Keep the largest gap of all targets; warn where it is above `tol`."""
+        """Store the largest gap over all targets; warn if it exceeds `tol`."""
         self.dual_gap_ = max(result.gap for result in results)
         self.n_iter_ = max(1, *(result.n_iter for result in results))
         if self.dual_gap_ > max(self.tol, 1e-13):
@@ -329,7 +329,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            ``X @ coef_.T + intercept_``.
+            Predictions ``X @ coef_.T + intercept_``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
@@ -337,7 +337,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         return products + self.intercept_
 
     def _start(self, groups, n_targets):
-        """Return the coefficients of the last fit, group by group, if they have this shape."""
+        """Return the coefficients of the last fit, group by group, if their shape still fits."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
         if groups.overlap:
@@ -368,7 +368,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
 
 def _by_cvxpy(columns, y, penalty):
-    """Solve the problem of one target as stated, and certify the solution."""
+    """Solve the problem of one target as stated and certify the solution."""
     scale = 0.5 * float(y @ y)
     if scale == 0:
         zeros = np.zeros(int(penalty.edges[-1]))

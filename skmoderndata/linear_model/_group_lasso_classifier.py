@@ -37,8 +37,8 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         + \alpha \sum_g \left( (1 - \tau)\, \omega_g \|w_g\|_2 + \tau \|w_g\|_1 \right)
 
     over the coefficients w and the intercept b, for labels :math:`y_i` of -1 and 1. The groups,
-    their weights :math:`\omega_g` and :math:`\tau`, the parameter `l1_ratio`, are as in
-    `GroupLasso`. With groups of one feature the problem is that of
+    their weights :math:`\omega_g` and :math:`\tau` (the parameter `l1_ratio`) have the same
+    meaning as in `GroupLasso`. With groups of one feature, the problem is the same as in
     :class:`sklearn.linear_model.LogisticRegression` with an l1 penalty and ``C = 1 / (n alpha)``.
 
     Parameters
@@ -46,12 +46,13 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     alpha : float, default=0.01
         Weight of the penalty. All coefficients are zero if it is at least `alpha_max_`.
     groups : int or array-like of shape (n_features,) or list of arrays, default=None
-        A label for each feature; or a list with the features of each group, which may overlap; or
-        a number of consecutive features that form a group. None makes each feature a group.
+        Groups of features: a label for each feature; or a list with the features of each group,
+        which may overlap; or a number of consecutive features that form a group. None makes each
+        feature a group.
     l1_ratio : float, default=0.0
-        Fraction :math:`\tau` of the l1 norm, which sets coefficients to zero within groups, too.
+        Fraction :math:`\tau` of the l1 norm, which also sets coefficients within groups to zero.
     group_weights : array-like of shape (n_groups,), default=None
-        Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
+        Positive weights :math:`\omega_g` in ascending order of the labels (or in the order of the
         list). None uses the square roots of the sizes; a weight of 1e-6 leaves a group practically
         unpenalised. A weight of 0 raises: if the group separates the classes, no finite
         coefficients are optimal.
@@ -60,29 +61,30 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     positive : bool, default=False
         Whether coefficients must be non-negative.
     max_iter : int, default=100
-        Largest number of Newton steps.
+        Maximum number of Newton steps.
     tol : float, default=1e-8
-        Largest duality gap relative to the objective of zero coefficients.
+        Maximum duality gap, relative to the objective of zero coefficients.
     warm_start : bool, default=False
         Whether to start from the coefficients of the last fit.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels; the second is that of positive values of the decision function.
+        Class labels; positive values of the decision function mean the second label.
     coef_ : ndarray of shape (1, n_features)
-        Coefficients; exactly zero for groups that are not selected.
+        Coefficients of the features; exactly zero for groups that are not selected.
     intercept_ : ndarray of shape (1,)
-        Intercept, 0 without `fit_intercept`.
+        Intercept, 0 if `fit_intercept` is False.
     latent_coef_ : ndarray of shape (n_latent,), or None
-        Coefficients group by group, if groups overlap: those of one feature sum to its `coef_`.
+        Coefficients group by group, if groups overlap; the coefficients of each feature sum to its
+        `coef_`.
     groups_ : ndarray of shape (n_features,), or list of arrays
-        Number of the group of each feature: 0, 1, ...; the features of each group, if they
-        overlap.
+        Number of the group of each feature: 0, 1, ...; if groups overlap, the features of each
+        group.
     group_norms_ : ndarray of shape (n_groups,)
         Euclidean norms of the coefficients of each group.
     alpha_max_ : float
-        The smallest `alpha` for which all coefficients are zero.
+        Smallest `alpha` for which all coefficients are zero.
     dual_gap_ : float
         Duality gap relative to the objective of zero coefficients: an upper bound on the
         suboptimality of the objective.
@@ -95,15 +97,16 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
 
     See Also
     --------
-    GroupLasso : The same penalty with squared errors.
-    sklearn.linear_model.LogisticRegression : An l1 or l2 penalty, more than two classes.
-    sklearn.multiclass.OneVsRestClassifier : Makes a classifier of several classes.
+    GroupLasso : Uses the same penalty with squared errors.
+    sklearn.linear_model.LogisticRegression : Has an l1 or l2 penalty and more than two classes.
+    sklearn.multiclass.OneVsRestClassifier : Makes a classifier for more than two classes.
 
     Notes
     -----
-    Newton's method with a proximal step: the quadratic model of the loss is a weighted group
-    lasso, which the solver of `GroupLasso` minimises, and a line search makes sure that the
-    objective falls. Some five to ten steps, each of the cost of a fit of `GroupLasso`.
+    `fit` uses Newton's method with a proximal step: the quadratic model of the loss is a weighted
+    group lasso, which the solver of `GroupLasso` minimises, and a line search ensures that the
+    objective decreases. It needs about five to ten steps, each as expensive as a fit of
+    `GroupLasso`.
 
     Computations are in double precision; features are not scaled. `sample_weight` multiplies the
     losses, and only the ratios of weights matter.
@@ -186,7 +189,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Training data.
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -199,7 +202,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         """
         X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csc")
         check_classification_targets(y)
-        # samples without weight take no part
+        # Ignore samples of weight zero.
         weight = mean_one(sample_weight, X)
         used = np.flatnonzero(weight)
         kind = type_of_target(y[used], input_name="y")
@@ -217,7 +220,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
             y = y[used]
             weight = weight[used]
 
-        # columns in the order of the groups, of entries of at most one
+        # Order the columns by groups and scale their entries to at most one.
         groups = feature_groups(self.groups, self.group_weights, X.shape[1])
         unit = unit_of(X)
         columns = _scaled_columns(X, groups.order, unit)
@@ -245,7 +248,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         return self
 
     def _store(self, result, groups, unit, dtype):
-        """Set coefficients in the units of the columns."""
+        """Set the coefficients in the units of the columns."""
         latent = result.coef[None] / unit
         self.groups_ = groups.labels
         self.coef_ = groups.summed(latent, self.n_features_in_).astype(dtype)
@@ -254,7 +257,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         self.intercept_ = np.array([result.intercept], dtype=dtype)
 
     def _certify(self, result):
-        """Keep the gap; warn where it is above `tol`."""
+        """Store the gap; warn if it exceeds `tol`."""
         self.dual_gap_ = result.gap
         self.n_iter_ = max(1, result.n_iter)
         if self.dual_gap_ > max(self.tol, 1e-12):
@@ -266,7 +269,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
             )
 
     def _start(self, groups, unit):
-        """Return coefficients and intercept of the last fit, if they have this shape."""
+        """Return coefficients and intercept of the last fit, if their shape still fits."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
         if groups.overlap:
@@ -284,17 +287,17 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Samples.
 
         Returns
         -------
         values : ndarray of shape (n_samples,)
-            ``X @ coef_[0] + intercept_[0]``.
+            Values ``X @ coef_[0] + intercept_[0]``.
         """
         return self._with_absent(self._log_odds(X))
 
     def _log_odds(self, X):
-        """Logarithm of the odds of the second class of positive weight."""
+        """Compute the logarithm of the odds of the second class that has positive weight."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
         return safe_sparse_dot(X, self.coef_[0], dense_output=True) + self.intercept_[0]
@@ -305,12 +308,12 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Samples.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, 2)
-            In the order of `classes_`.
+            Probabilities, with columns in the order of `classes_`.
         """
         values = self._log_odds(X)
         return self._with_impossible(np.column_stack([expit(-values), expit(values)]))
@@ -321,12 +324,12 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Samples.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_samples, 2)
-            In the order of `classes_`.
+            Logarithms of the probabilities, with columns in the order of `classes_`.
         """
         values = self._log_odds(X)
         logs = -np.logaddexp(0.0, np.column_stack([values, -values]))
@@ -338,12 +341,12 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Samples.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Labels.
+            Predicted labels.
         """
         positive = self._log_odds(X) > 0
         return self._present_classes[positive.astype(int)]
@@ -356,7 +359,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
 
 
 def _scaled_columns(X, order, unit):
-    """Columns in the given order in units of the largest entry, as a copy."""
+    """Copy the columns in the order `order`, in units of the largest entry."""
     if sparse.issparse(X):
         columns = sparse.csc_array(X[:, order], dtype=np.float64, copy=True)
         columns.data *= 1 / unit

@@ -1,4 +1,4 @@
-"""Group lasso with its penalty chosen by cross-validation along a path."""
+"""Group lasso with a penalty that cross-validation chooses along a path."""
 
 from functools import partial
 from numbers import Real
@@ -40,20 +40,21 @@ from skmoderndata.linear_model._group_base import (
 class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
     r"""Group lasso whose penalty is chosen by cross-validation along a path.
 
-    Each fold solves the problem of `GroupLasso` for a descending sequence of penalties, each from
-    the coefficients of the one before and with its working set, as
+    In each fold, `fit` solves the problem of `GroupLasso` for a descending sequence of penalties.
+    Each problem starts from the coefficients and the working set of the previous one, as
     :class:`sklearn.linear_model.LassoCV` does without groups.
 
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=100
-        Penalties, or how many: then on a geometric grid from the smallest penalty with zero
-        coefficients down to the fraction `min_alpha_ratio` of it.
+        Penalties, or their number. A number means a geometric grid from the smallest penalty for
+        which all coefficients are zero down to the fraction `min_alpha_ratio` of it.
     groups : int or array-like of shape (n_features,) or list of arrays, default=None
-        A label for each feature; or a list with the features of each group, which may overlap; or
-        a number of consecutive features that form a group. None makes each feature a group.
+        Groups of features: a label for each feature; or a list with the features of each group,
+        which may overlap; or a number of consecutive features that form a group. None makes each
+        feature a group.
     min_alpha_ratio : float, default=0.01
-        Smallest penalty of the grid as a fraction of the largest.
+        Smallest penalty of the grid, as a fraction of the largest.
     l1_ratio : float, default=0.0
         Fraction of the l1 norm, as in `GroupLasso`.
     group_weights : array-like of shape (n_groups,), default=None
@@ -64,30 +65,30 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
     positive : bool, default=False
         Whether coefficients must be non-negative.
     cv : int, cross-validation generator or iterable, default=None
-        Folds; None means five.
+        Folds for the choice of the penalty; None means five folds.
     max_iter : int, default=1000
-        Largest number of sweeps for each penalty.
+        Maximum number of sweeps for each penalty.
     tol : float, default=1e-6
-        Largest duality gap relative to the objective of zero coefficients.
+        Maximum duality gap, relative to the objective of zero coefficients.
     n_jobs : int, default=None
-        Number of threads, which share the folds.
+        Number of threads over the folds.
 
     Attributes
     ----------
     alpha_ : float
-        The penalty of the smallest mean error.
+        Penalty with the smallest mean error.
     alphas_ : ndarray of shape (n_alphas,)
         Penalties in descending order.
     mse_path_ : ndarray of shape (n_alphas, n_folds)
-        Mean squared errors of the samples left out.
+        Mean squared errors on the held-out samples.
     coef_ : ndarray of shape (n_features,)
-        Coefficients for all samples at `alpha_`.
+        Coefficients fitted to all samples at `alpha_`.
     intercept_ : float
-        Intercept, 0 without `fit_intercept`.
+        Intercept, 0 if `fit_intercept` is False.
     latent_coef_ : ndarray of shape (n_latent,), or None
         Coefficients group by group, if groups overlap.
     groups_ : ndarray of shape (n_features,), or list of arrays
-        Number of the group of each feature; the features of each group, if they overlap.
+        Number of the group of each feature; if groups overlap, the features of each group.
     group_norms_ : ndarray of shape (n_groups,)
         Euclidean norms of the coefficients of each group.
     dual_gap_ : float
@@ -101,14 +102,14 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
 
     See Also
     --------
-    GroupLasso : For a given penalty, with several targets.
-    sklearn.linear_model.LassoCV : Without groups.
+    GroupLasso : Uses a fixed penalty and supports several targets.
+    sklearn.linear_model.LassoCV : Has no groups.
 
     Notes
     -----
-    A path of 100 penalties takes some five to ten times as long as its last fit. The grid ends at
-    a hundredth of the largest penalty, where scikit-learn's ends at a thousandth: with groups
-    smaller penalties select nearly everything, and take longest.
+    A path of 100 penalties takes about five to ten times as long as its last fit. The grid ends at
+    a hundredth of the largest penalty, whereas scikit-learn's grid ends at a thousandth: with
+    groups, smaller penalties select nearly everything and take longest.
 
     References
     ----------
@@ -135,7 +136,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         cost="paths T (n p + n k^2)",
         method=PAGE,
         checks=({"alphas": 10}, {"alphas": 5, "groups": 2, "cv": 3}),
-        no_comparison="It is `GroupLasso` with a search of its own: the row of that compares it.",
+        no_comparison="It is `GroupLasso` with its own search; see the row of `GroupLasso`.",
     )
     _parameter_constraints = {
         "alphas": [AT_LEAST_ONE, "array-like"],
@@ -180,17 +181,17 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Choose the penalty, and estimate the coefficients.
+        """Choose the penalty and estimate the coefficients.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Training data.
         y : array-like of shape (n_samples,)
             Target values.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the squared residuals, in training and in the errors of the samples left
-            out.
+            Weights of the squared residuals, in training and in the errors on the held-out
+            samples.
 
         Returns
         -------
@@ -198,13 +199,13 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
             The fitted estimator.
         """
         X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csc", y_numeric=True)
-        # penalties of all folds: from the data as a whole
+        # Choose the penalties of all folds from the complete data.
         weight = mean_one(sample_weight, X)
         groups = checked_groups(self, X.shape[1])
-        whole = _Path(self, X, y, weight, groups)
-        alphas = self._grid(whole)
+        full_path = _Path(self, X, y, weight, groups)
+        alphas = self._grid(full_path)
 
-        # errors of the samples left out
+        # Compute the errors on the held-out samples.
         folds = list(check_cv(self.cv).split(X, y))
         errors, stopped = run_starts(
             self,
@@ -217,17 +218,17 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
             n_jobs=self.n_jobs,
             prefer="threads",
         )
-        if stopped:  # paths that are whole, or what there is of the first
+        if stopped:  # keep the completed paths, or the finished part of the first path
             alphas = alphas[: len(errors[0])]
             errors = [path for path in errors if len(path) == len(alphas)]
         mse_path = np.array(errors).T
         best = int(mse_path.mean(axis=1).argmin())
 
-        # all samples at the best penalty
-        (result,) = whole.results(alphas[best : best + 1])
-        latent, intercept = whole.in_units(result)
+        # Fit all samples at the best penalty.
+        (result,) = full_path.results(alphas[best : best + 1])
+        latent, intercept = full_path.in_units(result)
 
-        # all attributes at once
+        # Set all attributes at once.
         dtype = X.dtype
         self.alphas_ = alphas
         self.alpha_ = float(alphas[best])
@@ -248,15 +249,15 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
             )
         return self
 
-    def _grid(self, whole):
-        """Return the penalties, largest first."""
-        # given, or from the largest that selects something
+    def _grid(self, full_path):
+        """Return the penalties in descending order."""
+        # Use the given penalties, or start from the largest that selects something.
         if np.ndim(self.alphas):
             alphas = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
             if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
                 raise ValueError("alphas must be a number or a list of positive numbers.")
             return alphas
-        top = whole.largest_alpha() or 1.0  # a target without variation: any will do
+        top = full_path.largest_alpha() or 1.0  # any penalty suits a target without variation
         return np.geomspace(top, self.min_alpha_ratio * top, int(self.alphas))
 
     def predict(self, X):
@@ -265,12 +266,12 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
+            Samples.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            ``X @ coef_ + intercept_``.
+            Predictions ``X @ coef_ + intercept_``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
@@ -283,7 +284,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
 
 
 class _Path:
-    """The problems of all penalties for one set of samples: one working set, warm starts."""
+    """Problems with all penalties for one set of samples, with one working set and warm starts."""
 
     def __init__(self, model, X, y, weight, groups):
         self.model = model
@@ -313,7 +314,7 @@ class _Path:
         return float(largest) * self.x_unit * self.y_unit / self.total
 
     def results(self, alphas):
-        """Solve for descending penalties, each from the coefficients of the one before."""
+        """Solve for descending penalties, each starting from the previous coefficients."""
         start = None
         settings = {"tol": self.model.tol, "max_iter": self.model.max_iter}
         with one_thread_if_small(self.columns.X.shape[0] * self.columns.X.shape[1]):
@@ -330,11 +331,11 @@ class _Path:
 
 
 def _errors(model, X, y, weight, groups, alphas, *, seed, progress=None):
-    """Mean squared errors of the samples left out, for all penalties; `seed` is the fold."""
+    """Compute mean squared errors on held-out samples for all penalties; `seed` is the fold."""
     train, test = seed
     path = _Path(model, X[train], y[train], weight[train], groups)
     errors = []
-    # one path, each fit judged as it comes
+    # Follow one path and evaluate each fit as soon as it is available.
     it = Iterations(len(alphas), -1.0, progress)
     for _, result in zip(it, path.results(alphas), strict=False):
         latent, intercept = path.in_units(result)

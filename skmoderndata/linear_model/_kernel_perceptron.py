@@ -37,31 +37,34 @@ from skmoderndata._solvers.margins.online import Expanded, perceptron_block, pro
 
 WEIGHTS_ARE_NO_COPIES = {
     f"check_sample_weight_equivalence_on_{kind}_data": "a weight multiplies the step of a "
-    "mistake; a copy of the sample is looked at after that step. In use: `AdaBoostClassifier` and "
-    "`BaggingClassifier` get other machines by weights than by draws of rows, of like accuracy"
+    "mistake, whereas a copy of the sample is processed after that step. In use: "
+    "`AdaBoostClassifier` and `BaggingClassifier` get other machines from weights than from draws "
+    "of rows, with similar accuracy"
     for kind in ("dense", "sparse")
 }
 
 
 class State(NamedTuple):
-    """What the samples so far have made of the model; a pass makes another one."""
+    """Model after the samples seen so far; each pass makes a new state."""
 
     stream: Stream
-    primal: bool  # whether the stream counts samples only, and the weights are the functions
+    primal: (
+        bool  # if True, the stream only counts samples, and the weights define the functions
+    )
     weights: np.ndarray  # of the features and the offset, (n_functions, n_features + 1)
-    late: np.ndarray  # sum of their changes, times when they happened
-    sizes: np.ndarray  # of the steps of each function, added up
-    squares: np.ndarray  # of these sizes, added up
+    late: np.ndarray  # sum of the changes of the weights, times the time of each change
+    sizes: np.ndarray  # sum of the sizes of the steps of each function
+    squares: np.ndarray  # sum of the squares of these sizes
     radius_sq: float  # largest k(x, x)
 
     def after(self, stream, sizes, squares):
-        """State after a pass that made steps of these sizes."""
+        """Return the state after a pass that made steps of these sizes."""
         sizes = self.sizes + sizes
         squares = self.squares + squares
         return self._replace(stream=stream, sizes=sizes, squares=squares)
 
     def margin_bound(self):
-        """Upper bound on the margin of any function of norm one, by Novikoff's theorem."""
+        """Bound the margin of any function of norm one from above, by Novikoff's theorem."""
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.sqrt(self.radius_sq * self.squares) / self.sizes
         return np.where(self.sizes > 0, bound, np.inf)
@@ -74,15 +77,15 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     :math:`f(x_i) = \sum_j a_j k(x_j, x_i)` of a sample is zero or has the wrong sign, then
     :math:`a_i \leftarrow a_i + c_i y_i`, with the weight :math:`c_i` of the sample, 1 by default.
     If a function of norm one separates the classes with margin :math:`\gamma`, there are at most
-    :math:`R^2 / \gamma^2` mistakes without weights, for samples of norm at most R. Several classes
-    are treated one against the rest.
+    :math:`R^2 / \gamma^2` mistakes without weights, for samples of norm at most R. More than two
+    classes are treated one against the rest.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that returns the Gram
-        matrix of two sets of samples, or "precomputed". "linear" without a budget stores the
-        weights of the features and no samples.
+        Kernel: a name from `sklearn.metrics.pairwise`, a kernel object, a callable that returns
+        the Gram matrix of two sets of samples, or "precomputed". "linear" without a budget stores
+        the weights of the features and no samples.
     gamma : float, "scale" or "auto", default="scale"
         Kernel coefficient of the named kernels; "scale" is ``1 / (n_features * X.var())``,
         computed from the first batch in `partial_fit`.
@@ -95,18 +98,18 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     fit_intercept : bool, default=True
         Whether to add 1 to the kernel, which gives an intercept.
     max_iter : int, default=100
-        Largest number of passes of `fit` over the samples; it stops after a pass without mistakes.
+        Maximum number of passes of `fit` over the samples; it stops after a pass without mistakes.
     average : bool, default=False
         Whether to predict with the average of all functions during training, which has a smaller
-        variance than the last one. It stores every sample that was ever misclassified.
+        variance than the last function. It stores every sample that was ever misclassified.
     budget : int, default=None
-        Largest number of samples that each function stores; None means no limit. Not allowed with
+        Maximum number of samples that each function stores; None means no limit. Not allowed with
         `average`.
     budget_policy : {"project", "oldest", "smallest"}, default="project"
-        Treatment of a mistake when the budget is exhausted: "project" projects the sample onto the
-        span of the stored samples [3]_; "oldest" and "smallest" add it and remove the oldest
-        sample or the one with the smallest norm. "project" also projects samples whose distance
-        from that span is at most a thousandth of their norm.
+        Treatment of a mistake when the budget is exhausted. "project" projects the sample onto the
+        span of the stored samples [3]_; "oldest" and "smallest" add the sample and remove the
+        oldest sample or the sample with the smallest norm. "project" also projects samples whose
+        distance from the span is at most a thousandth of their norm.
     shuffle : bool, default=True
         Whether `fit` shuffles the samples before each pass.
     early_stopping : bool, default=False
@@ -121,15 +124,15 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         Weights of the classes, which multiply the sample weights; "balanced" means
         ``n_samples / (n_classes * np.bincount(y))``. `partial_fit` requires a dict or None.
     random_state : int, RandomState instance or None, default=None
-        Controls the held-out fraction and the order of the samples. Pass an int for reproducible
-        results.
+        Generator or seed for the held-out fraction and the order of the samples. Pass an int for
+        reproducible results.
     n_jobs : int, default=None
-        Number of threads for the values of new samples; results do not depend on it.
+        Number of threads that evaluate the functions at new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     support_ : ndarray of shape (n_support,)
         Indices of the training samples with a non-zero coefficient; only after `fit`, and not if
         only `coef_` is stored.
@@ -140,11 +143,12 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     coef_ : ndarray of shape (n_functions, n_features)
         Weights of the features; only for the linear kernel without a budget.
     intercept_ : ndarray of shape (n_functions,)
-        Offsets.
+        Offsets of the functions.
     margin_bound_ : ndarray of shape (n_functions,)
-        Upper bound on the margin, on the samples seen, of any function of norm one, including its
-        offset: ``R / sqrt(mistakes)``, or ``R * sqrt(sum of c^2) / sum of c`` over the mistakes
-        with weights c. Infinite before the first mistake, and with a budget, where no bound holds.
+        Upper bound on the margin that any function of norm one, including its offset, has on the
+        samples seen: ``R / sqrt(mistakes)``, or ``R * sqrt(sum of c^2) / sum of c`` over the
+        mistakes with weights c. Infinite before the first mistake, and with a budget, for which no
+        bound holds.
     mistakes_ : list of int
         Number of mistakes of all functions in each pass.
     n_updates_ : int
@@ -160,14 +164,14 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
     See Also
     --------
-    sklearn.linear_model.Perceptron : The same algorithm for the linear kernel.
-    skmoderndata.ranking.KernelPRank : For ordered classes.
+    sklearn.linear_model.Perceptron : Runs the same algorithm for the linear kernel.
+    skmoderndata.ranking.KernelPRank : Is the counterpart for ordered classes.
     sklearn.svm.SVC : Maximises the margin in a batch optimisation.
 
     Notes
     -----
     The method solves no optimisation problem. The certificate is `margin_bound_`, which inverts
-    Novikoff's theorem and holds whether or not the passes have converged. Each pass takes one
+    Novikoff's theorem and holds whether or not the passes have converged. Each pass needs one
     kernel value for each sample and support vector. `fit` warns if the last pass had mistakes,
     unless `average`, `budget` or `early_stopping` is set, which do not need a pass without
     mistakes.
@@ -279,9 +283,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
-            Labels.
+            Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which multiply the steps; a sample of weight zero is ignored.
+            Weights of the samples, which multiply the steps; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -301,7 +305,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         steps = self._signed_steps(y, costs, self._present_classes)
         train, held_out = self._split(y, active, rng)
 
-        # until a pass without mistakes, or without gain on held-out samples
+        # Pass until there are no mistakes, or no gain on held-out samples.
         mistakes = []
         scores = []
         waited = 0
@@ -331,7 +335,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if not self._primal:
             self.support_ = state.stream.index[self._used]
 
-        # with averages or a budget the last pass may well make mistakes
+        # With averages or a budget, the last pass may still make mistakes.
         steady = self.early_stopping or self.average or self.budget is not None
         if mistakes[-1] and not steady:
             warn_not_converged(
@@ -344,23 +348,23 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Update the functions with one pass over further samples, in the given order.
+        """Update the functions with one pass over further samples, in the order of the rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Labels.
+            Class labels.
         classes : array-like of shape (n_classes,), default=None
             All class labels; required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which multiply the steps; a sample of weight zero is ignored.
+            Weights of the samples, which multiply the steps; a sample of weight zero is ignored.
 
         Returns
         -------
         self : KernelPerceptron
-            The estimator.
+            The updated estimator.
         """
         name = type(self).__name__
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
@@ -371,20 +375,20 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
         if self.early_stopping:
             raise ValueError(
-                f"{name}.partial_fit sets no samples aside: set early_stopping=False."
+                f"{name}.partial_fit holds out no samples: set early_stopping=False."
             )
 
         if isinstance(self.class_weight, str):
             raise ValueError(
                 f"{name}.partial_fit does not support class_weight='balanced', because the class "
-                "frequencies are unknown: give a dict, for example from "
+                "frequencies are unknown: pass a dict, for example from "
                 "sklearn.utils.compute_class_weight on a sample of the labels."
             )
 
-        # first call: classes; later calls: the last state
+        # The first call sets the classes; later calls continue from the last state.
         first = not hasattr(self, "_state")
         if first and classes is None:
-            raise ValueError(f"{name}.partial_fit: give all classes in the first call.")
+            raise ValueError(f"{name}.partial_fit: pass all classes in the first call.")
         X, y = checked_samples_and_target(self, X, y, reset=first)
         labels = np.unique(classes) if first else self._present_classes
         check_classification_targets(y)
@@ -419,8 +423,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive values mean the second; with more, the largest value
-            decides.
+            Values of the decision functions. With two classes, positive values mean the second
+            class; with more classes, the class with the largest value is predicted.
         """
         check_is_fitted(self)
         return self._values(checked_samples(self, X, reset=False))
@@ -435,28 +439,28 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         return self._with_absent(values[:, 0] if values.shape[1] == 1 else values)
 
     def _class_weighted(self, y, weights, classes):
-        """Return the weights of samples times those of their classes."""
+        """Multiply the weights of the samples by the weights of their classes."""
         present = y[weights > 0]
-        if isinstance(self.class_weight, str):  # "balanced" divides by the samples of a class
+        if isinstance(self.class_weight, str):  # "balanced" counts the samples
             classes = np.unique(present)
         by_class = compute_class_weight(self.class_weight, classes=classes, y=present)
         finite = np.isfinite(by_class).all()
         if not finite or (by_class < 0).any():
             raise ValueError(
-                f"{type(self).__name__}: class_weight must hold finite numbers of at least 0, "
+                f"{type(self).__name__}: class_weight must contain finite numbers of at least 0, "
                 f"got {self.class_weight!r}."
             )
         return weights * (by_class @ (y == classes[:, None]))
 
     def _signed_steps(self, y, weights, classes):
         """Return what a mistake adds to each function, of shape (n_functions, n_samples)."""
-        own = y == classes[:, None]
-        # two classes share one function, which is positive for the second
-        positive = own[1:] if len(classes) == 2 else own
+        members = y == classes[:, None]
+        # Two classes share one function, which is positive for the second class.
+        positive = members[1:] if len(classes) == 2 else members
         return np.where(positive, weights, -weights)
 
     def _split(self, y, active, rng):
-        """Split the samples with weight into training and held-out samples."""
+        """Split the samples of positive weight into training and held-out samples."""
         if not self.early_stopping:
             return active, active[:0]
         seed = rng.randint(np.iinfo(np.int32).max)
@@ -472,9 +476,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         """Return the state before the first sample."""
         name = type(self).__name__
         if self.average and self.budget is not None:
-            raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
+            raise ValueError(f"{name}: average=True stores all samples: set budget=None.")
 
-        # gamma="scale" is the variance of the samples that have a weight
+        # gamma="scale" uses the variance of the samples that have a weight.
         gram = resolved_gram(self, X, (weights > 0).astype(np.float64))
         n_functions = len(self._present_classes)
         n_functions = 1 if n_functions == 2 else n_functions
@@ -487,7 +491,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         return State(stream, primal, weights, weights, none, none, 0.0)
 
     def _one_pass(self, state, X, steps, order):
-        """Pass over samples in a given order; return the new state and the number of mistakes."""
+        """Pass over samples in the given order; return new state and number of mistakes."""
         gram = state.stream.gram
         norms_sq = X.diagonal() if gram.precomputed else gram.diag(X)
         largest = float(np.max(norms_sq[order])) + self.fit_intercept
@@ -496,47 +500,51 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if state.primal:
             n_wrong = 0
             for start in range(0, len(order), BLOCK_SAMPLES):
-                chosen = order[start : start + BLOCK_SAMPLES]
-                state, count = self._primal_block(state, X, steps, chosen)
+                rows = order[start : start + BLOCK_SAMPLES]
+                state, count = self._primal_block(state, X, steps, rows)
                 n_wrong += count
             return state, n_wrong
 
-        def step(stream, K, function, chosen):
-            return self._block(stream, X, K, function, steps[:, chosen])
+        def step(stream, K, function, rows):
+            return self._block(stream, X, K, function, steps[:, rows])
 
         stream, (counts, sizes, squares) = state.stream.pass_over(X, order, step)
         return state.after(stream, sizes, squares), int(counts.sum())
 
     def _block(self, stream, X, K, function, steps):
-        """Pass of each function over a block; return mistakes, sizes of the steps, and squares."""
+        """Pass over a block; return mistakes, step sizes and their squares for each function."""
         K = K + float(self.fit_intercept)
         budget = -1 if self.budget is None else int(self.budget)
         pairs = list(zip(each_function(function), steps, strict=True))
 
-        # the projectron needs the kernel matrix of its basis [Orabona 2009]
+        # The projectron needs the kernel matrix of its basis [Orabona 2009].
         if budget > 0 and self.budget_policy == "project":
-            own = np.zeros((0, 0))
+            basis_kernel = np.zeros((0, 0))
             if len(stream.index):
                 rows = take(X, stream.index) if stream.gram.precomputed else stream.samples
-                own = Expansion(stream.gram, stream.samples).kernel(rows)
-                own = own + float(self.fit_intercept)
+                basis_kernel = Expansion(stream.gram, stream.samples).kernel(rows)
+                basis_kernel = basis_kernel + float(self.fit_intercept)
             none = np.zeros(len(steps))
-            counts = [projectron_block(K, own, one, step, budget) for one, step in pairs]
+            counts = [
+                projectron_block(K, basis_kernel, expanded, step, budget)
+                for expanded, step in pairs
+            ]
             return np.stack([counts, none, none])
 
-        # the others begin from the values of the block, K coef
+        # The other policies start from the values of the block, K coef.
         smallest = self.budget_policy == "smallest" and budget > 0
         limits = {"time": stream.time, "budget": budget, "smallest": smallest}
         counts = [
-            perceptron_block(K, K @ one.coef, one, step, **limits) for one, step in pairs
+            perceptron_block(K, K @ expanded.coef, expanded, step, **limits)
+            for expanded, step in pairs
         ]
         sizes, squares = sizes_of(function.coef[:, -len(K) :])
         return np.stack([counts, sizes, squares])
 
-    def _primal_block(self, state, X, steps, chosen):
+    def _primal_block(self, state, X, steps, rows):
         """Pass over a block with weights of the features instead of samples."""
         stream = state.stream
-        block = take(X, chosen)
+        block = take(X, rows)
         plus = float(self.fit_intercept)
         with one_blas_thread():
             K = safe_sparse_dot(block, block.T, dense_output=True)
@@ -545,28 +553,28 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         before = np.asarray(before, np.float64)
         values = before + state.weights[:, -1]
 
-        # coefficients of the samples of this block only
-        none = np.zeros((len(steps), len(chosen)))
+        # Use coefficients of the samples of this block only.
+        none = np.zeros((len(steps), len(rows)))
         function = Expanded(none, none.copy(), none - 1)
         limits = {"time": stream.time, "budget": -1, "smallest": False}
         n_wrong = 0
-        for c, one in enumerate(each_function(function)):
+        for c, expanded in enumerate(each_function(function)):
             start = values[:, c].copy()
-            n_wrong += perceptron_block(K, start, one, steps[c, chosen], **limits)
+            n_wrong += perceptron_block(K, start, expanded, steps[c, rows], **limits)
 
-        # the weights that they amount to
+        # Convert the coefficients to weights of the features.
         def as_weights(coef):
-            of_features = safe_sparse_dot(coef, block, dense_output=True)
-            return np.column_stack([of_features, plus * coef.sum(axis=1)])
+            feature_weights = safe_sparse_dot(coef, block, dense_output=True)
+            return np.column_stack([feature_weights, plus * coef.sum(axis=1)])
 
-        after = replace(stream, time=stream.time + len(chosen))
+        after = replace(stream, time=stream.time + len(rows))
         state = state.after(after, *sizes_of(function.coef))
         weights = state.weights + as_weights(function.coef)
         late = state.late + as_weights(function.late)
         return state._replace(weights=weights, late=late), n_wrong
 
     def _keep(self, state, mistakes):
-        """Store the state, and for prediction its last functions or the averages."""
+        """Store the state, and for prediction its last functions or their averages."""
         stream = state.stream
         self._state = state
         self._gram = stream.gram
@@ -578,7 +586,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if self.budget is None:
             self.margin_bound_ = state.margin_bound()
 
-        # averages are the last weights less the sum of late changes
+        # Averages are the last weights minus the weighted sum of late changes.
         if state.primal:
             weights = state.weights
             if self.average:
@@ -600,11 +608,11 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
 
 def each_function(functions):
-    """Return the functions one by one; they are views."""
+    """Return views of the functions, one by one."""
     return [Expanded(*arrays) for arrays in zip(*functions, strict=True)]
 
 
 def sizes_of(steps):
-    """Sum of the sizes of the steps of each function, and of their squares."""
+    """Sum the sizes of the steps of each function, and the squares of these sizes."""
     sizes = np.abs(steps).sum(axis=1)
     return sizes, (steps**2).sum(axis=1)
