@@ -1,4 +1,4 @@
-"""Linear model."""
+"""Linear models."""
 
 from skmoderndata.linear_model._basis_pursuit import BasisPursuit
 from skmoderndata.linear_model._bridge_regression import BridgeRegression

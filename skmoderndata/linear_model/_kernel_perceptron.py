@@ -51,7 +51,7 @@ class State(NamedTuple):
     primal: (
         bool  # if True, the stream only counts samples, and the weights define the functions
     )
-    weights: np.ndarray  # of the features and the offset, (n_functions, n_features + 1)
+    weights: np.ndarray  # weights of features and offset, (n_functions, n_features + 1)
     late: np.ndarray  # sum of the changes of the weights, times the time of each change
     sizes: np.ndarray  # sum of the sizes of the steps of each function
     squares: np.ndarray  # sum of the squares of these sizes

@@ -363,7 +363,11 @@ def test_refused_input():
         ({"early_stopping": True}, np.arange(150) < 9, "test_size = 1 should be greater"),
         ({}, np.zeros(150), "must contain at least one non-zero"),
         ({"class_weight": {7: 1.0}}, None, "not in class_weight"),
-        ({"class_weight": {0: -1.0, 1: 1.0}}, None, "must hold finite numbers of at least 0"),
+        (
+            {"class_weight": {0: -1.0, 1: 1.0}},
+            None,
+            "must contain finite numbers of at least 0",
+        ),
     ],
 )
 def test_refused_weights_and_fractions(settings, weights, message):
@@ -376,7 +380,7 @@ def test_refused_weights_and_fractions(settings, weights, message):
 @pytest.mark.parametrize(
     ("settings", "labels", "message"),
     [
-        ({}, None, "give all classes in the first call"),
+        ({}, None, "pass all classes in the first call"),
         ({}, [0, 2], r"y contains .*1.*, which is not among the classes"),
         ({"kernel": "precomputed"}, [0, 1], "got kernel='precomputed'"),
         ({"early_stopping": True}, [0, 1], "set early_stopping=False"),
