@@ -252,9 +252,7 @@ class PassSolution(NamedTuple):
     kernels: list[Any]
     solution: Any  # KernelSolution, without scores
     correlations: np.ndarray  # correlations of the scores
-    slopes: (
-        Any  # slopes of the second view on the scores of the first; mean of the second view
-    )
+    slopes: Any  # slopes of the second view on the scores of the first; mean of that view
 
 
 def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **problem):

@@ -48,9 +48,7 @@ class State(NamedTuple):
     """Model after the samples seen so far; each pass makes a new state."""
 
     stream: Stream
-    primal: (
-        bool  # if True, the stream only counts samples, and the weights define the functions
-    )
+    primal: bool  # if True, the stream only counts samples; weights define the functions
     weights: np.ndarray  # weights of features and offset, (n_functions, n_features + 1)
     late: np.ndarray  # sum of the changes of the weights, times the time of each change
     sizes: np.ndarray  # sum of the sizes of the steps of each function

@@ -1,20 +1,20 @@
-"""What the classifiers by sparse codes share."""
+"""Shared parts of the classifiers by sparse codes."""
 
 import warnings
 from numbers import Integral
 
 
 def check_count(name, value):
-    """Refuse a number of things that is no int of at least 1; return it as int."""
+    """Convert a count to int; raise ValueError unless it is an int of at least 1."""
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be an int of at least 1.")
     return int(value)
 
 
 def warn_few_dimensions(estimator, *, counts, remedy):
-    """Warn that a few samples of any class represent every sample, as there are few columns."""
+    """Warn that with so small a number of columns, samples of any class represent every sample."""
     warnings.warn(
         f"{type(estimator).__name__}: {counts} of any class represent every sample, so that "
-        f"residuals hardly tell classes apart: give 20 columns and more, or take {remedy}.",
+        f"residuals hardly distinguish classes: use at least 20 columns, or {remedy}.",
         stacklevel=5,
     )

@@ -15,33 +15,33 @@ from skmoderndata.sparse_coding._base import check_count
 def mutual_coherence(dictionary, other=None):
     r"""Largest cosine between two atoms, :math:`\mu = \max_{i \ne j} |\langle d_i, d_j \rangle|`.
 
-    With `other` the largest cosine between an atom of each,
-    :math:`\max_{i, j} |\langle d_i, e_j \rangle|`. For two orthonormal bases of n values it
-    lies in :math:`[1 / \sqrt{n}, 1]`; :math:`\sqrt{n}` times it is the coherence of measurements
-    and basis in compressed sensing [1]_.
+    With `other`, the largest cosine between an atom of `dictionary` and an atom of `other`,
+    :math:`\max_{i, j} |\langle d_i, e_j \rangle|`. For two orthonormal bases of n values, it lies
+    in :math:`[1 / \sqrt{n}, 1]`; multiplied by :math:`\sqrt{n}`, it is the coherence of
+    measurements and basis in compressed sensing [1]_.
 
     Parameters
     ----------
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms of any norm, real or complex; zero atoms are ignored.
     other : {array-like, sparse matrix} of shape (n_others, n_features), default=None
-        Atoms to compare with; None compares those of `dictionary` with each other.
+        Atoms to compare with; None compares the atoms of `dictionary` with each other.
 
     Returns
     -------
     coherence : float
-        Between 0 (orthogonal) and 1 (two atoms the same); 0 for one atom.
+        Coherence between 0 (orthogonal) and 1 (two equal atoms); 0 for a single atom.
 
     Raises
     ------
     ValueError
-        If the atoms of `other` have another number of values.
+        If the atoms of `other` have a different number of values.
 
     See Also
     --------
     welch_bound : Lower bound for any dictionary of the same size.
     babel_function : Generalisation to sums of several inner products.
-    exact_recovery_bound : Implication for sparse recovery.
+    exact_recovery_bound : Consequence for sparse recovery.
 
     References
     ----------
@@ -55,7 +55,7 @@ def mutual_coherence(dictionary, other=None):
     >>> float(round(mutual_coherence([[1, 0], [0, 1], [1, 1]]), 4))
     0.7071
     >>> waves = fourier_dictionary(16, complex_valued=True)
-    >>> float(round(mutual_coherence(waves, np.eye(16)), 4))    # the least, 1 / sqrt(16)
+    >>> float(round(mutual_coherence(waves, np.eye(16)), 4))    # the minimum, 1 / sqrt(16)
     0.25
     """
     atoms = _unit_atoms(dictionary)
@@ -65,7 +65,7 @@ def mutual_coherence(dictionary, other=None):
     others = _unit_atoms(other)
     if others.shape[1] != atoms.shape[1]:
         raise ValueError(
-            f"The atoms of dictionary have {atoms.shape[1]} values and those of other "
+            f"The atoms of dictionary have {atoms.shape[1]} values but the atoms of other have "
             f"{others.shape[1]}: compare atoms of equal length."
         )
     cosines = abs(atoms @ others.conj().T)
@@ -73,7 +73,7 @@ def mutual_coherence(dictionary, other=None):
 
 
 def welch_bound(n_features, n_atoms):
-    r"""Lower bound on the mutual coherence of a dictionary of given size.
+    r"""Lower bound on the mutual coherence of a dictionary of a certain size.
 
     .. math:: \mu \ge \sqrt{\frac{k - n}{n (k - 1)}}
 
@@ -127,13 +127,13 @@ def babel_function(dictionary, n_terms=None):
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms of any norm, real or complex; zero atoms are ignored.
     n_terms : int, default=None
-        Largest s. None means the number of non-zero atoms minus one, beyond which the function is
+        Maximum s. None means the number of non-zero atoms minus one, beyond which the function is
         constant.
 
     Returns
     -------
     babel : ndarray of shape (n_terms,)
-        The non-decreasing values for s = 1, 2, ...; the first is the mutual coherence.
+        Non-decreasing values for s = 1, 2, ...; the first value is the mutual coherence.
 
     Examples
     --------
@@ -152,11 +152,11 @@ def babel_function(dictionary, n_terms=None):
 def exact_recovery_bound(dictionary):
     r"""Largest sparsity with a recovery guarantee for greedy and convex pursuit.
 
-    The largest s with :math:`\mu_1(s - 1) + \mu_1(s) < 1` [1]_: every signal that is a combination
-    of s atoms has no other representation by at most s atoms, and both orthogonal matching pursuit
-    and basis pursuit recover it. The condition is sufficient, not necessary: for the redundant
-    dictionaries used in practice it often guarantees a single atom only, while pursuit succeeds
-    for many more.
+    This is the largest s with :math:`\mu_1(s - 1) + \mu_1(s) < 1` [1]_: every signal that is a
+    combination of s atoms has no other representation by at most s atoms, and both orthogonal
+    matching pursuit and basis pursuit recover it. The condition is sufficient, not necessary: for
+    the redundant dictionaries used in practice, it often guarantees only a single atom, whereas
+    pursuit succeeds for many more.
 
     Parameters
     ----------
@@ -166,13 +166,13 @@ def exact_recovery_bound(dictionary):
     Returns
     -------
     n_nonzero_coefs : int
-        At least 1 if no two atoms are equal, otherwise 0; at most the number of features and of
-        atoms.
+        Number of atoms with a guarantee: at least 1 if no two atoms are equal, otherwise 0; at
+        most the number of features and the number of atoms.
 
     See Also
     --------
-    exact_recovery_coefficient : Guarantee for a given support.
-    two_bases_recovery_bound : A better bound for two orthonormal bases and basis pursuit.
+    exact_recovery_coefficient : Guarantee for a particular support.
+    two_bases_recovery_bound : Better bound for two orthonormal bases and basis pursuit.
     smallest_recoverable_coefficient : Additional condition for noisy signals.
 
     References
@@ -200,8 +200,8 @@ def exact_recovery_coefficient(dictionary, support):
     where the columns of :math:`D_I` are the atoms of the support. If it is positive, orthogonal
     matching pursuit selects no other atom, and basis pursuit recovers the combination, too [1]_,
     whatever the coefficients. If it is negative, there are coefficients for which the first step
-    of the greedy pursuit is wrong. It is exact for this support, while `exact_recovery_bound`
-    covers the worst case.
+    of the greedy pursuit is wrong. The coefficient is exact for this support, whereas
+    `exact_recovery_bound` covers the worst case.
 
     Parameters
     ----------
@@ -213,11 +213,11 @@ def exact_recovery_coefficient(dictionary, support):
     Returns
     -------
     coefficient : float
-        At most 1; ``-inf`` if the atoms are linearly dependent.
+        Exact recovery coefficient, at most 1; ``-inf`` if the atoms are linearly dependent.
 
     See Also
     --------
-    exact_recovery_bound : Guarantee for all supports of a size.
+    exact_recovery_bound : Guarantee for all supports of a certain size.
 
     References
     ----------
@@ -236,25 +236,25 @@ def exact_recovery_coefficient(dictionary, support):
     """
     atoms = dense(check_atoms(dictionary))
 
-    # numbers of atoms, which may count from the end
+    # Check the numbers of atoms; negative numbers count from the end.
     indices = np.atleast_1d(np.asarray(support))
-    whole = indices.size == 0 or np.issubdtype(indices.dtype, np.integer)
-    if indices.ndim != 1 or not whole:
+    integral = indices.size == 0 or np.issubdtype(indices.dtype, np.integer)
+    if indices.ndim != 1 or not integral:
         raise ValueError(f"support={support!r} must be a list of the numbers of atoms.")
 
     k = len(atoms)
     if indices.size and not -k <= indices.min() <= indices.max() < k:
-        raise ValueError(f"support={support!r} must have numbers below that of atoms, {k}.")
+        raise ValueError(f"support={support!r} must contain numbers of atoms, below {k}.")
     inside = np.zeros(k, bool)
     inside[indices.astype(int)] = True
     if inside.sum() < indices.size:
-        raise ValueError(f"support={support!r} must name every atom once.")
+        raise ValueError(f"support={support!r} must name each atom only once.")
 
-    # zero atoms are left out: nobody chooses them
+    # Drop zero atoms, which no pursuit selects.
     used = atoms.any(axis=1)
     if not used[inside].all():
         zero_atoms = np.flatnonzero(inside & ~used).tolist()
-        raise ValueError(f"support has zero atoms, {zero_atoms}: remove them.")
+        raise ValueError(f"support contains zero atoms, {zero_atoms}: remove them.")
     support = np.flatnonzero(inside[used])
     return guarantees.recovery_coefficient(unit_rows(atoms), support)
 
@@ -262,9 +262,9 @@ def exact_recovery_coefficient(dictionary, support):
 def two_bases_recovery_bound(first, second):
     r"""Largest sparsity with a recovery guarantee for basis pursuit in the union of two bases.
 
-    The largest s below :math:`(\sqrt 2 - 1/2) / \mu`, with the mutual coherence of the union
-    [1]_: for two orthonormal bases almost twice the value of `exact_recovery_bound`, for basis
-    pursuit only.
+    This is the largest s below :math:`(\sqrt 2 - 1/2) / \mu`, with the mutual coherence of the
+    union [1]_. For two orthonormal bases it is almost twice the value of `exact_recovery_bound`,
+    but holds only for basis pursuit.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def two_bases_recovery_bound(first, second):
     Returns
     -------
     n_nonzero_coefs : int
-        Number of atoms, of both bases together.
+        Number of atoms from both bases together.
 
     References
     ----------
@@ -296,7 +296,7 @@ def two_bases_recovery_bound(first, second):
         if not square or not np.allclose(rows @ rows.conj().T, np.eye(n), atol=1e-8):
             raise ValueError(
                 f"{name} must be an orthonormal basis, a square matrix with rows of unit norm at "
-                "right angles; for other dictionaries there is exact_recovery_bound."
+                "right angles; use exact_recovery_bound for other dictionaries."
             )
         bases.append(rows)
 
@@ -315,17 +315,17 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
     .. math:: \frac{2 \varepsilon}{1 - (2 s - 1) \mu}
 
     If all s coefficients are at least this large in magnitude and the norm of the noise is at most
-    :math:`\varepsilon`, orthogonal matching pursuit, stopped at a residual of that norm, selects
+    :math:`\varepsilon`, orthogonal matching pursuit, stopped at a residual of this norm, selects
     exactly their atoms [1]_.
 
     Parameters
     ----------
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
-        Atoms, real or complex; the coefficients are those of atoms of unit norm.
+        Atoms, real or complex; the coefficients refer to atoms scaled to unit norm.
     n_nonzero_coefs : int
-        The sparsity s.
+        Sparsity s.
     residual_tol : float
-        Largest Euclidean norm of the residual, an upper bound on the norm of the noise.
+        Maximum Euclidean norm of the residual, an upper bound on the norm of the noise.
 
     Returns
     -------
@@ -368,22 +368,23 @@ def restricted_isometry_constant(
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms, real or complex; the constant depends on their norms.
     n_nonzero_coefs : int
-        The sparsity s.
+        Sparsity s.
     rescale : bool, default=False
         Whether to multiply the dictionary by the factor that minimises the constant, which has no
         effect on sparse recovery.
     max_supports : int, default=1_000_000
-        If there are at most this many supports of s atoms, all are evaluated, and the result is
-        exact.
+        Maximum number of supports of s atoms for which all supports are evaluated, so that the
+        result is exact.
     random_state : int, RandomState instance or None, default=None
-        Controls the random supports for the lower bound. Pass an int for reproducible results.
+        Generator or seed for the random supports of the lower bound. Pass an int for reproducible
+        results.
 
     Returns
     -------
     bounds : IsometryBounds
-        Named tuple `(lower, upper, exact)`. If it is not exact, the lower bound is attained by
-        some support, and the upper bound follows from Gershgorin's theorem and the largest
-        eigenvalue. Computing the constant exactly is NP-hard.
+        Named tuple `(lower, upper, exact)`. If it is not exact, some support attains the lower
+        bound, and the upper bound follows from Gershgorin's theorem and the largest eigenvalue.
+        Computing the constant exactly is NP-hard.
 
     Examples
     --------
@@ -406,7 +407,7 @@ def restricted_isometry_constant(
 
 
 def _unit_atoms(dictionary):
-    """Atoms of unit norm without those that are zero; a sparse dictionary stays sparse."""
+    """Scale atoms to unit norm and drop zero atoms; a sparse dictionary stays sparse."""
     atoms = check_atoms(dictionary)
     if not sparse.issparse(atoms):
         return unit_rows(atoms)
@@ -426,6 +427,6 @@ def _coherence(atoms):
 
 
 def _largest_below(limit):
-    """Largest int that is less than `limit`, with a margin for rounding."""
+    """Return the largest int that is less than `limit`, with a margin for rounding."""
     inner = limit * (1 - guarantees.MARGIN)
     return max(0, int(np.ceil(inner)) - 1)

@@ -60,9 +60,9 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         \qquad\text{or}\qquad
         \min_a \|y - \Phi (a \Psi)\|_2 \text{ with } \|a\|_0 \le s
 
-    with the atoms of the basis in the rows of :math:`\Psi`, the signals :math:`a \Psi`. If the
-    signals are sparse in the basis, and m is above a threshold that depends on the sparsity, they
-    are recovered exactly.
+    where the rows of :math:`\Psi` are the atoms of the basis and the signals are :math:`a \Psi`.
+    If the signals are sparse in the basis and m is above a threshold that depends on the sparsity,
+    they are recovered exactly.
 
     Parameters
     ----------
@@ -70,66 +70,66 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Number of measurements m, or a fraction of the number of features.
     basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default="dct"
         Basis in which signals are sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
-        (wavelets); any number of atoms in rows; or an operator from codes to signals, of shape
-        (n_features, n_atoms). None means that the signals are sparse.
+        (wavelets); an array with any number of atoms in rows; or an operator from codes to
+        signals, of shape (n_features, n_atoms). None means that the signals themselves are sparse.
     kind : str, default="gaussian"
-        For every basis, with a matrix in memory:
+        Kind of measurements. These kinds suit every basis and store a matrix in memory:
 
         - "gaussian": entries are normal with variance ``1 / m``.
         - "bernoulli": entries are plus or minus ``1 / sqrt(m)``.
         - "sparse": entries are plus or minus ``1 / sqrt(density m)`` with probability `density`,
           otherwise zero [3]_.
 
-        Random rows of an orthonormal transform times ``sqrt(n / m)``, applied without a matrix:
+        These kinds are random rows of an orthonormal transform times ``sqrt(n / m)``, applied
+        without a matrix:
 
         - "dct": cosines along each axis of `shape`.
         - "fourier": real and imaginary parts of coefficients of the discrete Fourier transform.
-        - "hadamard": Walsh functions; a power of two values.
+        - "hadamard": Walsh functions; the number of values must be a power of two.
         - "scrambled_hadamard": the same after a random permutation of the values and random signs,
           which suits every basis.
         - "single_pixel": the readings of a single-pixel camera [4]_. The patterns are 0 and 1:
           the first is 1 everywhere, the others are rows of a Hadamard matrix with permuted
-          columns, -1 made 0. A power of two values.
+          columns and 0 in place of -1. The number of values must be a power of two.
     algorithm : str, default="basis_pursuit"
-        "basis_pursuit" for the first problem; "omp", "iht", "htp", "cosamp" or
-        "subspace_pursuit" for the second: see `SparseRecovery`.
+        Recovery algorithm: "basis_pursuit" for the first problem; "omp", "iht", "htp", "cosamp" or
+        "subspace_pursuit" for the second, see `SparseRecovery`.
     n_nonzero_coefs : int, default=None
-        The sparsity s, for all algorithms but "basis_pursuit". None uses a quarter of the number
-        of measurements; "omp" with a `residual_tol` selects as many as are needed.
+        Sparsity s, for all algorithms except "basis_pursuit". None uses a quarter of the number of
+        measurements; "omp" with a `residual_tol` selects as many atoms as it needs.
     residual_tol : float, default=None
-        Largest Euclidean norm :math:`\varepsilon` of the residual of the measurements of a signal,
+        Maximum Euclidean norm :math:`\varepsilon` of the residual of the measurements of a signal,
         an upper bound on the norm of the noise (for "single_pixel", of the differences described
         in the Notes). None means no noise.
     positive : bool, default=False
         Whether codes are non-negative.
     shape : tuple of int, default=None
-        Shape of a signal, an image for example, for transforms and bases by name. None for one
+        Shape of a signal, for example of an image, for transforms and named bases. None means one
         axis.
     density : float, default=None
-        Fraction of non-zero entries of "sparse"; None means a third.
+        Fraction of non-zero entries for "sparse"; None means a third.
     decay : float, default=0.0
-        For "dct", "fourier" and "hadamard": rows of frequency f are drawn with probability
-        proportional to ``(1 + f) ** -decay``. A value of about 2 suits images, which have most of
-        their energy at low frequencies.
+        Exponent for "dct", "fourier" and "hadamard": rows of frequency f are drawn with
+        probability proportional to ``(1 + f) ** -decay``. A value of about 2 suits images, which
+        have most of their energy at low frequencies.
     tol : float, default=1e-8
-        Largest relative duality gap, and violation of the bound, of "basis_pursuit".
+        Maximum relative duality gap, and maximum violation of the bound, for "basis_pursuit".
     max_iter : int, default=10_000
-        Largest number of pairs of products with the measurements and their transpose, for
+        Maximum number of pairs of products with the measurements and their transpose, for
         "basis_pursuit" without a matrix.
     n_jobs : int, default=None
         Number of threads for the recovery of signals. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the measurements.
+        Generator or seed for the measurements.
 
     Attributes
     ----------
     n_measurements_ : int
         Number of measurements.
     components_ : ndarray or csr_array of shape (n_measurements, n_features), or None
-        The measurement vectors of "gaussian", "bernoulli" and "sparse"; None if there is no
-        matrix.
+        Measurement vectors of "gaussian", "bernoulli" and "sparse"; None if there is no matrix.
     operator_ : LinearOperator of shape (n_measurements, n_features)
-        The measurements as a SciPy operator, created on access.
+        Measurements as a SciPy operator, created on access.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -137,22 +137,24 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     See Also
     --------
-    sklearn.random_projection.GaussianRandomProjection : The same measurements, whose number
-        depends on the distortion of distances; inverts them by least squares of minimum norm.
-    skmoderndata.sparse_coding.SparseRecovery : Recovery for given measurement vectors.
-    skmoderndata.sparse_coding.PhaseTransitionDisplay : How many measurements are needed.
+    sklearn.random_projection.GaussianRandomProjection : Computes the same measurements, but
+        derives their number from the distortion of distances, and inverts them by least squares of
+        minimum norm.
+    skmoderndata.sparse_coding.SparseRecovery : Recovers signals from given measurement vectors.
+    skmoderndata.sparse_coding.PhaseTransitionDisplay : Shows how many measurements are needed.
 
     Notes
     -----
-    `fit` reads the number of features only. A measurement has the mean squared norm of the signal,
-    except for "single_pixel", whose readings are sums of pixels. From these, recovery first makes
-    ``(2 y - y_0) / sqrt(m)`` with the reading `y_0` of the pattern of ones: the reading of a
-    pattern minus that of its complement. This removes the common constant of all readings and
-    gives orthogonal rows; independent noise grows by slightly more than two before the division.
-    Transforms cost ``n log n`` for a signal. Recovery forms the product of measurements and basis
-    if it fits in `working_memory` and there are few columns (2048) or many signals (16); otherwise
-    it uses transforms only. Convex recovery is certified: `recover` returns the duality gap of
-    every signal. `fit` solves no optimisation problem and has no certificate.
+    `fit` reads only the number of features. The mean squared norm of the measurements equals the
+    squared norm of the signal, except for "single_pixel", whose readings are sums of pixels. From
+    these readings, recovery first computes ``(2 y - y_0) / sqrt(m)`` with the reading `y_0` of the
+    pattern of ones: the reading of a pattern minus the reading of its complement. This removes the
+    common constant of all readings and gives orthogonal rows; independent noise grows by slightly
+    more than two before the division. Transforms cost ``n log n`` per signal. Recovery forms the
+    product of measurements and basis if it fits in `working_memory` and there are few columns
+    (2048) or many signals (16); otherwise it uses only transforms. Convex recovery is certified:
+    `recover` returns the duality gap of every signal. `fit` solves no optimisation problem and has
+    no certificate.
 
     Rows of a transform suit only bases that are incoherent with them: cosines measure sums of few
     spikes well, but sums of few cosines not at all.
@@ -196,9 +198,9 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             {"random_state": 0, "kind": "sparse", "n_measurements": 3, "algorithm": "cosamp"},
         ),
         known_failures={
-            "check_transformer_n_iter": "max_iter bounds the steps of the recovery, which "
-            "inverse_transform does; a fit takes none. In use: there is no n_iter_ after `fit`, "
-            "and nothing else is lost"
+            "check_transformer_n_iter": "max_iter limits the steps of the recovery in "
+            "inverse_transform; a fit has no steps. In use: there is no n_iter_ after `fit`, and "
+            "nothing else is missing"
         },
         comparison=Comparison(
             baseline="sklearn.random_projection.GaussianRandomProjection",
@@ -266,7 +268,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals, of which only the number of features is used.
+            Signals; only their number of features is used.
         y : Ignored
             Not used, present by convention.
 
@@ -283,11 +285,11 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             m = max(1, round(self.n_measurements * n))
         if self.kind in FAST and m > n:
             raise ValueError(
-                f"n_measurements={m} rows of a transform of {n} features: there are {n}. Use "
-                "kind='gaussian' for more."
+                f"n_measurements={m} exceeds the {n} rows of a transform of {n} features. Use "
+                "kind='gaussian' for more measurements."
             )
 
-        # fast transforms exist for powers of two
+        # Fast transforms exist only for powers of two.
         if "hadamard" in self.kind or self.kind == "single_pixel":
             separable = self.kind == "hadamard" and self.shape is not None
             sizes = self.shape if separable else (n,)
@@ -299,12 +301,12 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         resolve_basis(self.basis, n, self.shape)
         self.n_measurements_ = m
-        # the seed alone recreates an operator
+        # Draw a seed, from which the operator can be recreated.
         rng = check_random_state(self.random_state)
         self._seed = rng.randint(np.iinfo(np.int32).max)
 
         self.components_ = None
-        # random matrices are stored, as they are drawn; the others are operators
+        # Store random matrices as they are drawn; the other measurements are operators.
         if self.kind in RANDOM:
             density = float(self.density or 1 / 3)
             rng = check_random_state(self._seed)
@@ -354,7 +356,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Returns
         -------
         signals : ndarray of shape (n_samples, n_features)
-            The signals that are sparse in the basis.
+            Recovered signals, which are sparse in the basis.
         """
         return self.recover(X).signals
 
@@ -378,13 +380,13 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         dtype = Y.dtype
         if Y.shape[1] != self.n_measurements_:
             raise ValueError(
-                f"X has {Y.shape[1]} measurements a row, but {type(self).__name__} makes "
+                f"X has {Y.shape[1]} measurements per row, but {type(self).__name__} makes "
                 f"{self.n_measurements_}."
             )
 
         Y = Y.astype(np.float64)
         operator = self._operator()
-        # readings of patterns become measurements of signs
+        # Convert readings of patterns to measurements of signs.
         if self.kind == "single_pixel":
             operator, decode = single_pixel_differences(operator)
             Y = decode(Y)
@@ -406,7 +408,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         unfinished = np.count_nonzero(~result.done)
         if unfinished:
-            reached = f"{unfinished} of {len(Y)} signals have not settled"
+            reached = f"{unfinished} of {len(Y)} signals have not converged"
             if self.algorithm == "basis_pursuit":
                 largest = np.nanmax(result.gap)
                 reached += f", relative duality gap {largest:.1e} (tol={self.tol:g})"
@@ -424,14 +426,14 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals, which are measured and recovered.
+            Signals to measure and recover.
         y : Ignored
             Not used, present by convention.
 
         Returns
         -------
         score : float
-            0 for exact recovery. The score increases with the number of measurements.
+            Score, 0 for exact recovery. It increases with the number of measurements.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -472,7 +474,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         )
 
     def _operator(self):
-        """Recreate the measurements from the seed, which is all that is stored."""
+        """Recreate the measurements from the matrix or the seed, whichever is stored."""
         m = self.n_measurements_
         n = self.n_features_in_
         if self.components_ is not None:

@@ -19,14 +19,14 @@ def dct_dictionary(shape, n_atoms=None):
         Number of values of a signal, or shape of a patch or volume, whose atoms are products of
         one atom for each axis.
     n_atoms : int or tuple of int, default=None
-        Number of cosines along each axis, at least the number of values, and equal to it for an
+        Number of cosines along each axis: at least the number of values, and equal to it for an
         axis of one or two values. None gives an orthonormal basis (DCT-II). Otherwise the atoms of
         one axis are ``cos(i j pi / n_atoms)``, minus their mean for ``j > 0``, as in [1]_.
 
     Returns
     -------
     dictionary : ndarray of shape (n_atoms, n_features)
-        Atoms of unit norm, the constant first. Patches are flattened row by row.
+        Atoms of unit norm, beginning with the constant. Patches are flattened row by row.
 
     References
     ----------
@@ -50,19 +50,19 @@ def dct_dictionary(shape, n_atoms=None):
     else:
         counts = _tuple(n_atoms)
     if not all(isinstance(c, Integral) for c in counts):
-        raise ValueError(f"n_atoms={n_atoms} must be an int, or a tuple of them.")
+        raise ValueError(f"n_atoms={n_atoms} must be an int or a tuple of ints.")
     pairs = list(zip(shape, counts, strict=False))
     if len(counts) != len(shape) or any(c < n for n, c in pairs):
         raise ValueError(
-            f"n_atoms={n_atoms} must give for each axis at least the number of values, "
+            f"n_atoms={n_atoms} must be, for each axis, at least the number of values, "
             f"shape={shape}."
         )
 
-    # equally spaced frequencies of one or two values repeat
+    # On one or two values, equally spaced frequencies repeat.
     if any(c > n and n <= 2 for n, c in pairs):
         fewer = tuple(n if n <= 2 else c for n, c in pairs)
         raise ValueError(
-            f"n_atoms={n_atoms}: one or two values have no more than as many different cosines; "
+            f"n_atoms={n_atoms}: on one or two values, only as many cosines are different; "
             f"for shape={shape} use n_atoms={fewer}."
         )
 
@@ -83,8 +83,8 @@ def fourier_dictionary(shape, *, complex_valued=False):
     Returns
     -------
     dictionary : ndarray of shape (n_features, n_features)
-        The real basis of one axis is the constant, then cosine and sine of each frequency, and for
-        an even number of values the alternating signs.
+        Basis vectors in rows. The real basis of one axis consists of the constant, cosine and sine
+        of each frequency and, for an even number of values, the alternating signs.
 
     Examples
     --------
@@ -108,12 +108,12 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
     shape : int or tuple of int
         Number of values of a signal, or shape of a patch (products of one-dimensional wavelets).
     wavelet : str or array-like, default="haar"
-        "haar", or "db1" to "db10", Daubechies' wavelets by their number of vanishing moments; or
-        the taps of an orthogonal low-pass filter, for example
-        ``pywt.Wavelet("sym4").dec_lo`` of PyWavelets.
+        Name "haar" or "db1" to "db10" (Daubechies' wavelets by their number of vanishing moments),
+        or the taps of an orthogonal low-pass filter, for example ``pywt.Wavelet("sym4").dec_lo``
+        of PyWavelets.
     level : int, default=None
-        Number of levels of the decomposition; None means as many as the size can be halved. Each
-        number of values must be a multiple of ``2**level``.
+        Number of levels of the decomposition; None means the number of times that the size can be
+        halved. Each number of values must be a multiple of ``2**level``.
 
     Returns
     -------
@@ -132,11 +132,11 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
     low_pass = _low_pass(wavelet)
     bases = []
     for n in _shape(shape):
-        halvings = (n & -n).bit_length() - 1  # how often n can be halved
+        halvings = (n & -n).bit_length() - 1  # number of times that n can be halved
         full_haar = isinstance(wavelet, str) and wavelet == "haar" and level is None
         if full_haar and n != 2**halvings:
             raise ValueError(
-                f"shape={shape}: {n} is no power of two, which a full Haar basis needs; give a "
+                f"shape={shape}: {n} is not a power of two, which a full Haar basis needs; use a "
                 f"level of at most {halvings}."
             )
 
@@ -164,12 +164,12 @@ def _low_pass(wavelet):
         names["haar"] = 1
         if wavelet not in names:
             raise ValueError(
-                f"wavelet={wavelet!r} is not known: use 'haar', 'db1' to 'db10', or the taps of "
+                f"wavelet={wavelet!r} is unknown: use 'haar', 'db1' to 'db10', or the taps of "
                 "an orthogonal low-pass filter."
             )
         return builders.daubechies_filter(names[wavelet])
 
-    # taps orthonormal to themselves shifted by two
+    # Check that the taps are orthonormal to their shifts by multiples of two.
     taps = np.asarray(wavelet, dtype=np.float64)
     n = taps.size
     if taps.ndim == 1 and n % 2 == 0 and n > 0:
@@ -179,8 +179,8 @@ def _low_pass(wavelet):
             return taps
 
     raise ValueError(
-        "wavelet must be the taps of an orthogonal low-pass filter: an even number of them, "
-        "orthonormal to themselves shifted by two."
+        "wavelet must be the taps of an orthogonal low-pass filter: an even number of taps, "
+        "orthonormal to their shifts by multiples of two."
     )
 
 
@@ -198,8 +198,8 @@ def gabor_dictionary(
 
     .. math:: \exp\left(-\frac{u^2 + \gamma^2 v^2}{2 \sigma^2}\right) \cos(2 \pi f u + \varphi)
 
-    with :math:`(u, v)` the coordinates about the centre, rotated by the orientation; the mean is
-    subtracted and the norm scaled to one.
+    where :math:`(u, v)` are the coordinates about the centre, rotated by the orientation. The mean
+    is subtracted and the norm scaled to one.
 
     Parameters
     ----------
@@ -216,12 +216,12 @@ def gabor_dictionary(
     phases : sequence of float, default=(0.0, pi / 2)
         Phases of the wave.
     stride : int, default=4
-        Distance of the centres, in pixels.
+        Distance between the centres, in pixels.
 
     Returns
     -------
     dictionary : ndarray of shape (n_atoms, n_features)
-        Atoms of unit norm. Atoms that are nearly zero, or nearly equal to an earlier one (inner
+        Atoms of unit norm. Atoms that are nearly zero, or nearly equal to an earlier atom (inner
         product above 0.999), are omitted.
 
     Examples
@@ -232,7 +232,7 @@ def gabor_dictionary(
     """
     shape = _shape(shape)
     if len(shape) != 2:
-        raise ValueError(f"shape={shape} must have two numbers, those of a patch.")
+        raise ValueError(f"shape={shape} must have two numbers, the shape of a patch.")
 
     if isinstance(orientations, Integral):
         n_angles = check_count("orientations", orientations)
@@ -250,10 +250,10 @@ def gabor_dictionary(
         stride=check_count("stride", stride),
     )
 
-    # atoms lose their mean, and what is left may be zero
+    # After the mean is subtracted, atoms may be zero.
     if len(atoms) == 0:
         raise ValueError(
-            f"No atom remains: without their mean all are zero on patches of shape={shape}. "
+            f"No atom remains: without their mean, all are zero on patches of shape={shape}. "
             f"Use larger patches, or a sigma that is wider than {sigma} pixels."
         )
 
@@ -272,7 +272,7 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
     data : array-like of shape (n_samples, n_features), default=None
         Data from which distinct non-zero rows are drawn; None draws uniformly from the sphere.
     random_state : int, RandomState instance or None, default=None
-        Controls the random draws. Pass an int for reproducible results.
+        Generator or seed for the random draws. Pass an int for reproducible results.
 
     Returns
     -------
@@ -294,14 +294,14 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
 
     data = check_array(data, dtype=np.float64)
     if data.shape[1] != n_features:
-        raise ValueError(f"data has {data.shape[1]} features, and n_features={n_features}.")
+        raise ValueError(f"data has {data.shape[1]} features, but n_features={n_features}.")
 
     rows = np.unique(data, axis=0)
     nonzero = np.any(rows != 0, axis=1)
     rows = rows[nonzero]
     if len(rows) < n_atoms:
         raise ValueError(
-            f"data has only {len(rows)} different rows that are not zero, and n_atoms={n_atoms}."
+            f"data has only {len(rows)} different non-zero rows, but n_atoms={n_atoms}."
         )
     drawn = rng.permutation(len(rows))[:n_atoms]
     return builders.unit_rows(rows[drawn])
@@ -313,12 +313,12 @@ def union_dictionary(*dictionaries):
     Parameters
     ----------
     *dictionaries : {array-like, sparse matrix} of shape (n_atoms, n_features)
-        With equal numbers of features; real or complex, of any norm.
+        Dictionaries with equal numbers of features; real or complex, of any norm.
 
     Returns
     -------
     dictionary : ndarray of shape (sum of n_atoms, n_features)
-        Atoms in the given order, without zero atoms.
+        Atoms of unit norm in the order of the arguments, without zero atoms.
 
     Examples
     --------
@@ -342,7 +342,7 @@ def _numbers(name, values):
     numbers = np.asarray(values, dtype=np.float64)
     listed = numbers.ndim == 1 and numbers.size > 0
     if not listed or not np.isfinite(numbers).all():
-        raise ValueError(f"{name}={values!r} must be one or more finite numbers, in a list.")
+        raise ValueError(f"{name}={values!r} must be a list of one or more finite numbers.")
     return numbers
 
 
@@ -353,7 +353,7 @@ def _tuple(values):
 def _shape(shape):
     shape = _tuple(shape)
     if not shape or any(not isinstance(n, Integral) or n < 1 for n in shape):
-        raise ValueError(f"shape={shape} must be a positive int, or a tuple of them.")
+        raise ValueError(f"shape={shape} must be a positive int or a tuple of positive ints.")
     return shape
 
 

@@ -32,9 +32,10 @@ from skmoderndata._solvers.dictionaries.class_dictionaries import (
 from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
-# over the discriminative passes the cost comes nearer to counting errors: lam grows to so many
-# times its first value, and gamma shrinks to the given one from so many times it
+# Size of the increase of lambda over the discriminative passes, as a factor. Together with the
+# decrease of gamma, it brings the cost closer to counting errors.
 SHARPER = 4.0
+# Size of the initial gamma, as a multiple of its final value `reconstruction`.
 LOOSER = 4.0
 
 
@@ -42,21 +43,21 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     r"""Classifier with a discriminative dictionary for each class.
 
     With :math:`R_j(x) = \min \|x - a D_j\|^2` over codes with at most s non-zeros, a sample
-    belongs to the class with the smallest residual. K-SVD learns a dictionary for each class, and
-    discriminative passes then change them to lower
+    is assigned to the class with the smallest residual. K-SVD learns a dictionary for each class,
+    and discriminative passes then change the dictionaries to lower
 
     .. math::
         \sum_x \log \sum_j e^{-\lambda (R_j(x) - R_y(x))} + \lambda \gamma R_y(x),
 
-    where y is the class of x. The first term is a smooth count of errors, the second preserves the
-    representation of the own class [1]_. All samples are scaled to unit norm.
+    where y is the class of x. The first term is a smooth count of errors; the second preserves how
+    well the dictionary of its class represents a sample [1]_. All samples are scaled to unit norm.
 
     Parameters
     ----------
     n_components : int, default=30
         Number of atoms for each class.
     n_nonzero_coefs : int, default=5
-        Largest number of atoms in a code.
+        Maximum number of atoms in a code.
     max_iter : int, default=20
         Number of passes of K-SVD for each class.
     n_discriminative : int, default=10
@@ -70,23 +71,23 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Controls the initial atoms and the order of the updates. Pass an int for reproducible
-        results.
+        Generator or seed for the initial atoms and the order of the updates. Pass an int for
+        reproducible results.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        Class labels.
     components_ : ndarray of shape (n_classes, n_components, n_features)
-        The dictionaries, atoms of unit norm.
+        Dictionaries of the classes, with atoms of unit norm.
     objective_ : float
         Mean cost of the training samples after the last discriminative pass; NaN without such a
         pass.
     objective_history_ : ndarray of shape (n_discriminative_passes, 2)
-        Mean cost before and after each of these passes, with the values of lambda and gamma of
+        Mean cost before and after each discriminative pass, with the values of lambda and gamma in
         that pass.
     sharpness_ : float
-        The last lambda, also that of `predict_proba`.
+        Final value of lambda, which `predict_proba` also uses.
     n_iter_ : int
         Number of passes of K-SVD plus discriminative passes.
     n_features_in_ : int
@@ -97,20 +98,20 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     See Also
     --------
     sklearn.svm.LinearSVC : Separates classes by hyperplanes instead of representing them.
-    skmoderndata.sparse_coding.SparseRepresentationClassifier : Keeps all training samples in place
+    skmoderndata.sparse_coding.SparseRepresentationClassifier : Keeps all training samples instead
         of learned atoms.
-    skmoderndata.decomposition.KSVD : The learner of each dictionary.
+    skmoderndata.decomposition.KSVD : Learns each dictionary.
 
     Notes
     -----
-    The data should have 20 columns and more: with no more columns than non-zeros, every dictionary
-    represents every sample, and there is a warning.
+    The data should have at least 20 columns. If there are no more columns than non-zeros, every
+    dictionary represents every sample, and `fit` warns.
 
     A discriminative pass codes all N samples with all K dictionaries several times,
     ``K N (n k + s^2 k)``, and solves an eigenproblem of n dimensions for each atom. The problem is
-    not convex and has no certificate; a pass never increases its cost: steps that would are halved
-    up to six times and then omitted. Zero samples have the same residual for all classes and are
-    assigned to the first.
+    not convex and has no certificate. A pass never increases its cost: steps that would increase
+    it are halved up to six times and then omitted. Zero samples have the same residual for all
+    classes and are assigned to the first class.
 
     References
     ----------
@@ -145,9 +146,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             },
         ),
         known_failures={
-            "check_classifiers_train": "only the directions of samples count, and the check has "
-            "three clouds in a plane, one about zero. In use: behind `StandardScaler`, and for "
-            "classes that are clouds about the origin, accuracy is lost; take `SVC`",
+            "check_classifiers_train": "only the directions of samples matter, and the check has "
+            "three clouds in a plane, one of them around zero. In use: after `StandardScaler`, "
+            "and for classes that are clouds around the origin, accuracy is lost; use `SVC`",
         },
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
@@ -197,9 +198,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples.
+            Training samples.
         y : array-like of shape (n_samples,)
-            Labels.
+            Class labels.
 
         Returns
         -------
@@ -212,7 +213,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, and y has "
+                f"{type(self).__name__} needs samples of at least two classes, but y has "
                 f"{n_classes} class."
             )
         if X.shape[1] <= self.n_nonzero_coefs:
@@ -224,12 +225,12 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         rng = check_random_state(self.random_state)
 
         passes = n_classes * self.max_iter + self.n_discriminative
-        # matrices are small: more BLAS threads would slow each other down
+        # The matrices are small: more BLAS threads would slow each other down.
         with FitProgress(self, X, y, max_passes=passes) as progress, one_blas_thread():
             starts = [
                 self._represent(data[target == c], rng, progress) for c in range(n_classes)
             ]
-            dictionaries, n_passes = self._tell_apart(
+            dictionaries, n_passes = self._discriminate(
                 data, target, np.stack(starts), rng, progress
             )
 
@@ -252,26 +253,26 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         )
         return result.atoms
 
-    def _tell_apart(self, data, target, dictionaries, rng, progress):
-        """Make passes that lower the discriminative cost, and set what is known of them."""
+    def _discriminate(self, data, target, dictionaries, rng, progress):
+        """Run passes that lower the discriminative cost, and set their fitted attributes."""
         residuals = class_residuals(data, dictionaries, self.n_nonzero_coefs, self.n_jobs)
-        # residual of the own class against the least of the others
+        # Compare the residual of the true class with the smallest residual of the other classes.
         rows = np.arange(len(target))
-        own = residuals[rows, target]
+        true_class = residuals[rows, target]
         others = residuals.copy()
         others[rows, target] = np.inf
 
-        # sharpness in units of a typical difference
+        # Set the sharpness in units of a typical difference.
         first = self.sharpness
         if first == "scale":
-            differences = np.abs(others.min(axis=1) - own)
+            differences = np.abs(others.min(axis=1) - true_class)
             typical = float(np.median(differences))
             first = 1.0 / max(typical, 1e-6)
 
         n_passes = self.n_discriminative
         growth = np.linspace(0, 1, max(2, n_passes))[:n_passes]
         objective = []
-        # sharper from pass to pass, with less weight on reconstruction
+        # Sharpen the cost from pass to pass and lower the weight of reconstruction.
         for fraction in growth:
             progress.begin()
             sharpness = first * SHARPER**fraction
@@ -308,7 +309,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Labels.
+            Predicted labels.
         """
         residuals = self._residuals(X)
         nearest = np.argmin(residuals, axis=1)
@@ -325,13 +326,14 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Negative squared residuals of the samples, scaled to unit norm, less their mean over
-            the classes; for two classes, the residual of the first minus that of the second.
+            Negative squared residuals of the samples, scaled to unit norm, minus their mean over
+            the classes; for two classes, the residual of the first class minus the residual of the
+            second.
         """
         residuals = self._residuals(X)
         if len(self.classes_) == 2:
             return residuals[:, 0] - residuals[:, 1]
-        # how far a sample is from all dictionaries tells none of them
+        # Remove the offset common to all classes.
         mean = residuals.mean(axis=1, keepdims=True)
         return mean - residuals
 
@@ -374,7 +376,7 @@ def _start(data, k, rng):
     nonzero = np.any(rows != 0, axis=1)
     rows = rows[nonzero]
 
-    # the first of each set of samples that differ by sign or rounding only
+    # Keep the first of each set of samples that differ only by sign or rounding.
     first = []
     if len(rows):
         keys = np.round(fix_signs(rows), 9) + 0.0

@@ -1,4 +1,4 @@
-"""Complex measurements of real signals as real ones."""
+"""Conversion of complex measurements of real signals to real measurements."""
 
 import numpy as np
 from scipy import sparse
@@ -8,15 +8,15 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 def real_measurements(Phi, y):
     r"""Stack the real and the imaginary parts of complex measurements of real unknowns.
 
-    For real x the equations :math:`\Phi x = y` hold if and only if those of the real and of the
-    imaginary parts do, and the norm of the residual is the same.
+    For real x, the equations :math:`\Phi x = y` hold if and only if the equations of the real and
+    of the imaginary parts hold, and the norm of the residual is the same.
 
     Parameters
     ----------
     Phi : array-like, sparse matrix or LinearOperator of shape (n_measurements, n_features)
-        Measurement vectors in rows; an operator has a product with its adjoint (`rmatvec`).
+        Measurement vectors in rows; an operator must have a product with its adjoint (`rmatvec`).
     y : array-like of shape (n_measurements,) or (n_measurements, n_signals)
-        Measurements.
+        Measurements of one or more signals.
 
     Returns
     -------
@@ -40,13 +40,13 @@ def real_measurements(Phi, y):
     """
     y = np.asarray(y)
     if y.ndim not in (1, 2):
-        raise ValueError(f"y must have one or two dimensions, and has {y.ndim}.")
+        raise ValueError(f"y must have one or two dimensions, but has {y.ndim}.")
     if not isinstance(Phi, LinearOperator):
         Phi = sparse.csr_array(Phi) if sparse.issparse(Phi) else np.asarray(Phi)
         if Phi.ndim != 2:
-            raise ValueError(f"Phi must have two dimensions, and has {Phi.ndim}.")
+            raise ValueError(f"Phi must have two dimensions, but has {Phi.ndim}.")
     if Phi.shape[0] != len(y):
-        raise ValueError(f"Phi gives {Phi.shape[0]} measurements, and y has {len(y)}.")
+        raise ValueError(f"Phi gives {Phi.shape[0]} measurements, but y has {len(y)}.")
 
     stacked = np.concatenate([y.real, y.imag])
     if isinstance(Phi, LinearOperator):
@@ -57,7 +57,7 @@ def real_measurements(Phi, y):
 
 
 def _real_operator(Phi):
-    """Operator of the parts; its transpose is the real part of the adjoint of complex vectors."""
+    """Stack the parts; the transpose is the real part of the adjoint of complex vectors."""
     Phi = aslinearoperator(Phi)
     m, n = Phi.shape
 

@@ -17,9 +17,10 @@ THEORIES = (True, False, "positive")
 class PhaseTransition(NamedTuple):
     """Result of `phase_transition`.
 
-    `delta` (n_delta,) are measurements for each feature and `rho` (n_rho,) non-zeros for each
-    measurement, `success` (n_delta, n_rho) the fractions of signals recovered, and `border`
-    (n_delta,) where a logistic curve through them is one half, NaN where they do not cross it.
+    `delta` (n_delta,) contains measurements per feature, `rho` (n_rho,) non-zeros per measurement
+    and `success` (n_delta, n_rho) the fractions of signals recovered. `border` (n_delta,) is the
+    value of rho at which a logistic curve through the fractions equals one half, or NaN if they do
+    not cross it.
     """
 
     delta: np.ndarray
@@ -31,9 +32,9 @@ class PhaseTransition(NamedTuple):
 def l1_phase_transition(delta, *, positive=False):
     r"""Theoretical phase transition of basis pursuit.
 
-    For m Gaussian measurements of n unknowns of which s are not zero, with
-    :math:`\delta = m / n`, recovery by l1 minimisation succeeds with probability near one for s /
-    m below this curve and near zero above; the transition becomes sharper as n grows [1]_.
+    For m Gaussian measurements of n unknowns, s of them non-zero, with :math:`\delta = m / n`,
+    recovery by l1 minimisation succeeds with probability near one for s / m below this curve and
+    near zero above; the transition becomes sharper as n grows [1]_.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def l1_phase_transition(delta, *, positive=False):
     delta = np.asarray(delta, dtype=np.float64)
     inside = (delta > 0) & (delta <= 1)
     if delta.ndim != 1 or not inside.all():
-        raise ValueError("delta must hold numbers above 0 and at most 1.")
+        raise ValueError("delta must contain numbers above 0 and at most 1.")
     return l1_threshold(delta, positive=positive)
 
 
@@ -78,15 +79,17 @@ def phase_transition(
     n_jobs=None,
     random_state=None,
 ):
-    """Fraction of random sparse signals that an estimator recovers from Gaussian measurements.
+    """Measure the fraction of random signals that an estimator recovers from measurements.
+
+    The signals are sparse and the measurements Gaussian.
 
     Parameters
     ----------
     estimator : estimator object
-        A regressor whose ``fit(X, y)`` takes measurement vectors and measurements, and whose
+        Regressor whose ``fit(X, y)`` accepts measurement vectors and measurements, and whose
         `coef_` is the signal, such as `SparseRecovery`, `BasisPursuit`, or scikit-learn's
-        `OrthogonalMatchingPursuit(fit_intercept=False)`. A parameter `n_nonzero_coefs`, if any, is
-        set to the sparsity.
+        `OrthogonalMatchingPursuit(fit_intercept=False)`. If it has a parameter `n_nonzero_coefs`,
+        this is set to the sparsity.
     n_features : int, default=200
         Number of unknowns n. The transition is about ``n ** -0.5`` wide.
     delta : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -97,14 +100,14 @@ def phase_transition(
         Number of signals for each pair of delta and rho.
     coefficients : {"gaussian", "signs", "positive"}, default="gaussian"
         Distribution of the non-zeros: normal, random signs, or absolute values of normal
-        variables. Greedy methods recover normal coefficients more easily; for the l1 norm only the
-        signs matter.
+        variables. Greedy methods recover normal coefficients more easily; for the l1 norm, only
+        the signs matter.
     tol : float, default=1e-3
-        Relative error up to which a signal counts as recovered.
+        Maximum relative error of a signal that counts as recovered.
     n_jobs : int, default=None
         Number of processes, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Generator or seed for signals and measurements.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def phase_transition(
     rho = np.atleast_1d(np.asarray(rho, dtype=np.float64))
     for name, grid in (("delta", delta), ("rho", rho)):
         if grid.ndim != 1 or not grid.size:
-            raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
+            raise ValueError(f"{name} must contain numbers above 0 and at most 1.")
         _check_fractions(name, grid)
     if coefficients not in COEFFICIENTS:
         raise ValueError(f"coefficients={coefficients!r} must be one of {COEFFICIENTS}.")
@@ -137,14 +140,14 @@ def phase_transition(
     rng = check_random_state(random_state)
     seed = rng.randint(np.iinfo(np.int32).max)
     names = estimator.get_params(deep=False)
-    told = "n_nonzero_coefs" if "n_nonzero_coefs" in names else None
+    sparsity_name = "n_nonzero_coefs" if "n_nonzero_coefs" in names else None
     settings = (n_trials, coefficients, tol)
 
-    # each cell draws its own problems, whatever runs beside it
+    # Each cell draws its own problems, whichever cells run at the same time.
     cells = [(i, j) for i in range(len(delta)) for j in range(len(rho))]
     draw = delayed(_recovered)
     counts = Parallel(n_jobs=n_jobs)(
-        draw(estimator, told, n_features, delta[i], rho[j], *settings, (seed, i, j))
+        draw(estimator, sparsity_name, n_features, delta[i], rho[j], *settings, (seed, i, j))
         for i, j in cells
     )
 
@@ -155,14 +158,14 @@ def phase_transition(
     return PhaseTransition(delta, rho, hits / n_trials, border)
 
 
-def _recovered(estimator, told, n, delta, rho, n_trials, coefficients, tol, seed):
-    """Count the signals of one pair that are recovered."""
+def _recovered(estimator, sparsity_name, n, delta, rho, n_trials, coefficients, tol, seed):
+    """Count the recovered signals for one pair of delta and rho."""
     rng = np.random.default_rng(seed)
     m = max(1, round(delta * n))
     s = max(1, round(rho * m))
     hits = 0
     for _ in range(n_trials):
-        # columns of about unit norm, s coefficients at random places
+        # Draw columns of about unit norm, and s coefficients at random positions.
         X = rng.normal(size=(m, n)) / np.sqrt(m)
         signal = np.zeros(n)
         values = rng.normal(size=s)
@@ -173,10 +176,10 @@ def _recovered(estimator, told, n, delta, rho, n_trials, coefficients, tol, seed
         support = rng.choice(n, s, replace=False)
         signal[support] = values
 
-        # recovered: nearer than tol times the norm of the signal
+        # A signal is recovered if the error is at most tol times its norm.
         model = clone(estimator)
-        if told is not None:
-            model.set_params(**{told: s})
+        if sparsity_name is not None:
+            model.set_params(**{sparsity_name: s})
         model.fit(X, X @ signal)
         error = np.linalg.norm(np.ravel(model.coef_) - signal)
         hits += bool(error <= tol * np.linalg.norm(signal))
@@ -189,17 +192,17 @@ class PhaseTransitionDisplay:
     Parameters
     ----------
     delta : array-like of shape (n_delta,)
-        Measurements for each unknown.
+        Measurements per unknown.
     rho : array-like of shape (n_rho,)
-        Non-zeros for each measurement.
+        Non-zeros per measurement.
     success : array-like of shape (n_delta, n_rho)
         Fraction of signals recovered.
     border : array-like of shape (n_delta,), default=None
-        Curve on which the fraction is one half.
+        Values of rho at which the fraction is one half.
     theory : bool or "positive", default=True
         Theoretical curve that `plot` draws by default.
     estimator_name : str, default=None
-        Name in the title.
+        Name of the estimator in the title.
 
     Attributes
     ----------
@@ -208,16 +211,16 @@ class PhaseTransitionDisplay:
     figure_ : matplotlib Figure
         Figure of the plot.
     mesh_ : matplotlib QuadMesh
-        The fractions.
+        Fractions of recovered signals.
     border_line_ : matplotlib Line2D or None
-        Where the fraction is one half.
+        Curve on which the fraction is one half.
     theory_line_ : matplotlib Line2D or None
-        The curve of the theory for the l1 norm.
+        Theoretical curve for the l1 norm.
 
     See Also
     --------
     phase_transition : Measures the fractions.
-    l1_phase_transition : The curve of the theory.
+    l1_phase_transition : Computes the theoretical curve.
 
     Examples
     --------
@@ -241,26 +244,26 @@ class PhaseTransitionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, theory=None, ax=None, name=None, **settings):
-        """Measure the fractions of recovered signals, and plot them.
+        """Measure the fractions of recovered signals and plot them.
 
         Parameters
         ----------
         estimator : estimator object
-            See `phase_transition`.
+            Regressor to measure, see `phase_transition`.
         theory : bool or "positive", default=None
-            Whether the curve of the theory is drawn, or the one for non-negative unknowns. None
-            uses the latter where the estimator has `positive=True`.
+            Whether to draw the theoretical curve; "positive" draws the curve for non-negative
+            unknowns. None chooses "positive" if the estimator has `positive=True`.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         name : str, default=None
-            Name in the title; None uses the class and, where it has one, the algorithm.
+            Name in the title; None uses the class and the algorithm, if the class has one.
         **settings : dict
-            Passed on to `phase_transition`: the grids, the number of trials and so on.
+            Parameters of `phase_transition`: the grids, the number of trials and so on.
 
         Returns
         -------
         display : PhaseTransitionDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         params = estimator.get_params(deep=False)
         if theory is None:
@@ -285,22 +288,22 @@ class PhaseTransitionDisplay:
         name : str, default=None
             Name in the title; None uses `estimator_name`.
         theory : bool or "positive", default=None
-            Whether the curve of the theory is drawn, or the one for non-negative unknowns; None
-            uses that of the display.
+            Whether to draw the theoretical curve; "positive" draws the curve for non-negative
+            unknowns. None uses `theory` of the display.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.pcolormesh`.
 
         Returns
         -------
         self : PhaseTransitionDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         theory = self.theory if theory is None else theory
         _check_theory(theory)
         delta, rho, success, border = self._ascending()
         ax = axes_or_new(self, ax)
 
-        # one row or column is drawn twice, so that it has a width
+        # Draw a single row or column twice, so that it has a width.
         style = {"cmap": "gray", "vmin": 0, "vmax": 1, "shading": "nearest"} | kwargs
         rows, columns = (2 if len(grid) == 1 else 1 for grid in (delta, rho))
         cells = success.repeat(rows, axis=0).repeat(columns, axis=1)
@@ -322,8 +325,8 @@ class PhaseTransitionDisplay:
 
         if border is not None or theory:
             ax.legend(loc="upper left", fontsize=8)
-        ax.set_xlabel("measurements for each unknown")
-        ax.set_ylabel("non-zeros for each measurement")
+        ax.set_xlabel("measurements per unknown")
+        ax.set_ylabel("non-zeros per measurement")
         ax.set_xlim(_limits(delta))
         ax.set_ylim(_limits(rho))
 
@@ -335,17 +338,17 @@ class PhaseTransitionDisplay:
         return self
 
     def _ascending(self):
-        """Check the fractions, and return them with `delta` and `rho` in ascending order."""
+        """Check the fractions and return them with `delta` and `rho` in ascending order."""
         for name, grid in (("delta", self.delta), ("rho", self.rho)):
             different = len(np.unique(grid)) == grid.size
             if grid.ndim != 1 or not different or not grid.size:
-                raise ValueError(f"{name} must hold different numbers, at least one.")
+                raise ValueError(f"{name} must contain different numbers, at least one.")
             _check_fractions(name, grid)
 
         expected = (len(self.delta), len(self.rho))
         if self.success.shape != expected:
             raise ValueError(
-                f"success has the shape {self.success.shape}, and delta and rho make it "
+                f"success has the shape {self.success.shape}, but delta and rho require "
                 f"{expected}."
             )
         i = np.argsort(self.delta)
@@ -357,7 +360,7 @@ class PhaseTransitionDisplay:
 
 def _check_fractions(name, grid):
     if not ((grid > 0) & (grid <= 1)).all():
-        raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
+        raise ValueError(f"{name} must contain numbers above 0 and at most 1.")
 
 
 def _check_theory(theory):
@@ -366,7 +369,7 @@ def _check_theory(theory):
 
 
 def _spread(grid):
-    """Centres of the cells; a single value becomes two, so that it has a width."""
+    """Return the centres of the cells; a single value becomes two, so that it has a width."""
     if len(grid) > 1:
         return grid
     value = grid[0]

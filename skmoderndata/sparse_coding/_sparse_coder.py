@@ -1,4 +1,4 @@
-"""Sparse codes of signals for a given dictionary."""
+"""Sparse codes of signals for a fixed dictionary."""
 
 from typing import NamedTuple
 
@@ -44,9 +44,9 @@ from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 
 SCIKIT_LEARN_NAMES = (
-    "of scikit-learn's names 'lasso_lars' is 'homotopy' here and 'lasso_cd' is "
-    "'coordinate_descent', of which 'lasso' is the faster; 'lars' and 'threshold' solve no "
-    "problem: take 'omp' for a number of atoms, 'lasso' for a penalty"
+    "of scikit-learn's names, 'lasso_lars' is 'homotopy' here and 'lasso_cd' is "
+    "'coordinate_descent', but 'lasso' is faster; 'lars' and 'threshold' solve no problem: use "
+    "'omp' for a number of atoms, 'lasso' for a penalty"
 )
 
 
@@ -62,7 +62,7 @@ class Encoding(NamedTuple):
 
 
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Sparse coding of signals with a given dictionary and certified accuracy.
+    r"""Sparse coding of signals with a fixed dictionary and certified accuracy.
 
     A signal x, a row of `X`, is written as :math:`x \approx a D` with the atoms in the rows of the
     dictionary D. The greedy and the thresholding algorithms approximate
@@ -72,19 +72,19 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         \qquad\text{or}\qquad
         \min_a \|a\|_0 \text{ with } \|x - a D\|^2 \le \varepsilon^2,
 
-    the others solve
+    the other algorithms solve
 
     .. math::
         \min_a \tfrac12 \|x - a D\|^2 + \alpha \sum_j |a_j|
         \qquad\text{or}\qquad
         \min_a \tfrac12 \|x - a D\|^2 + \alpha \sum_g \sqrt{|g|}\, \|a_g\|
 
-    or with a bound for the residual
+    or, with a bound on the residual,
 
     .. math::
         \min_a \sum_j |a_j| \text{ with } \|x - a D\|^2 \le \varepsilon^2
 
-    to a certified duality gap for every signal. Missing entries are NaN and enter no sum.
+    to a certified duality gap for every signal. Missing entries are NaN and do not enter any sum.
 
     Parameters
     ----------
@@ -92,8 +92,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Atoms of any norm. Zero atoms are never used. None means a cosine dictionary with twice as
         many atoms as features (`dct_dictionary`).
     transform_algorithm : str, default="omp"
-        - "omp": orthogonal matching pursuit [1]_; with `groups`, of whole groups; with
-          `positive_code`, with non-negative least squares.
+        Algorithm that computes the codes:
+
+        - "omp": orthogonal matching pursuit [1]_; with `groups`, it selects whole groups; with
+          `positive_code`, it uses non-negative least squares.
         - "ormp": selects the atom that minimises the next residual (optimised or order-recursive
           matching pursuit). No `groups`, no `positive_code`.
         - "mp": matching pursuit, without refitting. No `groups`.
@@ -105,36 +107,37 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
           uses the first, also with a bound on the residual.
         - "fista" [7]_, "ista": proximal gradient steps, with and without momentum.
     transform_n_nonzero_coefs : int, default=None
-        Largest number of atoms in a code, or of groups. None means a tenth of the features, at
-        least one, or as many as needed if `residual_tol` or `residual_rtol` is given for a greedy
-        algorithm. Algorithms with a penalty ignore it.
+        Maximum number of atoms (or groups) in a code. None means a tenth of the features, but at
+        least one; or, if `residual_tol` or `residual_rtol` is set for a greedy algorithm, as many
+        as needed. Algorithms with a penalty ignore it.
     transform_alpha : float, default=None
-        Weight of the penalty, for the algorithms that have one. With a bound on the residual it is
-        the smallest weight that may be used to meet the bound. None means 1.0, or no limit with a
-        bound.
+        Weight of the penalty, for the algorithms that have one. With a bound on the residual, it
+        is the smallest weight that may be used to meet the bound. None means 1.0, or no limit with
+        a bound.
     residual_tol : float or array-like of shape (n_samples,), default=None
-        Largest Euclidean norm :math:`\varepsilon` of the residual of each signal, over its known
-        entries. One for each signal is for `fit_transform`, or for `encode` of as many signals.
-        The lasso meets it with the least l1 norm ("lasso" without groups, "homotopy"; other
-        algorithms with a penalty take no bound).
+        Maximum Euclidean norm :math:`\varepsilon` of the residual of each signal, over its known
+        entries. An array with one bound per signal works with `fit_transform`, or with `encode` of
+        the same number of signals. The lasso meets the bound with the smallest l1 norm ("lasso"
+        without groups, "homotopy"; other algorithms with a penalty do not accept a bound).
     residual_rtol : float, default=None
         Bound on the residual norm relative to the norm of the signal. Coding of a signal stops
         when it meets one of the bounds.
     groups : array-like of shape (n_atoms,) or list of arrays, default=None
-        A label for each atom, or the atoms of each group; every atom is in one group.
+        Groups of atoms: a label for each atom, or the atoms of each group. Every atom is in one
+        group.
     positive_code : bool, default=False
         Whether codes must be non-negative.
     normalize : bool, default=True
         Whether to scale the atoms to unit norm and the codes back. This matters only for
         penalties: with False, atoms of large norm are penalised less.
     tol : float, default=1e-6
-        Largest duality gap of a signal, relative to its objective.
+        Maximum duality gap of a signal, relative to its objective.
     transform_max_iter : int, default=None
-        Largest number of steps for a signal. None means 10,000 proximal gradient steps, 1000
+        Maximum number of steps for a signal. None means 10,000 proximal gradient steps, 1000
         sweeps of coordinate descent, 100 steps of hard thresholding or of pursuit with pruning,
         and ten times the number of atoms for matching pursuit.
     code_format : {"dense", "csr"}, default="dense"
-        Whether codes are an array or a sparse array.
+        Format of the codes, an array or a sparse array.
     n_jobs : int, default=None
         Number of threads, through joblib. None means 1, -1 all processors. The result does not
         depend on it.
@@ -142,7 +145,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     Attributes
     ----------
     components_ : ndarray of shape (n_atoms, n_features)
-        The dictionary.
+        Dictionary, with atoms in rows.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -150,33 +153,34 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     See Also
     --------
-    sklearn.decomposition.SparseCoder : Of the same name, and much slower. No certificates, no
-        error bound for each signal, no missing entries, no groups; splits codes by sign on
-        request. Parameters of the same name have the same meaning for atoms of unit norm;
-        `transform_alpha` is for algorithms with a penalty only, the bound for "omp" is
-        `residual_tol`.
-    skmoderndata.sparse_coding.dct_dictionary : One of the dictionaries that need no training.
+    sklearn.decomposition.SparseCoder : Has the same name and is much slower. It has no
+        certificates, no error bound for each signal, no missing entries and no groups; it can
+        split codes by sign. Parameters of the same name have the same meaning for atoms of unit
+        norm, but `transform_alpha` here is only for algorithms with a penalty; the bound for "omp"
+        is `residual_tol`.
+    skmoderndata.sparse_coding.dct_dictionary : Makes a dictionary that needs no training.
 
     Notes
     -----
-    `fit` learns nothing; it prepares the dictionary. With a `dictionary` the other methods work
-    without it, and then prepare the dictionary in every call. `encode` returns the codes of
+    `fit` learns nothing; it prepares the dictionary. With a `dictionary`, the other methods work
+    without `fit`, but then prepare the dictionary in every call. `encode` returns the codes of
     signals with the residual norm, stopping reason and certificate of each.
 
-    Orthogonal matching pursuit takes ``n k + s k + s^2 k`` operations for a signal of n values, k
+    Orthogonal matching pursuit needs ``n k + s k + s^2 k`` operations for a signal of n values, k
     atoms and s atoms in the code: one matrix product for a block of signals, then a compiled loop
     over a progressive Cholesky factorisation in which no signal allocates memory. Signals are
     processed in blocks, so that memory holds the Gram matrix of the dictionary, the codes, and a
     few dozen megabytes per thread. If all codes together have fewer atoms than a sixteenth of the
     dictionary, or the Gram matrix would not fit in scikit-learn's `working_memory`, only its rows
-    for the chosen atoms are computed, ``2 n k`` operations each. The same holds with missing
-    entries, where every pattern of them has a separate Gram matrix, unless many signals share the
-    pattern. The Gram matrix of more than 512 atoms is recomputed in every call.
+    for the selected atoms are computed, with ``2 n k`` operations each. The same holds with
+    missing entries, because every pattern of missing entries has a separate Gram matrix, unless
+    many signals share the pattern. The Gram matrix of more than 512 atoms is recomputed in every
+    call.
 
     All computations are in double precision. Float32 input gives float32 codes: they are computed
     within bounds that leave a margin for rounding (2^-20 of the norm of the signal, at most half
-    of the bound); `encode` gives the residuals of the rounded codes, and the gaps of the codes
-    before rounding. Of equal atoms (or opposite ones, unless `positive_code`), the first is used.
+    of the bound); `encode` returns the residuals of the rounded codes and the gaps of the codes
+    before rounding. If atoms are equal (or opposite, unless `positive_code`), the first is used.
     Algorithms without penalty do not use atoms with more than 99.9 % of their squared norm at
     missing entries. A signal that is zero or has no known entry has a zero code.
 
@@ -240,7 +244,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             grid={"transform_n_nonzero_coefs": (4, 8, 12, 16)},
             baseline_params={"dictionary": None, "transform_algorithm": "omp"},
             baseline_grid={"transform_n_nonzero_coefs": (4, 8, 12, 16)},
-            # codes of more than half of the 36 pixels are not sparse
+            # Codes with more than half of the 36 pixels are not sparse.
             bounds={"transform_n_nonzero_coefs": 16},
             baseline_bounds={"transform_n_nonzero_coefs": 16},
         ),
@@ -299,7 +303,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals, of which only the number of features is used.
+            Signals; only their number of features is used.
         y : Ignored
             Not used, present by convention.
 
@@ -313,14 +317,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self._given_bounds(X.shape[0])
         self.components_ = self._dictionary(X)
         k = len(self.components_)
-        self._labels = None  # 0, 1, ... for each atom
+        self._labels = None  # group of each atom: 0, 1, ...
         if self.groups is not None:
             self._labels = check_groups(self.groups, k, member="atom", whole="the dictionary")
         gram = gram_pays(k, 0, working_memory())
         self._atoms = prepare_atoms(
             self.components_,
             normalize=self.normalize or self._route().kind != "convex",
-            # the split between equal atoms is arbitrary, unless they are in different groups
+            # The split between equal atoms is arbitrary unless they are in different groups.
             distinct=self._labels is None,
             signed=self.positive_code,
             gram=gram,
@@ -338,7 +342,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         codes : ndarray or csr_array of shape (n_samples, n_atoms)
-            Codes; the code of a row depends on that row only.
+            Codes; the code of a row depends only on that row.
         """
         coder = self._made_ready(X)
         X = coder._validate(X, reset=False)
@@ -360,13 +364,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             - `codes`;
             - `n_nonzero_coefs`, the number of atoms in the code;
             - `residual_norm`, the Euclidean norm of the residual;
-            - `stop_reason`, why the code ended: "tol" (the bound, or the gap, is met), "atoms"
-              (`transform_n_nonzero_coefs` reached), "rank" (no atom is independent of the chosen
-              ones), "stall" (nothing more to gain; a bound that is out of reach, or needs a
-              penalty below `transform_alpha`), "max_iter";
+            - `stop_reason`, the reason why the code ended: "tol" (the bound or the gap is met),
+            "atoms"
+              (`transform_n_nonzero_coefs` reached), "rank" (no atom is independent of the selected
+              atoms), "stall" (nothing more to gain; the bound is out of reach, or needs a penalty
+              below `transform_alpha`), "max_iter";
             - `dual_gap`, relative to the objective (with a bound that is met, to the l1 norm of
               the code); NaN for the algorithms that solve no convex problem;
-            - `n_iter`, the steps taken.
+            - `n_iter`, the number of steps.
         """
         coder = self._made_ready(X)
         X = coder._validate(X, reset=False)
@@ -383,7 +388,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         signals : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
+            Reconstructed signals ``X @ components_``.
         """
         atoms = self._atoms_in_rows()
         X = check_codes(X, len(atoms), estimator=self, accept_sparse="csr")
@@ -393,9 +398,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 
-        The score increases with the number of atoms in a code and cannot be used to choose it;
-        instead, score the task for which the codes are used, or the prediction of entries held out
-        as NaN.
+        The score increases with the number of atoms in a code and cannot be used to choose it.
+        Instead, score the task for which the codes are used, or the prediction of entries that are
+        held out as NaN.
 
         Parameters
         ----------
@@ -407,7 +412,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         score : float
-            0 for signals that are coded exactly, -1 for codes that are zero.
+            Score, 0 for signals that are coded exactly, -1 for codes that are zero.
         """
         coder = self._made_ready(X)
         X = coder._validate(X, reset=False)
@@ -427,21 +432,21 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         name = type(self).__name__
         algorithm = self.transform_algorithm
         route = self._route()
-        # bounds of the residual need an algorithm that stops by them
+        # Bounds on the residual need an algorithm that can stop at them.
         grouped = self.groups is not None and algorithm == "lasso"
         for bound in ("residual_tol", "residual_rtol"):
-            given = getattr(self, bound) is not None
-            if given and (grouped or not route.bounded):
+            is_set = getattr(self, bound) is not None
+            if is_set and (grouped or not route.bounded):
                 where = " with groups" if grouped else ""
                 raise ValueError(
-                    f"{name}(transform_algorithm={algorithm!r}) takes no {bound}{where}: leave it "
-                    "out and choose "
-                    "transform_alpha, or use transform_algorithm='lasso' without groups, or 'omp'."
+                    f"{name}(transform_algorithm={algorithm!r}) does not accept {bound}{where}: "
+                    "omit it and set transform_alpha, or use transform_algorithm='lasso' without "
+                    "groups, or 'omp'."
                 )
 
         if self.groups is not None and not route.groups:
             raise ValueError(
-                f"{name}(transform_algorithm={algorithm!r}) takes no groups: use "
+                f"{name}(transform_algorithm={algorithm!r}) does not accept groups: use "
                 "'omp', 'lasso' or one of the thresholding algorithms."
             )
 
@@ -452,7 +457,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         grouped_omp = algorithm == "omp" and self.groups is not None
         if self.positive_code and grouped_omp:
             raise ValueError(
-                f"{name}(transform_algorithm='omp') takes either groups or positive_code=True: "
+                f"{name}(transform_algorithm='omp') accepts either groups or positive_code=True: "
                 "use 'htp' or 'subspace_pursuit' for both."
             )
 
@@ -469,7 +474,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         dictionary = self._given_dictionary()
         if dictionary.shape[1] != X.shape[1]:
             raise ValueError(
-                f"dictionary has atoms of {dictionary.shape[1]} features, and X has "
+                f"dictionary has atoms of {dictionary.shape[1]} features, but X has "
                 f"{X.shape[1]} features: atoms are rows."
             )
         return dictionary
@@ -478,12 +483,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return check_array(self.dictionary, dtype=FLOATS, input_name="dictionary")
 
     def _encode(self, X, residuals=True):
-        """Codes of validated signals, sparse ones in stretches that fit in memory."""
+        """Code validated signals; sparse signals are coded in stretches that fit in memory."""
         bounds = self._given_bounds(X.shape[0])
         if not sparse.issparse(X):
             return self._encode_dense(X, bounds, residuals)
 
-        # float64: four arrays of the size of the signals, two of the size of the codes
+        # Size in float64: four arrays like the signals, two like the codes.
         row_bytes = 8 * (4 * X.shape[1] + 2 * len(self.components_))
         blocks = [
             self._encode_dense(X[rows].toarray(), bounds[rows], residuals)
@@ -504,7 +509,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             sizes = np.sqrt(np.einsum("ij,ij->i", X, X))
             bounds = np.maximum(bounds, self.residual_rtol * sizes)
 
-        # bounds leave a margin where codes are rounded to float32
+        # Leave a margin if codes are rounded to float32.
         inner = bounds_for_rounding(bounds, X) if dtype == np.float32 else bounds
         result = self._solve(X, mask, inner)
         unfinished = np.count_nonzero(result.stop == MAX_ITER)
@@ -512,7 +517,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             self._warn_unfinished(f"{unfinished} of {len(X)} signals", result.gap)
 
         if dtype == np.float32 and residuals:
-            # what rounding has moved beyond the bound is no success
+            # A signal that rounding moves beyond its bound does not count as a success.
             rounded = result.values.astype(dtype).astype(np.float64)
             result = result._replace(values=rounded)
             residual_sq = squared_residuals(result, X, self._atoms, mask)
@@ -542,20 +547,20 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             remedy = "increase transform_max_iter or tol"
             remedy += "" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"
         elif kind == "pruning":
-            reached = f"the supports of {which} have not settled (the best codes are returned)"
+            reached = (
+                f"the supports of {which} have not converged (the best codes are returned)"
+            )
             remedy = (
-                "increase transform_max_iter, or use another algorithm for much alike atoms"
+                "increase transform_max_iter, or use another algorithm for very similar atoms"
             )
         else:
             limit = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
-            reached = (
-                f"the codes of {which} do not meet their bound, and steps have come to an end"
-            )
-            remedy = f"raise {limit} or the bound, or use another algorithm"
+            reached = f"the codes of {which} do not meet their bound, and no steps are left"
+            remedy = f"increase {limit} or the bound, or use another algorithm"
         warn_not_converged(self, reached=reached, remedy=remedy)
 
     def _solve(self, X, mask, bounds):
-        """Codes whose residuals are at most `bounds` in norm, -1 for no bound."""
+        """Compute codes with residual norms of at most `bounds`; -1 means no bound."""
         bounded = self._bounded()
         tol_sq = np.where(bounds < 0, -1.0, bounds**2)
         alpha = self.transform_alpha
@@ -581,29 +586,30 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return self._route().solve(X, task)
 
     def _given_bounds(self, n_signals):
-        """`residual_tol` for each signal, -1 for none."""
+        """Return `residual_tol` for each signal, with -1 for no bound."""
         name = type(self).__name__
-        given = self.residual_tol
-        if given is None or np.ndim(given) == 0:
-            bound = -1.0 if given is None else float(given)
+        bound_or_bounds = self.residual_tol
+        if bound_or_bounds is None or np.ndim(bound_or_bounds) == 0:
+            bound = -1.0 if bound_or_bounds is None else float(bound_or_bounds)
             return np.full(n_signals, bound)
         bounds = check_array(
-            given, ensure_2d=False, dtype=np.float64, input_name="residual_tol"
+            bound_or_bounds, ensure_2d=False, dtype=np.float64, input_name="residual_tol"
         )
         if bounds.ndim != 1 or (bounds < 0).any():
             raise ValueError(
-                f"residual_tol of {name} must be a number of at least 0, or a list of them, one "
-                "for each signal."
+                f"residual_tol of {name} must be a number of at least 0, or a list of such "
+                "numbers, one for each signal."
             )
         if len(bounds) != n_signals:
             raise ValueError(
-                f"residual_tol of {name} holds {len(bounds)} bounds, and X has {n_signals} "
-                "signals: give one number for all, or residual_rtol, to code any number of them."
+                f"residual_tol of {name} has {len(bounds)} bounds, but X has {n_signals} "
+                "signals: pass one number for all, or residual_rtol, to code any number of "
+                "signals."
             )
         return bounds
 
     def _made_ready(self, X):
-        """Return the fitted coder; without `fit`, a copy with the given dictionary made ready."""
+        """Return the fitted coder or, without `fit`, a copy that has prepared its dictionary."""
         check_is_fitted(self)
         if hasattr(self, "components_"):
             return self

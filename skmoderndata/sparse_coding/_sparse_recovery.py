@@ -29,7 +29,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     r"""Recover signals that are sparse in a basis from few linear measurements.
 
     From the measurements :math:`y = \Phi x` of a signal :math:`x = a \Psi`, with the atoms in the
-    rows of :math:`\Psi` and a sparse code a, `fit` computes the code by one of
+    rows of :math:`\Psi` and a sparse code a, `fit` computes the code by solving one of
 
     .. math::
         \min_a \|a\|_1 \text{ with } \|y - \Phi (a \Psi)\|_2 \le \varepsilon
@@ -39,39 +39,42 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     The class is a regressor: the rows of `X` are the measurement vectors, `coef_` is the signal.
     Unknown parameters such as the sparsity can therefore be chosen by cross-validation over
     measurements. There is no intercept, because a zero signal has zero measurements: to predict a
-    column of a table from the others, use `BasisPursuit`.
+    column of a table from the other columns, use `BasisPursuit`.
 
     Parameters
     ----------
     basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default=None
         Basis in which the signal is sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
-        (wavelets); any number of atoms in rows; or an operator from codes to signals, of shape
-        (n_features, n_atoms). None means that the signal is sparse.
+        (wavelets); an array with any number of atoms in rows; or an operator from codes to
+        signals, of shape (n_features, n_atoms). None means that the signal itself is sparse.
     algorithm : str, default="omp"
+        Recovery algorithm:
+
         - "basis_pursuit": the first problem, with a proof of optimality [1]_.
         - "omp": orthogonal matching pursuit.
         - "iht": iterative hard thresholding, normalised [2]_.
         - "htp": hard thresholding pursuit [3]_.
         - "cosamp", "subspace_pursuit": pursuit with pruning [4]_, [5]_.
     n_nonzero_coefs : int, default=None
-        The sparsity s, for all but "basis_pursuit". None uses a quarter of the number of
-        measurements; "omp" with a `residual_tol` selects as many as are needed.
+        Sparsity s, for all algorithms except "basis_pursuit". None uses a quarter of the number of
+        measurements; "omp" with a `residual_tol` selects as many atoms as it needs.
     residual_tol : float, default=None
-        Largest Euclidean norm :math:`\varepsilon` of the residual, an upper bound on the norm of
-        the noise; the other algorithms stop when the residual meets it. For "basis_pursuit", None
-        means equality, or the smallest possible residual if equality is impossible.
+        Maximum Euclidean norm :math:`\varepsilon` of the residual, an upper bound on the norm of
+        the noise; algorithms other than "basis_pursuit" stop when the residual meets it. For
+        "basis_pursuit", None means equality, or the smallest possible residual if equality is
+        impossible.
     residual_rtol : float, default=None
-        The same bound relative to the norm of the measurements of each signal. The larger one
-        counts if both are given.
+        The same bound relative to the norm of the measurements of each signal. If both are set,
+        the larger bound applies.
     positive : bool, default=False
-        Whether codes are non-negative: only positive entries are chosen, least squares is
+        Whether codes are non-negative: only positive entries are selected, least squares is
         non-negative, and the dual of "basis_pursuit" is bounded on one side.
     shape : tuple of int, default=None
-        Shape of the signal, an image for example, for bases by name; None for one axis.
+        Shape of the signal, for example of an image, for named bases; None means one axis.
     tol : float, default=1e-8
-        Largest relative duality gap, and violation of the bound, of "basis_pursuit".
+        Maximum relative duality gap, and maximum violation of the bound, for "basis_pursuit".
     max_iter : int, default=10_000
-        Largest number of pairs of products with the measurements and their transpose, for
+        Maximum number of pairs of products with the measurements and their transpose, for
         "basis_pursuit" without a matrix.
     n_jobs : int, default=None
         Number of threads over the columns of `y`. The result does not depend on it.
@@ -79,9 +82,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_signals, n_features)
-        The signals.
+        Recovered signals.
     codes_ : ndarray of shape (n_atoms,) or (n_signals, n_atoms)
-        Their codes in the basis.
+        Codes of the signals in the basis.
     residual_norm_ : float or ndarray of shape (n_signals,)
         Norms of the residuals of the measurements.
     dual_gap_ : float
@@ -89,7 +92,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         that solve no convex problem, for which only `residual_norm_` and the number of non-zeros
         can be checked.
     n_iter_ : int
-        Largest number of steps for a signal; for "basis_pursuit" without a matrix, pairs of
+        Maximum number of steps for a signal; for "basis_pursuit" without a matrix, pairs of
         products.
     n_features_in_ : int
         Number of values of a signal.
@@ -98,25 +101,26 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     See Also
     --------
-    sklearn.linear_model.OrthogonalMatchingPursuit : Without a basis, for "omp"; has an intercept.
+    sklearn.linear_model.OrthogonalMatchingPursuit : Runs "omp" without a basis; has an intercept.
     skmoderndata.sparse_coding.CompressedSensing : Also computes the measurements.
-    skmoderndata.linear_model.BasisPursuit : Basis pursuit with weights and intercept, for tables.
-    skmoderndata.sparse_coding.real_measurements : Complex measurements as real ones.
+    skmoderndata.linear_model.BasisPursuit : Runs basis pursuit with weights and intercept, for
+        tables.
+    skmoderndata.sparse_coding.real_measurements : Converts complex measurements to real ones.
 
     Notes
     -----
-    The algorithms run on the product of measurements and basis where that matrix and the inner
-    products of its columns fit in scikit-learn's `working_memory` and there are few columns (2048)
-    or many signals (16). Otherwise, and then without forming a matrix, they use products with X
-    and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`. Conjugate
-    gradients then solve least squares problems. For basis pursuit with up to 600 measurements (and
-    8 million entries) the matrix is formed; with more a primal-dual iteration [6]_ finds the
-    support, and Newton's method on the optimality conditions closes the duality gap; where that
-    fails, the matrix is formed up to 33 million entries. Callbacks are called after every signal,
-    or once where signals are coded together.
+    If the product of measurements and basis and the inner products of its columns fit in
+    scikit-learn's `working_memory`, and there are few columns (2048) or many signals (16), the
+    algorithms run on this product. Otherwise they form no matrix and use only products with X and
+    the basis: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`. Conjugate gradients then
+    solve least squares problems. For basis pursuit with up to 600 measurements (and 8 million
+    entries), the matrix is formed. With more measurements, a primal-dual iteration [6]_ finds the
+    support, and Newton's method on the optimality conditions closes the duality gap; if that
+    fails, the matrix is formed if it has up to 33 million entries. Callbacks are called after
+    every signal, or once if signals are coded together.
 
-    Greedy and pruning algorithms normalise the columns; the l1 norm applies to the codes as they
-    are. To weight measurements, scale the rows of `X` and `y`.
+    Greedy and pruning algorithms normalise the columns; the l1 norm applies to the codes without
+    scaling. To weight measurements, scale the rows of `X` and `y`.
 
     References
     ----------
@@ -231,7 +235,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         measure, y, dtype = self._measurements(X, y)
         basis = resolve_basis(self.basis, measure.shape[1], self.shape)
         effective = compose(measure, basis)
-        # one signal in each row
+        # Store one signal in each row.
         Y = y.reshape(len(y), -1).T.astype(np.float64)
 
         with FitProgress(self, X, y, max_passes=None, task_name="signal") as progress:
@@ -250,7 +254,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 progress=progress,
             )
 
-        # signals from their codes in the basis
+        # Compute the signals from their codes in the basis.
         codes = result.codes
         signals = codes if basis is None else basis.forward(codes)
         self.codes_ = codes.astype(dtype)
@@ -261,7 +265,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             self.coef_ = self.coef_[0]
             self.residual_norm_ = float(result.residual[0])
 
-        # certificate and work
+        # Store the certificate and the number of steps.
         self.dual_gap_ = float(result.gap.max())
         most_passes = int(result.n_iter.max(initial=1))
         self.n_iter_ = max(1, most_passes)
@@ -278,8 +282,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         elif unfinished:
             warn_not_converged(
                 self,
-                reached=f"the supports of {unfinished} of {len(Y)} signals have not settled",
-                remedy="lower n_nonzero_coefs, take more measurements, or use another algorithm",
+                reached=f"the supports of {unfinished} of {len(Y)} signals have not converged",
+                remedy="lower n_nonzero_coefs, use more measurements, or use another algorithm",
             )
         return self
 
@@ -294,7 +298,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         Returns
         -------
         y : ndarray of shape (n_measurements,) or (n_measurements, n_signals)
-            ``X @ coef_.T``.
+            Predicted measurements ``X @ coef_.T``.
         """
         check_is_fitted(self)
         if isinstance(X, LinearOperator):
@@ -314,27 +318,27 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             )
 
     def _measurements(self, X, y):
-        """Operator of the measurements, measurements, and the type of results."""
-        complex_given = any(
+        """Return the operator of the measurements, the measurements and the output dtype."""
+        is_complex = any(
             np.iscomplexobj(Z)
             for Z in (X, y)
             if isinstance(Z, np.ndarray | list) or sparse.issparse(Z)
         )
-        if complex_given:
+        if is_complex:
             raise ValueError(
-                "Complex data not supported: the unknowns are real. "
-                "sparse_coding.real_measurements(Phi, y) stacks the real and the imaginary parts "
-                "of the measurements, which says the same."
+                "Complex data not supported: the unknowns are real. Use "
+                "sparse_coding.real_measurements(Phi, y), which stacks the real and the imaginary "
+                "parts of the measurements and gives an equivalent problem."
             )
 
-        # an operator is not converted
+        # Operators are not converted.
         if isinstance(X, LinearOperator):
             check_operator(X, "X")
             self._check_operator(X, reset=True)
             check_target(y, owner=type(self).__name__, numbers=True)
             y = check_array(y, ensure_2d=False, dtype=FLOATS, input_name="y", estimator=self)
             if len(y) != X.shape[0]:
-                raise ValueError(f"X gives {X.shape[0]} measurements, and y has {len(y)}.")
+                raise ValueError(f"X gives {X.shape[0]} measurements, but y has {len(y)}.")
             single = X.dtype == y.dtype == np.float32
             dtype = np.dtype(np.float32 if single else np.float64)
             return wrap_operator(X), y, dtype

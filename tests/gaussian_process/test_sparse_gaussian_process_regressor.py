@@ -486,7 +486,7 @@ def test_errors_after_fit():
         model.predict(X, return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="noise_level_"):
         model.merge(fixed(noise_level=0.2).fit(X, y))
-    with pytest.raises(ValueError, match="whose posterior is no sum"):
+    with pytest.raises(ValueError, match="whose posterior is not a sum"):
         fixed(algorithm="nystroem").fit(X, y).partial_fit(X, y)
 
 

@@ -195,9 +195,9 @@ def test_borders():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: exact_recovery_coefficient(np.eye(3), [3]), "numbers below that of atoms, 3"),
+        (lambda: exact_recovery_coefficient(np.eye(3), [3]), "numbers of atoms, below 3"),
         (lambda: exact_recovery_coefficient(np.eye(3), [0.5]), "list of the numbers of atoms"),
-        (lambda: exact_recovery_coefficient(np.eye(3), [1, 1]), "name every atom once"),
+        (lambda: exact_recovery_coefficient(np.eye(3), [1, 1]), "name each atom only once"),
         (
             lambda: exact_recovery_coefficient([[1, 0], [0, 0]], [1]),
             r"zero atoms, \[1\]: remove",

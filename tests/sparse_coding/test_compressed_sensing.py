@@ -311,7 +311,7 @@ def test_sizes_are_refused_and_impossible_measurements_fitted():
             lambda X, spikes, far, model: spikes.set_params(residual_tol=0.01).recover(far),
         ),
         (
-            "X has 6 measurements a row, but Compressed",
+            "X has 6 measurements per row, but Compressed",
             lambda X, spikes, far, model: model.inverse_transform(np.ones((2, 6))),
         ),
     ],

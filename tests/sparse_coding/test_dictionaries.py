@@ -128,7 +128,7 @@ def test_coherence_of_two_dictionaries(seed):
     assert_allclose(mutual_coherence(E, D), max(cosines), rtol=1e-12)
     assert_allclose(mutual_coherence(sparse.csr_array(D), D[:2]), 1, rtol=1e-12)
     assert mutual_coherence(D, np.zeros((2, 5))) == 0
-    with pytest.raises(ValueError, match="have 5 values and those of other 3"):
+    with pytest.raises(ValueError, match="have 5 values but the atoms of other have 3"):
         mutual_coherence(D, np.eye(3))
 
 
@@ -278,7 +278,7 @@ def test_kinds_of_matrices(seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: wavelet_dictionary(12), "12 is no power of two"),
+        (lambda: wavelet_dictionary(12), "12 is not a power of two"),
         (lambda: wavelet_dictionary(12, level=3), "12 values allow level 0 to 2"),
         (lambda: wavelet_dictionary(8, "sym4"), "'sym4' is not known"),
         (lambda: wavelet_dictionary(8, [1.0, 1.0]), "taps of an orthogonal"),

@@ -178,7 +178,7 @@ def test_borders(seed):
     assert np.isfinite(same.predict_proba(np.ones((2, 3)))).all()
     one = few.fit(X[:3], [0, 1, 0])
     assert one.predict(X[:1]).shape == (1,)
-    with pytest.raises(ValueError, match="at least two classes, and y has 1 class"):
+    with pytest.raises(ValueError, match="at least two classes, but y has 1 class"):
         few.fit(X, np.zeros(len(X)))
 
 
@@ -189,7 +189,7 @@ def test_few_columns_warn():
     settings = {"n_components": 4, "max_iter": 1, "n_discriminative": 0, "random_state": 0}
     for n_nonzero in (6, 9):
         message = (
-            rf"X has 6 columns, and n_nonzero_coefs={n_nonzero} atoms .* 20 columns and more"
+            rf"X has 6 columns, and n_nonzero_coefs={n_nonzero} atoms .* at least 20 columns"
         )
         with pytest.warns(UserWarning, match=message):
             DictionaryClassifier(n_nonzero_coefs=n_nonzero, **settings).fit(X, y)

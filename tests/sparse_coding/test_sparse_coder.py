@@ -67,9 +67,9 @@ def test_without_fit_messages_are_those_of_fit():
         SparseCoder().transform(X)
     with pytest.raises(NotFittedError):
         SparseCoder().get_feature_names_out()
-    with pytest.raises(ValueError, match=r"atoms of 12 features, and X has 5"):
+    with pytest.raises(ValueError, match=r"atoms of 12 features, but X has 5"):
         SparseCoder(D).transform(X[:, :5])
-    with pytest.raises(ValueError, match=r"takes no residual_tol"):
+    with pytest.raises(ValueError, match=r"does not accept residual_tol"):
         SparseCoder(D, transform_algorithm="fista", residual_tol=1.0).encode(X)
 
 
@@ -228,7 +228,7 @@ def test_every_signal_has_its_bound(algorithm, seed):
         assert_allclose(alone.residual_norm[0], reached[i], rtol=1e-9)
     assert_array_equal(together.encode(X).codes, together.transform(X))
     with pytest.raises(
-        ValueError, match="residual_tol of SparseCoder holds 12 bounds, and X has 3 signals"
+        ValueError, match="residual_tol of SparseCoder has 12 bounds, but X has 3 signals"
     ):
         together.transform(X[:3])
     with pytest.raises(ValueError, match="a number of at least 0, or a list"):
@@ -504,12 +504,12 @@ def test_in_a_pipeline_with_grid_search(seed):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"dictionary": np.ones((3, 5))}, "atoms of 5 features, and X has 4 features"),
+        ({"dictionary": np.ones((3, 5))}, "atoms of 5 features, but X has 4 features"),
         (
             {"transform_algorithm": "ormp", "positive_code": True},
             "'ormp'\\) has no positive version",
         ),
-        ({"transform_algorithm": "mp", "groups": [0] * 6}, "takes no groups: use 'omp'"),
+        ({"transform_algorithm": "mp", "groups": [0] * 6}, "does not accept groups: use 'omp'"),
         ({"transform_algorithm": "feature_sign", "groups": [0] * 6}, "takes no groups"),
         ({"transform_algorithm": "fista", "groups": [0] * 6}, "takes no groups"),
         ({"positive_code": True, "groups": [0] * 6}, "either groups or positive_code=True"),
@@ -522,11 +522,11 @@ def test_in_a_pipeline_with_grid_search(seed):
         ({"transform_alpha": 0.0}, "transform_alpha"),
         (
             {"transform_algorithm": "fista", "residual_tol": 0.1},
-            "takes no residual_tol: leave it out and choose transform_alpha, or use",
+            "does not accept residual_tol: omit it and set transform_alpha, or use",
         ),
         (
             {"transform_algorithm": "feature_sign", "residual_rtol": 0.3},
-            "takes no residual_rtol: leave it out",
+            "does not accept residual_rtol: omit it",
         ),
         (
             {"transform_algorithm": "lasso", "residual_tol": 0.1, "groups": [0] * 6},
@@ -614,7 +614,7 @@ def test_a_coder_that_is_stopped_says_so(seed):
             transform_alpha=1e-6,
             transform_max_iter=5,
         ).fit_transform(X)
-    with pytest.warns(ConvergenceWarning, match="supports of .* have not settled"):
+    with pytest.warns(ConvergenceWarning, match="supports of .* have not converged"):
         SparseCoder(
             D, transform_algorithm="iht", transform_n_nonzero_coefs=4, transform_max_iter=1
         ).fit_transform(X)

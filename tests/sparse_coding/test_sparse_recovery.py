@@ -737,8 +737,8 @@ def test_equations_without_solution_are_refused(memory):
         ({"theory": "foo"}, r"theory=.* must be True, False or 'positive'"),
         ({"theory": 1.5}, r"theory=.* must be True, False or 'positive'"),
         ({"theory": None}, r"theory=.* must be True, False or 'positive'"),
-        ({"delta": [0.5, 0.5]}, "delta must hold different numbers"),
-        ({"rho": [0.0, 0.5]}, "rho must hold numbers above 0"),
+        ({"delta": [0.5, 0.5]}, "delta must contain different numbers"),
+        ({"rho": [0.0, 0.5]}, "rho must contain numbers above 0"),
         ({"rho": [0.2, 0.4, 0.6]}, r"success has the shape \(2, 2\), and .* \(2, 3\)"),
     ],
 )
@@ -781,7 +781,7 @@ def test_single_precision_and_impossible_equations():
             lambda Phi, y, model, long: SparseRecovery(np.full((2, 120), np.nan)).fit(Phi, y),
         ),
         (
-            "X gives 60 measurements, and y has 59",
+            "X gives 60 measurements, but y has 59",
             lambda Phi, y, model, long: SparseRecovery().fit(aslinearoperator(Phi), y[:-1]),
         ),
         (
@@ -811,7 +811,7 @@ def test_single_precision_and_impossible_equations():
             lambda Phi, y, model, long: SparseRecovery("haar").fit(long, np.ones(3)),
         ),
         (
-            "delta must hold numbers above 0",
+            "delta must contain numbers above 0",
             lambda Phi, y, model, long: phase_transition(SparseRecovery(), delta=[0.0]),
         ),
         (
@@ -881,7 +881,7 @@ def test_complex_measurements_name_the_remedy():
             SparseRecovery().fit(form(Phi), y)
     with pytest.raises(ValueError, match=r"^Complex data not supported"):
         SparseRecovery().fit(Phi.real, y)
-    with pytest.raises(ValueError, match="Phi gives 10 measurements, and y has 9"):
+    with pytest.raises(ValueError, match="Phi gives 10 measurements, but y has 9"):
         real_measurements(Phi, y[1:])
 
 

@@ -430,7 +430,7 @@ def test_few_columns_warn(settings, few):
     y = (X[:, 0] > 0).astype(int)
     model = SparseRepresentationClassifier(**settings)
     for rows in (X[:, 1:], sparse.csr_array(X[:, 1:])):
-        with pytest.warns(UserWarning, match=rf"X has {few} columns.* 20 columns and more"):
+        with pytest.warns(UserWarning, match=rf"X has {few} columns.* at least 20 columns"):
             model.fit(rows, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
