@@ -1,18 +1,19 @@
-"""What the searches share: seeds for the parts of an estimator, methods of the best one."""
+"""Shared parts of the searches: seeds for parts of an estimator, methods of the best estimator."""
 
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+# Maximum seed of a part of an estimator, exclusive.
 MAX_SEED = 2**31 - 1
 
 
 def best_has(name):
-    """Whether the estimator, fitted or not, has the method: for `available_if`."""
+    """Make a condition for `available_if`: the estimator, fitted or not, has the method."""
 
     def check(search):
-        getattr(search._inner(), name)  # else its AttributeError
+        getattr(search._inner(), name)  # raises AttributeError if there is no such method
         return True
 
     return check
@@ -21,25 +22,25 @@ def best_has(name):
 class BestEstimatorMixin:
     """Methods of `best_estimator_`.
 
-    A search defines `_unfitted()`, the estimator that it was given, and may check samples in
-    `_check(X)`.
+    A search defines `_unfitted()`, which returns the estimator that was passed to it, and may
+    check samples in `_check(X)`.
     """
 
     def _inner(self):
-        """Return the best estimator; before the fit, the one that was given."""
+        """Return the best estimator or, before the fit, the estimator that was passed."""
         return self.best_estimator_ if hasattr(self, "best_estimator_") else self._unfitted()
 
     def _check(self, X):
         return X
 
     def _keep_best(self, best):
-        """Keep the best estimator, the features that it has seen, and the container it returns."""
+        """Store the best estimator, the features that it has seen, and its output container."""
         self.best_estimator_ = best
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(best, name):
                 setattr(self, name, getattr(best, name))
             elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
+                delattr(self, name)  # left over from an earlier fit
 
         if hasattr(self, "_sklearn_output_config") and hasattr(best, "set_output"):
             best.set_output(**self._sklearn_output_config)
@@ -56,7 +57,7 @@ class BestEstimatorMixin:
         Returns
         -------
         prediction : ndarray of shape (n_samples,) or (n_samples, n_columns)
-            What `best_estimator_` predicts, such as labels or memberships.
+            Prediction of `best_estimator_`, such as labels or memberships.
         """
         check_is_fitted(self)
         return self.best_estimator_.predict(self._check(X))
@@ -73,14 +74,14 @@ class BestEstimatorMixin:
         Returns
         -------
         X_new : array of shape (n_samples, n_columns)
-            What `best_estimator_` returns.
+            Output of `best_estimator_`.
         """
         check_is_fitted(self)
         return self.best_estimator_.transform(self._check(X))
 
     @available_if(best_has("transform"))
     def fit_transform(self, X, y=None):
-        """Search, then transform the samples with `best_estimator_`.
+        """Run the search, then transform the samples with `best_estimator_`.
 
         Parameters
         ----------
@@ -92,7 +93,7 @@ class BestEstimatorMixin:
         Returns
         -------
         X_new : array of shape (n_samples, n_columns)
-            What `best_estimator_` returns.
+            Output of `best_estimator_`.
         """
         return self.fit(X, y).transform(X)
 
@@ -120,22 +121,23 @@ class BestEstimatorMixin:
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, default=None
-            Kind of container; None leaves the choice as it is.
+            Kind of container; None keeps the current choice.
 
         Returns
         -------
         self : estimator
-            The search.
+            The search itself.
         """
         if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # `clone` copies this name
+            # `clone` copies an attribute of this name.
+            self._sklearn_output_config = {"transform": transform}
             if hasattr(self, "best_estimator_"):
                 self.best_estimator_.set_output(transform=transform)
         return self
 
 
 def works_on_pairs(estimator):
-    """Whether X is a square matrix over pairs: not every clusterer that takes one has the tag."""
+    """Whether X is a square matrix over pairs; some clusterers that need one lack the tag."""
     if get_tags(estimator).input_tags.pairwise:
         return True
     values = estimator.get_params(deep=False).values()
@@ -143,7 +145,7 @@ def works_on_pairs(estimator):
 
 
 class Seeded:
-    """Clones of an estimator in which every part without a seed of its own is given one."""
+    """Source of clones of an estimator, with seeds for all parts that have no seed."""
 
     def __init__(self, estimator, **parameters):
         self.estimator = clone(estimator).set_params(**parameters)

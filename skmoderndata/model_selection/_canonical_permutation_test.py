@@ -39,19 +39,23 @@ NAME = "canonical_permutation_test"
 LINEAR = ("RegularizedCCA", "CCA")
 KERNEL = ("KernelCCA",)
 SPARSE = ("SparseCCA",)
+# Number of folds across which kernel directions are evaluated.
 N_FOLDS = 10
-BATCH_ENTRIES = 2**21  # of permuted coordinates at a time
-TIE = 1e-12  # permuted values that are lower by rounding count as ties
+# Maximum number of permuted coordinates that are held at a time.
+BATCH_ENTRIES = 2**21
+# Tolerance within which permuted values count as ties with the observed value.
+TIE = 1e-12
+# Maximum seed of a batch of permutations, exclusive.
 _MAX_SEED = 2**31 - 1
 
 
 class CanonicalPermutationTest(NamedTuple):
-    """Result of `canonical_permutation_test`, one entry for each pair tested.
+    """Result of `canonical_permutation_test`, with one entry for each tested pair.
 
-    `correlations` (k,) of the pairs, `p_values` (k,), ascending, corrected for the number of
-    pairs, `n_pairs` the number of pairs at the level asked for, `null_distribution`
-    (n_permutations, k) the values of the statistic under permutation, and `statistics` (k,) the
-    values that are compared with them.
+    `correlations` (k,) are the correlations of the pairs. `p_values` (k,) are ascending and
+    corrected for the number of pairs, and `n_pairs` is the number of pairs at the requested level.
+    `null_distribution` (n_permutations, k) holds the values of the statistic under permutation,
+    and `statistics` (k,) the observed values that are compared with them.
     """
 
     correlations: np.ndarray
@@ -73,22 +77,22 @@ def canonical_permutation_test(
 ):
     r"""Test how many canonical pairs two views have in common, by permutations of the rows.
 
-    For j = 0, 1, ... the canonical pairs found so far are removed from both views, the rows of
-    what remains of `X` are permuted, and the largest correlation :math:`r_{j+1}` that remains is
-    compared with the largest one after each permutation [1]_:
+    For j = 0, 1, ... the canonical pairs found so far are removed from both views and the rows of
+    the remaining part of `X` are permuted. The largest remaining correlation :math:`r_{j+1}` is
+    compared with the largest correlation after each permutation [1]_:
 
     .. math::
         p_j = \frac{1 + \#\{\pi : r_j^\pi \ge r_j\}}{1 + \text{n\_permutations}}, \qquad
         p_j^\mathrm{corrected} = \max_{i \le j} p_i.
 
-    The maximum means that no pair counts unless all before it do, and bounds the probability of
-    one false pair or more by the level.
+    The maximum means that a pair counts only if all earlier pairs do. It limits the probability of
+    at least one false pair to the level.
 
     Parameters
     ----------
     estimator : RegularizedCCA, SparseCCA, KernelCCA or scikit-learn's CCA
         Canonical correlation analysis of two views; it need not be fitted and is not changed. Its
-        `n_components` is the largest number of pairs tested, its penalty and kernels are used.
+        `n_components` is the maximum number of pairs tested; its penalty and kernels are used.
     X : array-like of shape (n_samples, n_features)
         First view.
     Y : array-like of shape (n_samples,) or (n_samples, n_targets)
@@ -98,10 +102,10 @@ def canonical_permutation_test(
     level : float, default=0.05
         Level of the test between 0 and 1, for `n_pairs`.
     random_state : int, RandomState instance or None, default=None
-        Draws the permutations, and the folds of kernels.
+        Generator or seed for the permutations and the folds of kernels.
     n_jobs : int, default=None
-        Number of batches of permutations treated at the same time, through joblib. The result
-        does not depend on it.
+        Number of batches of permutations processed in parallel with joblib. The result does not
+        depend on it.
 
     Returns
     -------
@@ -111,44 +115,45 @@ def canonical_permutation_test(
     Raises
     ------
     ValueError
-        If the views differ in length, contain NaN or are constant, if there are too few rows for
-        an analysis without penalty, or too few permutations for the level.
+        If the views differ in length, contain NaN or are constant, or if there are too few rows
+        for an analysis without penalty, or too few permutations for the level.
     TypeError
-        If the estimator is no canonical correlation analysis.
+        If the estimator is not a canonical correlation analysis.
 
     See Also
     --------
-    sklearn.model_selection.permutation_test_score : Test of the score of one model as a whole.
-    skmoderndata.cross_decomposition.CanonicalLoadingsDisplay : What the pairs consist of.
+    sklearn.model_selection.permutation_test_score : Tests the score of a model as a whole.
+    skmoderndata.cross_decomposition.CanonicalLoadingsDisplay : Shows which columns form the pairs.
 
     Notes
     -----
-    Rows have to be exchangeable: independent of each other, not in sequences or groups. Means of
-    the columns are removed; other nuisance variables have to be removed before, for which a
-    permutation test needs more care [1]_.
+    Rows must be exchangeable: independent of each other, not in sequences or groups. The test
+    removes the means of the columns. Remove other nuisance variables before; a permutation test
+    then needs more care [1]_.
 
     *Linear analyses.* `correlations` are the regularised correlations, as in
     `regularized_correlations_`. The views are whitened once; a permutation costs the product of
-    two tables of ``n_samples`` rows and singular values of a matrix of the numbers of columns.
+    two tables of ``n_samples`` rows and the singular values of a matrix whose size is the numbers
+    of columns.
 
-    ``RegularizedCCA(alpha="auto")`` chooses its penalty by the relation that is tested; with that
-    penalty held fixed the test would find too much (10 % false pairs at the level .05). Instead,
-    `statistics` is the largest over all penalties of the correlation in standard deviations from
-    the mean over the permutations, for the data as for each permutation. `correlations` are those
-    of the penalty at which it is attained.
+    ``RegularizedCCA(alpha="auto")`` uses the tested relation to choose its penalty. With this
+    penalty held fixed, the test would find too much (10 % false pairs at the level .05). Instead,
+    `statistics` is the maximum over all penalties of the correlation, measured in standard
+    deviations from its mean over the permutations, both for the data and for each permutation.
+    `correlations` belong to the penalty that attains the maximum.
 
-    *SparseCCA.* `correlations` are the maxima of its problem, the `covariances_`, each from one
-    start for the data as for a permutation. ``l1_bound="permutation"`` is treated as
-    ``alpha="auto"``: the largest over all bounds in standard deviations.
+    *SparseCCA.* `correlations` are the maxima of its problem, the `covariances_`, each computed
+    from one start, both for the data and for each permutation. ``l1_bound="permutation"`` is
+    treated like ``alpha="auto"``: the maximum over all bounds in standard deviations.
 
     *KernelCCA.* Flexible functions correlate perfectly on the samples that they were fitted to.
-    `correlations` are therefore those of scores across ten folds, with directions from the
+    Therefore, `correlations` are computed from scores across ten folds, with directions from the
     other folds, also within each permutation; they may be negative. Kernels, their widths and
-    the coordinates of unit variance depend on one view at a time and are those of all samples.
-    Directions whose squared gain is less than .001 of the largest are left out.
+    the coordinates of unit variance depend on one view at a time and are computed from all
+    samples. Directions whose squared gain is less than .001 of the largest are omitted.
 
-    The test of the first pair is exact for exchangeable rows; that of later pairs is
-    approximate, because the pairs that are removed were estimated.
+    The test of the first pair is exact for exchangeable rows; the test of later pairs is
+    approximate, because the removed pairs are estimates.
 
     References
     ----------
@@ -171,13 +176,13 @@ def canonical_permutation_test(
     >>> bool(test.p_values[0] < 0.05 < test.p_values[1])
     True
     """
-    # 1. what is wrong with the question
+    # 1. Check the arguments.
     kind = _kind_of(estimator)
     _check_numbers(n_permutations, level)
     X, Y = _check_views(estimator, X, Y)
     rng = check_random_state(random_state)
 
-    # 2. whitened views, one pair of them for each penalty
+    # 2. Whiten the views, once for each penalty.
     if kind == "linear":
         pairs = _linear_coordinates(estimator, X, Y)
         fold = None
@@ -189,11 +194,11 @@ def canonical_permutation_test(
         fold = rng.permutation(len(X)) % N_FOLDS
     k = min(estimator.n_components, *(len(pair.values) for pair in pairs))
 
-    # 3. the data, then the permutations in batches of their own seeds
+    # 3. Evaluate the data, then the permutations in batches with seeds of their own.
     data = np.arange(len(X))[None]
     observed = _correlations(pairs, data, k, fold)
     width = max(pair.A.shape[1] + pair.B.shape[1] for pair in pairs)
-    # sparse pairs hold weights and scores of a permutation, the others permuted coordinates
+    # Sparse pairs hold weights and scores of a permutation, other pairs permuted coordinates.
     entries = len(X) + width if kind == "sparse" else len(X) * width
     batch = max(1, min(n_permutations, BATCH_ENTRIES // entries))
     sizes = [min(batch, n_permutations - start) for start in range(0, n_permutations, batch)]
@@ -204,7 +209,7 @@ def canonical_permutation_test(
     )
     values = np.concatenate([observed, *blocks], axis=1)
 
-    # 4. p-values, as running maximum over pairs
+    # 4. Compute the p-values, as running maximum over the pairs.
     statistics, correlations = _best_penalty(values)
     reached = statistics[1:] >= statistics[0] - TIE
     p_values = (1 + reached.sum(axis=0)) / (1 + n_permutations)
@@ -216,7 +221,7 @@ def canonical_permutation_test(
 
 
 def _permuted(pairs, k, fold, size, seed):
-    """Correlations under some permutations."""
+    """Compute the correlations under some permutations."""
     rng = np.random.RandomState(seed)
     n = len(pairs[0].A)
     orders = np.array([rng.permutation(n) for _ in range(size)])
@@ -224,7 +229,7 @@ def _permuted(pairs, k, fold, size, seed):
 
 
 def _correlations(pairs, orders, k, fold):
-    """Correlations (n_penalties, n_orders, k) of the pairs, across folds if there are any."""
+    """Compute correlations (n_penalties, n_orders, k) of the pairs, across any folds."""
     if isinstance(pairs[0], SparseCoordinates):
         return np.array([permuted_maxima(pair, orders, k) for pair in pairs])
     if fold is None:
@@ -233,11 +238,11 @@ def _correlations(pairs, orders, k, fold):
 
 
 def _best_penalty(values):
-    """Statistics (1 + n_permutations, k) of the data and the permutations, and correlations."""
+    """Return statistics (1 + n_permutations, k) of the data and permutations, and correlations."""
     if len(values) == 1:
         return values[0], values[0, 0]
 
-    # the data are one of the orders: mean and deviation do not favour them
+    # The data are one of the orders, so mean and deviation do not favour them.
     deviation = values.std(axis=1, keepdims=True)
     centred = values - values.mean(axis=1, keepdims=True)
     standardised = centred / np.where(deviation > 0, deviation, 1.0)
@@ -249,20 +254,20 @@ def _best_penalty(values):
 
 
 def _standardised(X, Y, scale):
-    """Centred and, with `scale`, scaled views."""
+    """Centre the views and, with `scale`, scale them."""
     views = []
     for name, view in (("X", X), ("Y", Y)):
         if not np.ptp(view, axis=0).any():
             raise ValueError(
-                f"{NAME}: all columns of {name} are constant, and nothing can correlate with "
-                "them; leave the view out."
+                f"{NAME}: all columns of {name} are constant, so nothing can correlate with "
+                "them; omit the view."
             )
         views.append(StandardScaler(with_std=scale).fit_transform(view))
     return views
 
 
 def _sparse_coordinates(estimator, X, Y, rng):
-    """Find the pairs of a sparse analysis, for one bound or for each of "permutation"."""
+    """Find the pairs of a sparse analysis for one bound, or for each bound of "permutation"."""
     A, B = _standardised(X, Y, estimator.scale)
     if isinstance(estimator.l1_bound, str):
         grid = bound_grid((A.shape[1], B.shape[1]))
@@ -272,10 +277,10 @@ def _sparse_coordinates(estimator, X, Y, rng):
 
 
 def _linear_coordinates(estimator, X, Y):
-    """Rotated coordinates of two tables, for one penalty or for each of "auto"."""
+    """Compute rotated coordinates of two tables for one penalty, or for each penalty of "auto"."""
     views = _standardised(X, Y, getattr(estimator, "scale", True))
 
-    # scikit-learn's CCA has no penalty
+    # scikit-learn's CCA has no penalty.
     alpha = getattr(estimator, "alpha", 0.0)
     if isinstance(alpha, str):
         start = penalty(0.5, "shrinkage")
@@ -295,7 +300,7 @@ def _linear_coordinates(estimator, X, Y):
 
 
 def _kernel_coordinates(estimator, X, Y):
-    """Rotated coordinates of two views by their kernels."""
+    """Compute rotated coordinates of two views from their kernels."""
     names = ("kernel", "gamma", "degree", "coef0", "kernel_params", "alpha")
     settings = {name: _each(estimator, name, getattr(estimator, name)) for name in names}
     sides = []
@@ -323,7 +328,7 @@ def _kernel_coordinates(estimator, X, Y):
 
 
 def _whitened_kernel(estimator, gram, X, alpha):
-    """One view whitened, by its kernel matrix or by an incomplete factor as the estimator does."""
+    """Whiten one view with its kernel matrix or an incomplete factor, like the estimator."""
     rule = estimator.regularization
     n = len(X)
     if not (estimator.solver != "exact" and is_low_rank(estimator.solver, gram, n)):
@@ -343,7 +348,7 @@ def _whitened_kernel(estimator, gram, X, alpha):
 
 
 def _kind_of(estimator):
-    """Whether the estimator is a linear or a kernel analysis of two views."""
+    """Return the kind of the analysis: linear, kernel or sparse."""
     names = [base.__name__ for base in type(estimator).__mro__]
     kind = {
         **dict.fromkeys(LINEAR, "linear"),
@@ -353,26 +358,26 @@ def _kind_of(estimator):
     kinds = [kind[name] for name in names if name in kind]
     if isinstance(estimator, type) or not kinds:
         raise TypeError(
-            f"{NAME} tests canonical correlation analyses, and received {estimator!r}: pass an "
+            f"{NAME} tests canonical correlation analyses but received {estimator!r}: pass an "
             "instance of RegularizedCCA, SparseCCA, KernelCCA or "
-            "sklearn.cross_decomposition.CCA. For other models scikit-learn's "
-            "permutation_test_score tests their score."
+            "sklearn.cross_decomposition.CCA. To test the score of another model, use "
+            "scikit-learn's permutation_test_score."
         )
 
     if getattr(estimator, "criterion", "maxvar") == "gcca":
         raise ValueError(
-            f"{NAME} tests correlations, and {type(estimator).__name__}(criterion='gcca') fits a "
+            f"{NAME} tests correlations, but {type(estimator).__name__}(criterion='gcca') fits a "
             "consensus: set criterion='maxvar'."
         )
     if getattr(estimator, "view_slices", None) is not None:
         raise ValueError(
-            f"{NAME} takes the two views as X and Y: set view_slices=None in the estimator."
+            f"{NAME} accepts the two views as X and Y: set view_slices=None in the estimator."
         )
     return kinds[0]
 
 
 def _check_numbers(n_permutations, level):
-    """Refuse numbers out of range, and levels that no p-value can reach."""
+    """Check the ranges of the numbers, and that a p-value can reach the level."""
     if not isinstance(n_permutations, Integral) or n_permutations < 1:
         raise ValueError(f"n_permutations={n_permutations!r} should be an integer above 0.")
     if not isinstance(level, Real) or not 0 < level < 1:
@@ -380,23 +385,23 @@ def _check_numbers(n_permutations, level):
     if 1 / (1 + n_permutations) > level:
         least = int(np.ceil(1 / level - 1e-9)) - 1
         raise ValueError(
-            f"n_permutations={n_permutations} gives no p-value of level={level:g} or less: set "
-            f"n_permutations to {least} at least."
+            f"n_permutations={n_permutations} cannot reach level={level:g}; use at least "
+            f"{least} permutations."
         )
 
 
 def _check_views(estimator, X, Y):
-    """Tables of finite numbers with the same rows."""
-    # refuse kernels of structured samples, which are no tables of numbers
+    """Convert the views to tables of finite numbers and check that they have the same rows."""
+    # Kernels of structured samples do not work on tables of numbers.
     kernels: Any = getattr(estimator, "kernel", None)
     kernels = kernels if isinstance(kernels, list | tuple) else [kernels]
     if any(is_structured(kernel) for kernel in kernels):
         raise ValueError(
-            f"{NAME} takes tables of numbers: give kernels of other samples as matrices, with "
+            f"{NAME} accepts tables of numbers: pass kernels of other samples as matrices, with "
             'kernel="precomputed".'
         )
 
-    # check each view, and name the rows that are not finite
+    # Check each view and report rows that are not finite.
     views = []
     for name, view in (("X", X), ("Y", Y)):
         if sparse.issparse(view):
@@ -411,41 +416,41 @@ def _check_views(estimator, X, Y):
         if missing.any():
             raise ValueError(
                 f"{NAME}: {name} contains NaN or infinity in {missing.sum()} of {len(view)} "
-                f"rows, the first of them row {int(missing.argmax())}: impute them, or leave "
+                f"rows; the first of them is row {int(missing.argmax())}: impute them, or leave "
                 "these rows out of both views."
             )
         views.append(view)
 
-    # compare the rows of both
+    # Compare the numbers of rows.
     X, Y = views
     if len(X) != len(Y):
         raise ValueError(
-            f"{NAME}: the views have {len(X)} and {len(Y)} rows; both need the same samples in "
-            "the same order."
+            f"{NAME}: the views have {len(X)} and {len(Y)} rows; pass the same samples in "
+            "the same order in both."
         )
     return X, Y
 
 
 def _each(estimator, name, value):
-    """One value of a parameter for each of the two views."""
+    """Return the value of a parameter for each of the two views."""
     if not isinstance(value, list | tuple):
         return [value] * 2
     if len(value) != 2:
         raise ValueError(
-            f"{type(estimator).__name__}: {name} has {len(value)} entries for 2 views; give one "
+            f"{type(estimator).__name__}: {name} has {len(value)} entries for 2 views; pass one "
             "for each view, or a single value."
         )
     return list(value)
 
 
 def _refuse_interpolation(sides, alphas, n, remedy):
-    """Refuse views without penalty that correlate perfectly whatever they are."""
+    """Raise ValueError if views without penalty correlate perfectly whatever they contain."""
     ranks = [side.rank for side, alpha in zip(sides, alphas, strict=True) if alpha == 0]
     if not ranks:
         return
     directions = sum(ranks)
     if directions >= n - 1:
         raise ValueError(
-            f"{NAME}: without penalty the {directions} directions fit any {n} rows: it takes "
-            f"{directions + 2} rows at least, or {remedy}."
+            f"{NAME}: without penalty, the {directions} directions fit any {n} rows: use at least "
+            f"{directions + 2} rows, or {remedy}."
         )

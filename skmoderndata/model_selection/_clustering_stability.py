@@ -35,63 +35,64 @@ from skmoderndata.model_selection._base import (
     works_on_pairs,
 )
 
-NO_STRUCTURE = 0.3  # largest stability below which `fit` warns
+# Maximum stability below which `fit` warns that there is no structure.
+NO_STRUCTURE = 0.3
 
 
 class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin, Base):
     r"""Choose the number of clusters by the stability of clusterings of random halves.
 
-    For each number k, the objects are split at random into two halves, both are clustered, and a
-    classifier :math:`\varphi` transfers the clustering of the first half to the second. The
+    For each number k, the objects are split at random into two halves, both halves are clustered,
+    and a classifier :math:`\varphi` transfers the clustering of the first half to the second. The
     instability is the fraction of objects of the second half on which the two clusterings
-    disagree, under the best renaming of the clusters, and the stability relates it to that of
-    random clusterings [1]_:
+    disagree, under the best renaming of the clusters. The stability relates it to the instability
+    of random clusterings [1]_:
 
     .. math::
         r_k = \min_\pi \frac{1}{m} \sum_{i=1}^{m} [\pi(\varphi(x'_i)) \ne z'_i], \qquad
         \mathrm{stability}_k = 1 - \frac{\bar r_k}{\bar r_{k,\mathrm{random}}},
 
-    where bars are means over splits, and random clusterings are those of the second half with
-    the objects shuffled: clusters of the same sizes, compared under the same minimum. 1 means
-    that the halves always agree, 0 that they agree as little as random clusterings.
+    where bars are means over splits. Random clusterings are clusterings of the second half with
+    shuffled objects: clusters of the same sizes, compared under the same minimum. A stability of 1
+    means that the halves always agree, 0 that they agree as little as random clusterings.
 
     Parameters
     ----------
     estimator : clusterer, default=None
-        Any clusterer with a parameter for the number of clusters: with `fit_predict`, or `fit`
+        Clusterer with a parameter for the number of clusters: with `fit_predict`, or `fit`
         and `predict`. If it returns a Boolean matrix, objects may belong to several clusters.
-        Pipelines that end in a clusterer will do. None uses `KMeans(n_init=3)`.
+        Pipelines that end in a clusterer are accepted. None uses `KMeans(n_init=3)`.
 
     param_name : str, default="n_clusters"
-        Parameter of `estimator` that holds the number of clusters, for example "n_components"
+        Parameter of `estimator` that sets the number of clusters, for example "n_components"
         for a mixture or "kmeans__n_clusters" for a pipeline.
 
     param_range : array-like of int, default=(2, 3, 4, 5, 6, 7, 8)
         Numbers of clusters to compare, at least 2: one cluster is always stable. Numbers above
-        half of the number of objects are left out with a warning.
+        half of the number of objects are omitted with a warning.
 
     classifier : classifier, default=None
-        Extends the clustering of one half to the other. None uses the `predict` of the
-        clusterer if it has one, and the nearest neighbour otherwise. A classifier should draw
-        clusters of the kind that the clusterer finds.
+        Classifier that extends the clustering of one half to the other. None uses the `predict` of
+        the clusterer if it has one, and the nearest neighbour otherwise. The shapes of the classes
+        should match the clusters that the clusterer finds.
 
     n_splits : int, default=10
-        Number of random splits into halves; the same splits serve every number of clusters.
+        Number of random splits into halves; all numbers of clusters use the same splits.
 
     n_random : int, default=20
         Number of random clusterings drawn for each split.
 
     n_jobs : int, default=None
-        Number of splits treated at the same time, through joblib.
+        Number of splits processed in parallel with joblib.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the splits and the random clusterings, and seeds those parts of `estimator` and
-        `classifier` whose own `random_state` is None.
+        Generator or seed for the splits and the random clusterings. It also seeds the parts of
+        `estimator` and `classifier` whose `random_state` is None.
 
     Attributes
     ----------
     param_range_ : ndarray of shape (n_values,)
-        Numbers of clusters that were compared, ascending.
+        Numbers of clusters that were compared, in ascending order.
 
     stability_ : ndarray of shape (n_values,)
         Stability for each number of clusters, at most 1.
@@ -100,10 +101,10 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         Standard error of `stability_` over the splits.
 
     instability_ : ndarray of shape (n_values,)
-        Mean disagreement between the two clusterings, the row means of `distances_`.
+        Mean disagreement between the two clusterings: the row means of `distances_`.
 
     random_instability_ : ndarray of shape (n_values,)
-        Mean disagreement between random clusterings, the row means of `random_distances_`.
+        Mean disagreement between random clusterings: the row means of `random_distances_`.
 
     distances_ : ndarray of shape (n_values, n_splits)
         Disagreement for each number of clusters and each split.
@@ -112,12 +113,12 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         Mean disagreement over `n_random` random clusterings.
 
     n_clusters_found_ : ndarray of shape (n_values,)
-        Mean number of clusters that hold an object of the second half. It is below the number
-        asked for if the clusterer leaves clusters empty.
+        Mean number of clusters with at least one object of the second half. It is below the
+        requested number if the clusterer leaves clusters empty.
 
     best_k_ : int
-        Largest number of clusters whose stability is within one standard error of the largest,
-        not counting numbers at which the clusterer left clusters empty.
+        Largest number of clusters whose stability is within one standard error of the maximum,
+        ignoring numbers at which the clusterer left clusters empty.
 
     best_score_ : float
         Stability at `best_k_`.
@@ -126,48 +127,51 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         Clusterer with `best_k_` clusters, fitted to all objects.
 
     labels_ : ndarray of shape (n_samples,) or (n_samples, best_k_)
-        Its clustering of all objects; Boolean memberships when there may be several.
+        Clustering of all objects by `best_estimator_`; Boolean memberships if objects may belong
+        to several clusters.
 
     n_features_in_ : int
-        Number of features, when `best_estimator_` tells it.
+        Number of features, if `best_estimator_` has this attribute.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, when `best_estimator_` tells them.
+        Names of the features, if `best_estimator_` has this attribute.
 
     See Also
     --------
-    ClusteringStabilityDisplay : Picture of the curve.
-    sklearn.metrics.silhouette_score : Compactness and separation of one clustering.
-    sklearn.mixture.GaussianMixture : Its `bic` compares numbers of components of a density.
-    skmoderndata.metrics.clustering_distance : The disagreement between two clusterings.
+    ClusteringStabilityDisplay : Plots the curve.
+    sklearn.metrics.silhouette_score : Measures compactness and separation of one clustering.
+    sklearn.mixture.GaussianMixture : Compares numbers of components of a density by its `bic`.
+    skmoderndata.metrics.clustering_distance : Computes the disagreement between two clusterings.
 
     Notes
     -----
-    The Hungarian algorithm finds the minimum over renamings, so many clusters cost little.
-    Clusters without a partner count as disagreement. For Boolean memberships the disagreement is
-    the fraction of differing entries under the best pairing of columns.
+    The Hungarian algorithm finds the minimum over renamings, so large numbers of clusters cost
+    little. Clusters without a partner count as disagreement. For Boolean memberships, the
+    disagreement is the fraction of differing entries under the best pairing of columns.
 
-    Texts that give :math:`(k - 1) / k` for the disagreement of random clusterings ignore the
-    minimum over renamings. For 50 objects and equal clusters it is 0.44, 0.66 and 0.68 for k = 2,
-    5 and 10 instead of 0.50, 0.80 and 0.90; the formula flatters large k. Here it is simulated.
-    Where it is 0 (one cluster holds all objects) agreement is uninformative, and the
-    stability is set to 0. Empty clusters do not lower the stability either: numbers of clusters at
-    which more than half of the splits have one are not chosen, unless there is no other.
+    Texts that use :math:`(k - 1) / k` for the disagreement of random clusterings ignore the
+    minimum over renamings. For 50 objects and equal clusters, the disagreement is 0.44, 0.66 and
+    0.68 for k = 2, 5 and 10 instead of 0.50, 0.80 and 0.90; the formula flatters large k. This
+    class simulates the value. If it is 0 (one cluster contains all objects), agreement is
+    uninformative, and the stability is set to 0. Empty clusters do not lower the stability either:
+    numbers of clusters at which more than half of the splits have an empty cluster are not
+    selected unless there is no other.
 
-    The standard error is that of a ratio of two means, and treats the splits as independent. They
-    share objects, so it shows how accurately the mean over splits is known, not how the result
-    would vary with new data. It is never smaller than one error among all objects: with halves
-    that agree in every split it would be 0, and a single doubtful object would decide.
+    The standard error is computed for a ratio of two means and treats the splits as independent.
+    The splits share objects, so it shows how accurately the mean over splits is known, not how the
+    result would vary with new data. It is never smaller than one error among all objects:
+    otherwise it would be 0 if the halves agree in every split, and a single doubtful object would
+    decide.
 
-    Stability shows that the data determine the answer of the clusterer, and structure is one
+    Stability shows that the data determine the answer of the clusterer, and structure is only one
     reason for that [2]_. An elongated cloud without clusters is cut in two in a stable way, and
-    every cloud gives more than 0 at k = 2. Compare with data of the same spread without structure
-    before drawing conclusions; see the example. A warning is given when every stability is below
-    0.3 by more than its standard error.
+    every cloud has a stability above 0 at k = 2. Before drawing conclusions, compare with data of
+    the same spread without structure; see the example. `fit` warns if every stability is below 0.3
+    by more than its standard error.
 
-    `fit` takes ``2 n_splits`` fits of the clusterer on half of the objects for each number of
-    clusters, and one on all objects. Progress is reported once for each number; a callback that
-    stops the fit skips the remaining numbers.
+    `fit` needs ``2 n_splits`` fits of the clusterer on half of the objects for each number of
+    clusters, and one fit on all objects. Progress is reported once for each number; a callback
+    that stops the fit skips the remaining numbers.
 
     References
     ----------
@@ -204,7 +208,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
                 "random_state": 0,
             },
         ),
-        no_comparison="scikit-learn chooses no number of clusters by stability.",
+        no_comparison="scikit-learn has no choice of the number of clusters by stability.",
         tier="standard",
         instead="HDBSCAN with min_cluster_size=15 finds the number of kinds among images of three "
         "to eight kinds of digits in five of eight draws and is off by one in the others; "
@@ -242,16 +246,16 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # the parts of a meta-estimator are checked when they are fitted
+    # The parts of a meta-estimator are checked when they are fitted.
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None):
-        """Measure the stability for each number of clusters, and cluster with the best one.
+        """Measure the stability for each number of clusters and cluster with the best number.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Objects, of any kind that the clusterer takes: also data frames, lists, and square
-            matrices of kernel values or distances if it is set to work on these.
+            Objects of any kind that the clusterer accepts, including data frames, lists, and
+            square matrices of kernel values or distances if it is set to work on these.
         y : None
             Not used, present by convention.
 
@@ -266,7 +270,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         values = self._check_range(n_samples=_number_of_rows(X))
         classifier = None if self.classifier is None else Seeded(self.classifier)
 
-        # the same halves for every number of clusters
+        # Use the same halves for every number of clusters.
         rng = check_random_state(self.random_state)
         seeds = rng.randint(MAX_SEED, size=self.n_splits)
 
@@ -292,7 +296,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
 
     def _keep(self, values, measured):
         self.param_range_ = values
-        # mean over splits, for each number of clusters
+        # Average over splits for each number of clusters.
         columns = np.moveaxis(measured, -1, 0)
         self.distances_, self.random_distances_, one_error, n_found = columns
         self.n_clusters_found_ = n_found.mean(axis=1)
@@ -312,7 +316,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
                 "ClusteringStability found no clusters: the largest stability is "
                 f"{self.stability_[top]:.2f} (at {self.param_name}={values[top]}), below "
                 f"{NO_STRUCTURE} by more than its standard error. Try other numbers of clusters "
-                "in param_range, another clusterer or other features, or take the data as one "
+                "in param_range, another clusterer or other features, or treat the data as one "
                 "cluster.",
                 stacklevel=4,
             )
@@ -328,10 +332,10 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         if sparse.issparse(X):
             X = tidy(X.tocsr())
             if not all(array.flags.writeable for array in (X.data, X.indices, X.indptr)):
-                X = X.copy()  # compiled clusterers refuse read-only sparse arrays
+                X = X.copy()  # compiled clusterers reject read-only sparse arrays
             largest = max(*X.shape, X.nnz)
             if X.indices.dtype != np.int32 and largest <= np.iinfo(np.int32).max:
-                # many clusterers refuse long indices
+                # Many clusterers reject 64-bit indices.
                 indices = X.indices.astype(np.int32)
                 indptr = X.indptr.astype(np.int32)
                 X = type(X)((X.data, indices, indptr), shape=X.shape)
@@ -345,14 +349,14 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         return KMeans(n_init=3) if self.estimator is None else self.estimator
 
     def _check_parts(self, estimator, X):
-        """Refuse inconsistent parameters."""
+        """Raise an error if parameters are inconsistent."""
         who = type(estimator).__name__
         names = estimator.get_params()
         if self.param_name not in names:
             similar = [name for name in names if name.endswith(("n_clusters", "n_components"))]
             raise ValueError(
-                f"{who} has no parameter {self.param_name!r}: set param_name to the one that "
-                f"holds the number of clusters, perhaps one of {similar or sorted(names)}."
+                f"{who} has no parameter {self.param_name!r}: set param_name to the parameter "
+                f"that sets the number of clusters, perhaps one of {similar or sorted(names)}."
             )
 
         if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "predict")):
@@ -360,7 +364,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         if not works_on_pairs(estimator):
             return
 
-        # matrices over pairs: both halves and what lies between them
+        # A matrix over pairs must include the pairs of objects from different halves.
         shape = np.shape(X)
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(
@@ -369,7 +373,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         if self.classifier is None and not hasattr(estimator, "predict"):
             raise ValueError(
                 f"{who} works on a matrix over pairs and has no predict: set classifier to one "
-                "that takes the same matrix, such as KNeighborsClassifier(metric='precomputed') "
+                "that accepts the same matrix, such as KNeighborsClassifier(metric='precomputed') "
                 "for distances or SVC(kernel='precomputed') for kernel values."
             )
 
@@ -377,19 +381,19 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         values = np.asarray(self.param_range)
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
             raise ValueError(
-                "param_range must hold one or more whole numbers of clusters, got "
+                "param_range must contain one or more whole numbers of clusters, got "
                 f"{self.param_range!r}."
             )
 
         values = np.unique(values)
         if values[0] < 2:
             raise ValueError(
-                f"param_range must hold numbers of clusters of at least 2, got {values[0]}: "
-                "the stability of one cluster is not defined, as all clusterings agree."
+                f"param_range must contain numbers of clusters of at least 2, got {values[0]}: "
+                "the stability of one cluster is undefined, as all clusterings agree."
             )
 
         largest = n_samples // 2
-        # halves are clustered, and hold half of the objects
+        # Only halves are clustered, and they contain half of the objects.
         if values[0] > largest:
             raise ValueError(
                 f"ClusteringStability clusters halves of the objects: n_samples={n_samples} "
@@ -399,9 +403,9 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
 
         if values[-1] > largest:
             warnings.warn(
-                f"ClusteringStability leaves out numbers of clusters above {largest}, the number "
+                f"ClusteringStability omits numbers of clusters above {largest}, the number "
                 f"of objects in half of X: {values[values > largest].tolist()}. Shorten "
-                "param_range or give more objects.",
+                "param_range or pass more objects.",
                 stacklevel=4,
             )
 
@@ -411,8 +415,8 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
     def score(self, X, y=None):
         """Compute the score of `best_estimator_` on new objects.
 
-        Scores of most clusterers grow with the number of clusters: they compare settings at equal
-        numbers only.
+        The scores of most clusterers grow with the number of clusters, so they compare only
+        settings with equal numbers.
 
         Parameters
         ----------
@@ -424,7 +428,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         Returns
         -------
         score : float
-            Higher is better.
+            Score; higher is better.
         """
         check_is_fitted(self)
         return self.best_estimator_.score(self._check(X))
@@ -440,7 +444,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
 
 
 def _is_table(X):
-    """Whether X holds numbers: not text, trees, or series of different lengths."""
+    """Whether X contains numbers, rather than text, trees, or series of different lengths."""
     try:
         return np.asarray(X).dtype.kind in "fc"
     except ValueError:  # ragged
@@ -452,14 +456,14 @@ def _number_of_rows(X):
 
 
 def _take(X, rows):
-    """Rows of an array, sparse matrix, data frame or list."""
+    """Select rows of an array, sparse matrix, data frame or list."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 
 def _fit_labels(estimator, X):
-    """Fit a clusterer, and return one label per object or Boolean memberships."""
+    """Fit a clusterer and return one label per object or Boolean memberships."""
     if hasattr(estimator, "fit_predict"):
         labels = estimator.fit_predict(X)
     else:
@@ -480,13 +484,13 @@ def _check_labels(labels, estimator):
 
 
 def _one_split(X, clusterer, classifier, n_random, *, seed):
-    """Cluster two halves and compare on the second.
+    """Cluster two halves and compare the clusterings on the second.
 
-    Returns the disagreement, its mean at random, the weight of one error in all objects, and the
-    number of clusters found.
+    Returns the disagreement, its mean for random clusterings, the weight of one error among all
+    objects, and the number of clusters found.
     """
     rng = check_random_state(int(seed))
-    # random halves; from matrices over pairs, rows and columns of them
+    # Split into random halves; of a matrix over pairs, split both rows and columns.
     order = rng.permutation(_number_of_rows(X))
     first, second = np.split(order, [len(order) // 2])
     X_first = _take(X, first)
@@ -499,23 +503,23 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
             X_second[:, first],
         )
 
-    one = clusterer.draw(rng)
-    other = clusterer.draw(rng)
-    labels_first = _fit_labels(one, X_first)
-    labels_second = _fit_labels(other, X_second)
+    first_clusterer = clusterer.draw(rng)
+    second_clusterer = clusterer.draw(rng)
+    labels_first = _fit_labels(first_clusterer, X_first)
+    labels_second = _fit_labels(second_clusterer, X_second)
 
-    # carry the labels of the first half over to the second
-    if classifier is None and hasattr(one, "predict"):
-        carried = one.predict(X_across)
+    # Transfer the labels of the first half to the second.
+    if classifier is None and hasattr(first_clusterer, "predict"):
+        carried = first_clusterer.predict(X_across)
     elif labels_first.ndim == 1 and np.all(labels_first == labels_first[0]):
-        # many classifiers refuse this
+        # Many classifiers reject a single class.
         carried = np.repeat(labels_first[:1], len(labels_second))
     else:
         carrier = KNeighborsClassifier(1) if classifier is None else classifier.draw(rng)
         carried = carrier.fit(X_first, labels_first).predict(X_across)
 
-    carried = _check_labels(carried, one)
-    # distance of both labellings, against that of random ones
+    carried = _check_labels(carried, first_clusterer)
+    # Compute the distance between the labellings, and the distance of random labellings.
     if carried.ndim == 1:
         distance, at_random = _label_distances(carried, labels_second, n_random, rng)
         n_found = len(np.unique(labels_second))
@@ -527,23 +531,23 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
 
 
 def _label_distances(a, b, n_random, rng):
-    """Fraction of objects with different labels, and its mean over shuffles of the objects.
+    """Compute the fraction of objects with different labels, and its mean over shuffled objects.
 
-    A shuffle changes the table of counts only, which then follows the law of tables with given
-    margins: drawing tables costs less than shuffling labels.
+    A shuffle changes only the table of counts, which then follows the distribution of tables with
+    fixed margins: drawing tables costs less than shuffling labels.
     """
     n = len(a)
     _, a = np.unique(a, return_inverse=True)
     _, b = np.unique(b, return_inverse=True)
 
-    # objects in each pair of clusters
+    # Count the objects in each pair of clusters.
     k_a = a.max() + 1
     k_b = b.max() + 1
     pairs = a * k_b + b
     together = np.bincount(pairs, minlength=k_a * k_b).reshape(k_a, k_b)
 
-    # tables with the same sizes of clusters
-    if min(k_a, k_b) == 1:  # the only table; `random_table` returns wrong ones here
+    # Draw tables with the same cluster sizes.
+    if min(k_a, k_b) == 1:  # there is only one table; `random_table` returns wrong ones here
         tables = together[None]
     else:
         sizes = (together.sum(axis=1), together.sum(axis=0))
@@ -553,7 +557,7 @@ def _label_distances(a, b, n_random, rng):
 
 
 def _membership_distances(A, B, n_random, rng):
-    """Fraction of differing memberships, and its mean over shuffles of the objects."""
+    """Compute the fraction of differing memberships, and its mean over shuffled objects."""
     k = max(A.shape[1], B.shape[1])
 
     def padded(Z):
@@ -570,13 +574,13 @@ def _membership_distances(A, B, n_random, rng):
 
 
 def _most_matched(together):
-    """Objects in common under the best pairing of clusters, from their counts for each pair."""
+    """Count the common objects under the best pairing of clusters, from a table of counts."""
     rows, columns = linear_sum_assignment(together, maximize=True)
     return float(together[rows, columns].sum())
 
 
 def _stability(distances, random_distances, one_error):
-    """Stability, and standard error of a ratio of means but at least one error, for each row."""
+    """Compute the stability and its standard error (at least one error) for each row."""
     mean = distances.mean(axis=1)
     at_random = random_distances.mean(axis=1)
     defined = at_random > 0
@@ -589,7 +593,7 @@ def _stability(distances, random_distances, one_error):
 
 
 def _choose(values, stability, standard_error, n_found):
-    """Index of the largest number of clusters within one standard error of the best, if found."""
+    """Return the index of the largest number without empty clusters near the best stability."""
     top = stability.argmax()
     within = stability >= stability[top] - standard_error[top]
     complete = np.flatnonzero(within & (n_found >= values - 0.5))

@@ -15,13 +15,13 @@ class ClusteringStabilityDisplay:
         Numbers of clusters.
 
     stability : array-like of shape (n_values,)
-        Stability for each number.
+        Stability for each number of clusters.
 
     standard_error : array-like of shape (n_values,)
-        Its standard error.
+        Standard error of the stability.
 
     best_k : int
-        Number of clusters that was chosen.
+        Selected number of clusters.
 
     estimator_name : str, default=None
         Name of the clusterer, shown in the legend.
@@ -29,16 +29,16 @@ class ClusteringStabilityDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the curve is.
+        Axes that show the curve.
 
     figure_ : matplotlib Figure
-        The figure that holds it.
+        Figure that contains the axes.
 
     errorbar_ : matplotlib ErrorbarContainer
-        The curve with its standard errors.
+        Curve of the stability with its standard errors.
 
     best_line_ : matplotlib Line2D
-        The mark at `best_k`.
+        Mark at `best_k`.
 
     See Also
     --------
@@ -77,18 +77,18 @@ class ClusteringStabilityDisplay:
         Parameters
         ----------
         estimator : ClusteringStability
-            Fitted.
+            Fitted search.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None makes a new figure.
         name : str, default=None
             Name in the legend; None uses the class of the clusterer.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         display : ClusteringStabilityDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         name = name or type(estimator.best_estimator_).__name__
@@ -107,21 +107,21 @@ class ClusteringStabilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None makes a new figure.
         name : str, default=None
             Name in the legend; None uses `estimator_name`.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         self : ClusteringStabilityDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         ax = axes_or_new(self, ax)
         from matplotlib.ticker import MaxNLocator
 
-        # the curve, and the number that is chosen
+        # Draw the curve and mark the selected number.
         name = self.estimator_name if name is None else name
         label = f"{self.best_k} clusters chosen"
         label = label if name is None else f"{name}: {label}"
@@ -135,7 +135,7 @@ class ClusteringStabilityDisplay:
             **kwargs,
         )
 
-        # axes
+        # Label the axes.
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Number of clusters", ylabel="Stability")
         ax.set_ylim(top=1.05)

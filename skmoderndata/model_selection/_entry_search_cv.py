@@ -1,4 +1,4 @@
-"""Search of parameters by entries of the table that are hidden."""
+"""Parameter search with hidden entries of the table."""
 
 import traceback
 import warnings
@@ -41,125 +41,135 @@ from skmoderndata.model_selection._base import (
     best_has,
 )
 
-# parameters that say how large a model is; the rule prefers small ones
+# Parameters that set the size of a model; the rule prefers small models.
 SIZES = ("n_components", "n_clusters", "n_nonzero_coefs", "max_rank")
 WORKING = (
     "SparseNMF, SemiNMF, RobustPCA, NuclearNormImputer, KSVD, SparseCoder, "
     "FeatureSignDictionaryLearning, MultiAssignmentClustering, DiscreteBasis, an imputer of "
     "scikit-learn, or a pipeline such as make_pipeline(SimpleImputer(), PCA())"
 )
+# Minimum count whose logarithm is computed.
 TINY = np.finfo(float).tiny
-# Minimum ratio of the error of a fold to the median over a candidate's folds that is an explosion
+# Minimum error of a fold, as a multiple of the median over a candidate's folds, that counts as an
+# explosion.
 EXPLODED = 100.0
-LOWEST_PROBABILITY = 1e-6  # so that one hidden entry does not decide a likelihood
+# Minimum predicted probability, so that no single hidden entry decides a likelihood.
+LOWEST_PROBABILITY = 1e-6
 
 
 class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin, Base):
-    r"""Choose the number of components, and other parameters, by entries that are hidden.
+    r"""Choose the number of components, and other parameters, with hidden entries.
 
-    The known entries of X are cut into folds at random. For each fold and each candidate the
-    entries of the fold are hidden as NaN, the estimator is fitted to what is left, and its
-    reconstruction is compared with what was hidden:
+    The known entries of X are divided into folds at random. For each fold and each candidate, the
+    entries of the fold are hidden as NaN, the estimator is fitted to the remaining entries, and
+    its reconstruction is compared with the hidden entries:
 
     .. math::
         \mathrm{score} = - \frac{1}{K} \sum_{k=1}^K
         \frac{\sum_{(i,j) \in \mathrm{fold}\ k} w_{ij}\, \ell(x_{ij}, \hat x_{ij})}
         {\sum_{(i,j) \in \mathrm{fold}\ k} w_{ij}}.
 
-    Held-out rows cannot decide a number of components: they are coded again, and more components
-    code them better. A component that fits noise does not predict an entry that it has not seen
-    [1]_, [2]_.
+    Held-out rows cannot decide the number of components: they are coded again, and more components
+    code them better. A component that fits noise, however, does not predict an entry that it has
+    not seen [1]_, [2]_.
 
     Parameters
     ----------
     estimator : transformer or Pipeline
-        Takes NaN as unknown entries, and has `inverse_transform`; or an imputer. In a pipeline,
-        scalers may precede it, and an imputer may precede an estimator that refuses NaN.
+        Estimator that accepts NaN as unknown entries and has `inverse_transform`; or an imputer.
+        In a pipeline, scalers may precede it, and an imputer may precede an estimator that rejects
+        NaN.
 
     param_grid : dict or list of dicts
-        Values of the parameters to compare, as `GridSearchCV` takes them.
+        Values of the parameters to compare, in the format of `GridSearchCV`.
 
     cv : int or iterable of Boolean arrays of X's shape, default=5
-        Number of folds of entries; or for each fold which entries to hide.
+        Number of folds of entries; or, for each fold, a mask of the entries to hide.
 
     scoring : str or callable, default=None
-        "neg_mean_squared_error", "neg_mean_absolute_error", "boolean_error" (minus the fraction
-        of entries on the wrong side of 1/2), "neg_log_loss" (of probabilities for entries of 0
-        and 1), "neg_kl" (Kullback-Leibler divergence of counts, per entry); or
-        ``f(true, expected, weight)``, larger for better. None takes what suits the estimator:
-        absolute errors for `RobustPCA`, whose data hold gross ones, Boolean errors for Boolean
-        factorisations, and squares for all others.
+        Score of hidden entries: "neg_mean_squared_error", "neg_mean_absolute_error",
+        "boolean_error" (minus the fraction of entries on the wrong side of 1/2), "neg_log_loss"
+        (of probabilities for entries of 0 and 1), "neg_kl" (Kullback-Leibler divergence of counts,
+        per entry); or a function ``f(true, expected, weight)`` that is larger for better
+        predictions. None uses the score that suits the estimator: absolute errors for `RobustPCA`,
+        whose data contain gross errors, Boolean errors for Boolean factorisations, and squared
+        errors for all others.
 
     refit : bool, default=True
-        Whether to fit the chosen candidate to all known entries.
+        Whether to fit the best candidate to all known entries.
 
     rule : {"one_standard_error", "best"}, default="one_standard_error"
-        "one_standard_error" takes, of the candidates whose mean score is within one standard
-        error of the best, the one with the smallest number of components, clusters or
-        non-zeros; among equals the first in the order of the grid. "best" takes the best mean.
+        Rule that selects a candidate. "one_standard_error" selects, from the candidates whose mean
+        score is within one standard error of the best, the candidate with the smallest number of
+        components, clusters or non-zeros; among equals, the first in the order of the grid. "best"
+        selects the best mean.
 
     n_jobs : int, default=None
-        Number of folds treated at the same time, through joblib.
+        Number of folds processed in parallel with joblib.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the folds, and seeds those parts of `estimator` whose own `random_state` is None:
-        alike for all candidates, so that differences come from the parameters.
+        Generator or seed for the folds. It also seeds the parts of `estimator` whose
+        `random_state` is None, alike for all candidates, so that differences come from the
+        parameters.
 
     Attributes
     ----------
     best_params_ : dict
-        Parameters that were chosen.
+        Parameters of the selected candidate.
 
     best_index_ : int
-        Their row in `cv_results_`.
+        Row of the selected candidate in `cv_results_`.
 
     best_score_ : float
-        Their mean score.
+        Mean score of the selected candidate.
 
     best_estimator_ : estimator
-        Fitted to all known entries, if `refit`.
+        Estimator fitted to all known entries, if `refit`.
 
     cv_results_ : dict of arrays
-        For each candidate "params", "param_NAME", "split0_test_score" and so on,
-        "mean_test_score", "std_test_score", "standard_error", "rank_test_score".
+        Columns "params", "param_NAME", "split0_test_score" and so on, "mean_test_score",
+        "std_test_score", "standard_error" and "rank_test_score", with one entry for each
+        candidate.
 
     n_splits_ : int
         Number of folds.
 
     scoring_ : str or callable
-        The score that was used.
+        Score that was used.
 
     n_features_in_ : int
         Number of features.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, when `best_estimator_` tells them.
+        Names of the features, if `best_estimator_` has this attribute.
 
     See Also
     --------
-    EntrySearchDisplay : Picture of the curve.
-    skmoderndata.metrics.optimal_rank : Rank of a complete table with equal noise, without refits.
-    ClusteringStability : Number of clusters.
-    sklearn.model_selection.GridSearchCV : Holds out rows; right for parameters of predictors.
+    EntrySearchDisplay : Plots the curve.
+    skmoderndata.metrics.optimal_rank : Computes the rank of a complete table with equal noise,
+        without refits.
+    ClusteringStability : Chooses the number of clusters.
+    sklearn.model_selection.GridSearchCV : Holds out rows, which suits parameters of predictors.
 
     Notes
     -----
-    No row and no column is hidden whole: where a fold would hide all known entries of one, a
-    random one of them stays known in every fold; it is never scored. The only known entry of a
-    row or column is never hidden.
+    No row and no column is hidden completely: if a fold would hide all known entries of a row or
+    column, one of them, selected at random, stays known in every fold and is never scored. The
+    only known entry of a row or column is never hidden.
 
-    The standard error is that of the mean over folds, from their standard deviation. Folds share
-    the entries that they are fitted to, so it is a yardstick rather than an error bar. If a fold
-    of a candidate has an error of more than 100 times the median over its folds, and more than
-    the mean of the table would have, a DoubtfulResultWarning is issued, and the standard error of
-    this candidate is not used.
+    The standard error refers to the mean over folds and is computed from their standard deviation.
+    Folds share the entries that they are fitted to, so it is a yardstick rather than an error bar.
+    If a fold of a candidate has an error of more than 100 times the median over its folds, and
+    more than the error of predicting the mean of the table, `fit` issues a DoubtfulResultWarning
+    and does not use the standard error of this candidate.
 
-    A candidate that cannot be fitted scores NaN, with a warning; if none can, `fit` fails. The
-    cost is one fit for each candidate and fold, and one more. Progress is reported after each
-    candidate; a callback that stops the search leaves out those that remain.
+    A candidate that cannot be fitted scores NaN, with a warning; if no candidate can be fitted,
+    `fit` raises ValueError. The cost is one fit for each candidate and fold, and one more.
+    Progress is reported after each candidate; a callback that stops the search skips the remaining
+    candidates.
 
-    Fits of the search that end before they converge give one warning with their number, not one
-    for each; that of the refit comes by itself.
+    If fits of the search end before they converge, there is a single warning with their number
+    instead of one for each; the refit issues its own warning.
 
     References
     ----------
@@ -231,15 +241,15 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # the estimator checks its own parameters when it is fitted
+    # The estimator checks its own parameters when it is fitted.
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, *, entry_weight=None, **params):
-        """Compare the candidates on hidden entries, and fit the chosen one to all.
+        """Compare the candidates on hidden entries and fit the best candidate to all entries.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Table; NaN are unknown entries.
+            Table; NaN marks unknown entries.
         y : None
             Not used, present by convention.
         entry_weight : array-like of shape (n_samples, n_features), default=None
@@ -257,7 +267,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         table, weight = self._check_table(X, entry_weight)
         params = self._fit_params(params)
 
-        # the same folds and seeds for every candidate
+        # Use the same folds and seeds for every candidate.
         rng = check_random_state(self.random_state)
         known = ~np.isnan(table) & (weight > 0)
         folds = self._folds(known, rng)
@@ -269,7 +279,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         failures = []
         progress = FitProgress(self, X, y, max_passes=len(candidates), task_name="candidate")
         one_fold = delayed(_one_fold)
-        with _early_ends_told_once(), progress, Parallel(n_jobs=self.n_jobs) as parallel:
+        with _early_ends_counted(), progress, Parallel(n_jobs=self.n_jobs) as parallel:
             for values in candidates:
                 progress.begin()
                 seeded = Seeded(self.estimator, **values)
@@ -317,7 +327,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         mean = self.cv_results_["mean_test_score"]
         margin = self.cv_results_["standard_error"] if self.rule != "best" else 0 * mean
 
-        # one fold must not decide how far a smaller model may fall behind
+        # One fold must not decide how far a smaller model may fall behind.
         exploded = _exploded(scores, trivial)
         margin = np.where(exploded, 0.0, margin)
         _warn_of_explosions(candidates, scores, exploded)
@@ -345,45 +355,45 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         return getattr(self._steps()[-1], "_ENTRY_SCORE", "neg_mean_squared_error")
 
     def _check_estimator(self, entry_weight):
-        """Refuse what cannot say anything of hidden entries."""
-        # gaps reach a step unless an imputer comes before it
+        """Reject estimators that cannot predict hidden entries."""
+        # Gaps reach a step unless an imputer comes before it.
         for step in self._steps():
             if _is_imputer(step):
                 break
             if not get_tags(step).input_tags.allow_nan:
                 raise ValueError(
-                    f"{type(step).__name__} refuses NaN, and entries are hidden as NaN: put an "
-                    f"imputer before it in a pipeline, or take {WORKING}."
+                    f"{type(step).__name__} rejects NaN, but entries are hidden as NaN: put an "
+                    f"imputer before it in a pipeline, or use {WORKING}."
                 )
 
         for step in self._steps():
             if not (_is_imputer(step) or hasattr(step, "inverse_transform")):
                 raise ValueError(
-                    f"{type(step).__name__} has no inverse_transform, which is to say what the "
-                    f"hidden entries are: take {WORKING}."
+                    f"{type(step).__name__} has no inverse_transform, which is needed to predict "
+                    f"the hidden entries: use {WORKING}."
                 )
 
         last = self._steps()[-1]
         if hasattr(last, "_NO_ENTRIES"):
             raise ValueError(
-                f"The inverse_transform of {type(last).__name__} returns {last._NO_ENTRIES}: take "
+                f"The inverse_transform of {type(last).__name__} returns {last._NO_ENTRIES}: use "
                 f"{WORKING}."
             )
         if entry_weight is not None and not has_fit_parameter(last, "entry_weight"):
             raise ValueError(
-                f"The fit of {type(last).__name__} takes no entry_weight: leave it out, or set "
-                "entries that do not count to NaN."
+                f"The fit of {type(last).__name__} does not accept entry_weight: omit it, or set "
+                "entries that should not count to NaN."
             )
 
     def _check_table(self, X, entry_weight):
-        """Return the entries in their precision, which the fits then have too, and weights."""
+        """Return the entries in their own precision, which the fits then use, and the weights."""
         if sparse.issparse(X):
             raise ValueError(
-                "EntrySearchCV hides entries as NaN, which sparse matrices cannot hold apart from "
-                "zeros: give X.toarray()."
+                "EntrySearchCV hides entries as NaN, which sparse matrices cannot distinguish "
+                "from zeros: pass X.toarray()."
             )
 
-        # check the table; entries that are missing already may stay so
+        # Check the table; entries that are already missing may stay missing.
         table = check_array(
             X,
             dtype=[np.float64, np.float32],
@@ -394,39 +404,42 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         if entry_weight is None:
             return table, np.ones(table.shape)
 
-        # check the weights, one for each entry
+        # Check the weights, one for each entry.
         weight = check_array(
             entry_weight, dtype=float, input_name="entry_weight", estimator=self
         )
         if weight.shape != table.shape or weight.min() < 0:
             raise ValueError(
-                f"entry_weight must hold numbers of at least 0 in the shape of X, {table.shape}: "
-                f"got shape {weight.shape} and the least weight {weight.min():.3g}."
+                "entry_weight must contain numbers of at least 0 in the shape of X, "
+                f"{table.shape}: got shape {weight.shape} and the smallest weight "
+                f"{weight.min():.3g}."
             )
         return table, weight
 
     def _fit_params(self, params):
-        """Return the arguments of the estimator's fit, routed if scikit-learn is set to."""
+        """Return the arguments of the estimator's fit, routed if routing is enabled."""
         if not (params and get_config()["enable_metadata_routing"]):
             return params
         return dict(process_routing(self, "fit", **params).estimator.fit)
 
     def _folds(self, known, rng):
-        """Return for each fold which entries to hide."""
+        """Return a mask of the entries to hide for each fold."""
         if isinstance(self.cv, Integral):
             fold = entry_folds(known, self.cv, rng)
             folds = [fold == k for k in range(self.cv)]
         else:
             masks = [np.asarray(mask, dtype=bool) for mask in self.cv]
             if any(mask.shape != known.shape for mask in masks):
-                raise ValueError(f"cv must hold Boolean arrays of X's shape, {known.shape}.")
+                raise ValueError(
+                    f"cv must contain Boolean arrays of X's shape, {known.shape}."
+                )
             folds = [mask & known for mask in masks]
 
         sizes = [int(fold.sum()) for fold in folds]
         if not sizes or min(sizes) == 0:
             raise ValueError(
                 f"There are too few known entries: {int(known.sum())} for {len(folds)} folds that "
-                "leave one in each row and column. Take fewer folds, or leave out rows and "
+                "leave one in each row and column. Use fewer folds, or omit rows and "
                 "columns with few known entries."
             )
         return folds
@@ -443,7 +456,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            Reconstruction.
+            Reconstructed samples.
         """
         check_is_fitted(self)
         return self.best_estimator_.inverse_transform(X)
@@ -452,7 +465,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
     def score(self, X, y=None):
         """Compute the score of `best_estimator_` on other rows.
 
-        That score does not compare numbers of components: rows are coded again by each.
+        This score cannot compare numbers of components, because each model codes the rows again.
 
         Parameters
         ----------
@@ -464,18 +477,18 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         Returns
         -------
         score : float
-            Higher is better.
+            Score; higher is better.
         """
         check_is_fitted(self)
         return self.best_estimator_.score(X)
 
     def get_metadata_routing(self):
-        """Return which further arguments of `fit` go to the estimator.
+        """Return the further arguments of `fit` that are passed to the estimator.
 
         Returns
         -------
         routing : MetadataRouter
-            As scikit-learn describes it.
+            Routing in scikit-learn's format.
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -491,27 +504,27 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
 
 
 def entry_folds(known, n_folds, rng):
-    """Cut the known entries into folds at random, such that none hides a row or column whole.
+    """Divide the known entries into random folds that hide no row or column completely.
 
     Parameters
     ----------
     known : ndarray of bool of shape (n_samples, n_features)
-        Which entries there are.
+        Mask of the known entries.
     n_folds : int
-        Number of folds, of equal sizes up to the entries that always stay.
+        Number of folds, of equal sizes up to the entries that always stay known.
     rng : RandomState
-        Draws the folds.
+        Generator of the folds.
 
     Returns
     -------
     fold : ndarray of int of shape (n_samples, n_features)
-        Number of the fold of each entry; -1 for unknown ones and those that are never hidden.
+        Number of the fold of each entry; -1 for entries that are unknown or never hidden.
     """
     fold = np.full(known.shape, -1)
     n_known = int(known.sum())
     fold[known] = rng.permutation(np.arange(n_known) % n_folds)
 
-    # where one fold has all that is known of a row or column, a random one of these stays
+    # If one fold has all known entries of a row or column, keep a random one of them known.
     priority = np.where(known, rng.random_sample(known.shape), -1.0)
     for axis in (1, 0):
         lowest = np.where(known, fold, n_folds).min(axis=axis)
@@ -524,30 +537,30 @@ def entry_folds(known, n_folds, rng):
 
 
 def squared_error(true, expected, weight):
-    """Return minus the mean squared error."""
+    """Compute minus the mean squared error."""
     return -np.average((true - expected) ** 2, weights=weight)
 
 
 def absolute_error(true, expected, weight):
-    """Return minus the mean absolute error."""
+    """Compute minus the mean absolute error."""
     return -np.average(np.abs(true - expected), weights=weight)
 
 
 def boolean_error(true, expected, weight):
-    """Return minus the fraction of entries on the wrong side of one half."""
+    """Compute minus the fraction of entries on the wrong side of one half."""
     return -np.average((true > 0.5) != (expected > 0.5), weights=weight)
 
 
 def log_loss(true, expected, weight):
-    """Return the mean log-likelihood of entries of 0 and 1, given their probabilities."""
+    """Compute the mean log-likelihood of entries of 0 and 1, given their probabilities."""
     p = np.clip(expected, LOWEST_PROBABILITY, 1 - LOWEST_PROBABILITY)
     return np.average(np.where(true > 0.5, np.log(p), np.log1p(-p)), weights=weight)
 
 
 def kullback_leibler(true, expected, weight):
-    """Return minus the mean divergence of counts, ``x log(x / e) - x + e``."""
+    """Compute minus the mean divergence of counts, ``x log(x / e) - x + e``."""
     if true.min() < 0:
-        raise ValueError("neg_kl compares counts, and X has negative entries: take squares.")
+        raise ValueError("neg_kl compares counts, but X has negative entries: use squares.")
     expected = np.maximum(expected, LOWEST_PROBABILITY)
     ratio = np.log(np.maximum(true, TINY) / expected)
     return -np.average(np.where(true > 0, true * ratio, 0.0) - true + expected, weights=weight)
@@ -563,19 +576,19 @@ SCORES: dict[str, Callable] = {
 
 
 def _is_imputer(step):
-    """Whether a step fills gaps and keeps what is known, so that nothing is to be inverted."""
+    """Whether a step fills gaps and keeps known entries, so that it needs no inverse."""
     return "impute" in type(step).__module__.split(".")
 
 
 def _hidden(X, table, gaps):
-    """X with NaN where there are gaps; a data frame stays one."""
+    """Replace the gaps of X by NaN; a data frame stays a data frame."""
     if hasattr(X, "iloc"):
         return X.astype(table.dtype).mask(gaps)
     return np.where(gaps, table.dtype.type(np.nan), table)
 
 
 def _with_weight(params, estimator, entry_weight, weight):
-    """Arguments of the fit, with the weights of entries if there are any."""
+    """Return the arguments of the fit, with the weights of the entries if there are any."""
     if entry_weight is None:
         return params
     steps = getattr(estimator, "steps", None)
@@ -584,7 +597,7 @@ def _with_weight(params, estimator, entry_weight, weight):
 
 
 def reconstruction(estimator, X, **params):
-    """Fit an estimator or pipeline to a table with gaps; return all entries as it sees them."""
+    """Fit an estimator or pipeline to a table with gaps; return its reconstruction."""
     table = estimator.fit_transform(X, **params)
     steps = getattr(estimator, "steps", [(None, estimator)])
     for _, step in reversed(steps):
@@ -595,7 +608,7 @@ def reconstruction(estimator, X, **params):
 
 
 def _one_fold(estimator, X, table, weight, fold, score, params):
-    """Score of one candidate on one fold; or the error, told in words, if it cannot be fitted."""
+    """Score a candidate on a fold; if the fit fails, return the error and its traceback."""
     try:
         expected = reconstruction(estimator, X, **params)
     except Exception as error:
@@ -603,21 +616,21 @@ def _one_fold(estimator, X, table, weight, fold, score, params):
 
     if expected.shape != table.shape:
         raise ValueError(
-            f"{type(estimator).__name__} reconstructs a table of shape {expected.shape}, and X "
-            f"has shape {table.shape}: columns that are dropped or added cannot be compared."
+            f"{type(estimator).__name__} reconstructs a table of shape {expected.shape}, but X "
+            f"has shape {table.shape}: dropped or added columns cannot be compared."
         )
     if np.isnan(expected[fold]).any():
         raise ValueError(
-            f"{type(estimator).__name__} leaves NaN where entries were hidden, so that it says "
-            f"nothing of them: take {WORKING}."
+            f"{type(estimator).__name__} leaves NaN in place of hidden entries, so they cannot be "
+            f"scored: use {WORKING}."
         )
     true = table[fold].astype(float)
     return float(score(true, expected[fold], weight[fold]))
 
 
 @contextmanager
-def _early_ends_told_once():
-    """Give one warning for all fits that end before they converge; others as they are."""
+def _early_ends_counted():
+    """Replace warnings of fits that end before they converge by one; pass on other warnings."""
     caught = []
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -625,32 +638,34 @@ def _early_ends_told_once():
             yield
     finally:
         early = []
-        for one in caught:
-            if issubclass(one.category, ConvergenceWarning):
-                early.append(one)
+        for warning in caught:
+            if issubclass(warning.category, ConvergenceWarning):
+                early.append(warning)
             else:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
         if early:
             warnings.warn(
-                f"{len(early)} warnings of fits that end before they converge, which may blur the "
-                f"comparison. The first says: {early[0].message}",
+                f"{len(early)} warnings that fits ended before they converged, which may blur "
+                f"the comparison. The first is: {early[0].message}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
 
 def _scores(outcomes, values, failures):
-    """Scores of the folds of a candidate; all NaN, with a warning, if a fit failed.
+    """Return the scores of a candidate on the folds; all NaN, with a warning, if a fit failed.
 
-    The first error is added to the failures.
+    The first error is added to `failures`.
     """
     errors = [outcome for outcome in outcomes if isinstance(outcome, tuple)]
     if not errors:
         return outcomes
-    error, told = errors[0]
+    error, details = errors[0]
     failures.append(error)
     warnings.warn(
-        f"EntrySearchCV cannot fit {values}: {type(error).__name__}: {error}\n{told}",
+        f"EntrySearchCV cannot fit {values}: {type(error).__name__}: {error}\n{details}",
         FitFailedWarning,
         stacklevel=4,
     )
@@ -658,11 +673,11 @@ def _scores(outcomes, values, failures):
 
 
 def _results(candidates, scores):
-    """Return what the search measured, in columns."""
+    """Arrange the measurements of the search in columns."""
     n_splits = scores.shape[1]
     mean = scores.mean(axis=1)
     if np.isnan(mean).all():
-        raise ValueError("The score of each candidate is NaN: see what `scoring` returns.")
+        raise ValueError("All candidates scored NaN; check what `scoring` returns.")
     deviation = scores.std(axis=1, ddof=1) if n_splits > 1 else np.zeros_like(mean)
     worst_last = np.where(np.isnan(mean), -np.inf, mean)
     rank = 1 + (worst_last[None, :] > worst_last[:, None]).sum(axis=1)
@@ -679,7 +694,7 @@ def _results(candidates, scores):
 
 
 def _column(candidates, name):
-    """Values of one parameter, masked where a candidate does not have it."""
+    """Return the values of a parameter, masked for candidates without it."""
     column = np.ma.masked_all(len(candidates), dtype=object)
     for index, values in enumerate(candidates):
         if name in values:
@@ -688,7 +703,7 @@ def _column(candidates, name):
 
 
 def _trivial_scores(table, weight, known, folds, score):
-    """Score on each fold of predicting the mean of the entries that are not hidden."""
+    """Score, on each fold, the prediction of the mean of the entries that are not hidden."""
     scores = []
     for fold in folds:
         shown = known & ~fold
@@ -698,7 +713,7 @@ def _trivial_scores(table, weight, known, folds, score):
 
 
 def _exploded(scores, trivial):
-    """Candidates with a fold that is far worse than the others, and than the mean of the table."""
+    """Mark candidates with a fold far worse than the others and than the mean of the table."""
     typical = np.median(np.abs(scores), axis=1, keepdims=True)
     far_worse = np.abs(scores) > EXPLODED * typical
     if not far_worse.any():
@@ -707,16 +722,16 @@ def _exploded(scores, trivial):
 
 
 def _warn_of_explosions(candidates, scores, exploded):
-    """Say which means belong to a single fold."""
+    """Warn of candidates whose mean score depends on a single fold."""
     if not exploded.any():
         return
 
-    # one warning, which names the first of them
+    # Issue one warning, which names the first of the candidates.
     first = int(np.flatnonzero(exploded)[0])
     folds = scores[first]
     warnings.warn(
-        f"EntrySearchCV: for {int(exploded.sum())} of {len(candidates)} candidates the error of a "
-        f"fold is more than {EXPLODED:g} times the median over the folds, and worse than "
+        f"EntrySearchCV: for {int(exploded.sum())} of {len(candidates)} candidates, the error of "
+        f"a fold is more than {EXPLODED:g} times the median over the folds and worse than "
         f"predicting the mean of the table. The first, {candidates[first]}, scores "
         f"{folds.min():.3g}, and {np.median(folds):.3g} in the median fold: hidden entries grow "
         "without bound. Give the estimator a penalty or ridge, or fewer components.",
@@ -726,13 +741,13 @@ def _warn_of_explosions(candidates, scores, exploded):
 
 
 def _choose(candidates, mean, margin):
-    """Index of the smallest candidate within the margin of the best; the first among equals."""
+    """Find the smallest candidate within the margin of the best; the first if there are ties."""
     best = int(np.nanargmax(mean))
     within = np.flatnonzero(mean >= mean[best] - margin[best])
     return int(min(within, key=lambda index: (_size(candidates[index]), index)))
 
 
 def _size(values):
-    """Numbers of components, clusters and non-zeros of a candidate, to be compared in order."""
+    """Return numbers of components, clusters and non-zeros of a candidate, compared in order."""
     sizes = {name.rpartition("__")[2]: value for name, value in values.items()}
     return tuple(np.inf if sizes.get(name) is None else sizes[name] for name in SIZES)

@@ -1,4 +1,4 @@
-"""Plot of a search by hidden entries."""
+"""Plot of a search with hidden entries."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -7,7 +7,7 @@ from skmoderndata._estimator.plotting import axes_or_new, curve_with_choice
 
 
 class EntrySearchDisplay:
-    """Plot of the score of hidden entries against one parameter.
+    """Plot of the score on hidden entries against one parameter.
 
     Parameters
     ----------
@@ -15,33 +15,33 @@ class EntrySearchDisplay:
         Values of the parameter.
 
     scores : array-like of shape (n_values,)
-        Mean score for each.
+        Mean score for each value.
 
     standard_error : array-like of shape (n_values,)
-        Its standard error.
+        Standard error of each score.
 
     chosen : object, default=None
-        Value that was chosen.
+        Value that the search selected.
 
     param_name : str, default=None
-        Name of the parameter, shown at the axis.
+        Name of the parameter, shown on the axis.
 
     score_name : str, default=None
-        Name of the score, shown at the axis.
+        Name of the score, shown on the axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the curve is.
+        Axes that show the curve.
 
     figure_ : matplotlib Figure
-        The figure that holds it.
+        Figure that contains the axes.
 
     errorbar_ : matplotlib ErrorbarContainer
-        The curve with its standard errors.
+        Curve of the scores with their standard errors.
 
     chosen_line_ : matplotlib Line2D
-        The mark at `chosen`.
+        Mark at `chosen`.
 
     See Also
     --------
@@ -72,38 +72,38 @@ class EntrySearchDisplay:
     def from_estimator(cls, estimator, *, param_name=None, ax=None, **kwargs):
         """Plot the curve of a fitted search.
 
-        With several parameters in the grid, the others are those of the best candidate.
+        If the grid has several parameters, the others are fixed at the values of the best
+        candidate.
 
         Parameters
         ----------
         estimator : EntrySearchCV
-            Fitted.
+            Fitted search.
         param_name : str, default=None
-            Parameter to plot; None takes the only one of which there are several values.
+            Parameter to plot; None uses the only parameter with several values.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None makes a new figure.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         display : EntrySearchDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         results = estimator.cv_results_
         name = _one_parameter(results["params"]) if param_name is None else param_name
-        others = {key: v for key, v in estimator.best_params_.items() if key != name}
+        fixed = {key: v for key, v in estimator.best_params_.items() if key != name}
 
-        # candidates that differ from the best in this parameter only
+        # Use the candidates that differ from the best only in this parameter.
         rows = [
             index
             for index, params in enumerate(results["params"])
-            if name in params
-            and {key: v for key, v in params.items() if key != name} == others
+            if name in params and {key: v for key, v in params.items() if key != name} == fixed
         ]
         if not rows:
-            raise ValueError(f"{name!r} is no parameter of the candidates with {others}.")
+            raise ValueError(f"{name!r} is not a parameter of the candidates with {fixed}.")
 
         display = cls(
             values=[results["params"][index][name] for index in rows],
@@ -121,14 +121,14 @@ class EntrySearchDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None makes a new figure.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         self : EntrySearchDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         ax = axes_or_new(self, ax)
         numbers = all(isinstance(value, (int, float, np.number)) for value in self.values)
@@ -151,13 +151,13 @@ class EntrySearchDisplay:
 
 
 def _one_parameter(candidates):
-    """Name of the only parameter of which there are several values."""
+    """Return the name of the only parameter that has several values."""
     names = sorted({name for params in candidates for name in params})
     several = [
         name for name in names if len({repr(params.get(name)) for params in candidates}) > 1
     ]
     if len(several) != 1:
         raise ValueError(
-            f"The grid has several parameters, {several or names}: choose one by param_name."
+            f"The grid has several parameters, {several or names}: select one with param_name."
         )
     return several[0]

@@ -490,11 +490,7 @@ def test_shrinkage_and_ridge_are_the_same_family(seed):
         (lambda X, Y: (X, Y), {"view_slices": [(0, 1)]}, "at least two views"),
         (lambda X, Y: (X, Y), {"view_slices": [(0, 1), (1, 7)]}, "does not fit"),
         (lambda X, Y: (X, Y), {"view_slices": [(0, 1), 1]}, "pairs"),
-        (
-            lambda X, Y: (np.where(X > 0.9, np.nan, X), Y),
-            {"criterion": "gcca"},
-            "some NaN entries",
-        ),
+        (lambda X, Y: (np.where(X > 0.9, np.nan, X), Y), {"criterion": "gcca"}, "NaN entries"),
         (lambda X, Y: (np.full_like(X, np.nan), Y), {"criterion": "gcca"}, "missing in all"),
         (lambda X, Y: (np.where(X > 0.9, np.nan, X), Y), {}, "NaN"),
     ],

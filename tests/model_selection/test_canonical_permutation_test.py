@@ -266,11 +266,11 @@ def test_level_decides_the_number_of_pairs():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, Y: (X[:-1], Y), "99 and 100 rows; both need the same samples"),
+        (lambda X, Y: (X[:-1], Y), "99 and 100 rows; pass the same samples"),
         (lambda X, Y: (np.where(X > X[3, 2], np.nan, X), Y), "NaN .* impute them, or leave"),
         (
             lambda X, Y: (X[:15], Y[:15]),
-            "takes 16 rows at least, or a RegularizedCCA with alpha",
+            "use at least 16 rows, or a RegularizedCCA with alpha",
         ),
         (lambda X, Y: (np.ones_like(X), Y), "all columns of X are constant"),
         (lambda X, Y: (X, np.ones(100)), "all columns of Y are constant"),

@@ -674,7 +674,7 @@ def test_scikit_learn_checks_without_predict():
 
 @pytest.mark.edge
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:ClusteringStability leaves out")
+@pytest.mark.filterwarnings("ignore:ClusteringStability omits")
 @pytest.mark.filterwarnings("ignore:ClusteringStability found no clusters")
 def test_scikit_learn_checks_with_defaults():
     check_estimator(ClusteringStability())

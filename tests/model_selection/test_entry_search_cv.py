@@ -417,10 +417,10 @@ def test_scores_of_the_callers_choice_and_by_kind():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (PCA(2), "PCA refuses NaN.*imputer before it.*SparseNMF"),
-        (make_pipeline(StandardScaler(), PCA(2)), "PCA refuses NaN"),
-        (StandardScaler(), "StandardScaler leaves NaN where entries were hidden.*SparseNMF"),
-        (TimeDelayEmbedding(2), "leaves NaN where entries were hidden"),
+        (PCA(2), "PCA rejects NaN.*imputer before it.*SparseNMF"),
+        (make_pipeline(StandardScaler(), PCA(2)), "PCA rejects NaN"),
+        (StandardScaler(), "StandardScaler leaves NaN in place of hidden entries.*SparseNMF"),
+        (TimeDelayEmbedding(2), "leaves NaN in place of hidden entries"),
         (ProbabilisticLSA(2), "ProbabilisticLSA returns distributions of words, not counts"),
     ],
 )
@@ -443,7 +443,7 @@ def test_bad_input_is_named():
         EntrySearchCV(Means(), grid).fit(X, entry_weight=-np.ones(X.shape))
     with pytest.raises(ValueError, match="of at least 0 in the shape of X"):
         EntrySearchCV(Means(), grid).fit(X, entry_weight=np.ones((20, 4)))
-    with pytest.raises(ValueError, match="fit of KNNImputer takes no entry_weight"):
+    with pytest.raises(ValueError, match="fit of KNNImputer does not accept entry_weight"):
         EntrySearchCV(KNNImputer(), {}).fit(X, entry_weight=np.ones(X.shape))
     with pytest.raises(ValueError, match="'scoring' parameter"):
         EntrySearchCV(Means(), grid, scoring="r2").fit(X)
@@ -485,7 +485,7 @@ def test_candidates_that_fail_are_left_out_with_a_warning():
         pytest.raises(ValueError, match=r"None of the candidates.*ValueError: no fit today"),
     ):
         EntrySearchCV(Means(), {"refuse": [True]}).fit(X)
-    with pytest.raises(ValueError, match="score of each candidate is NaN"):
+    with pytest.raises(ValueError, match="All candidates scored NaN"):
         EntrySearchCV(Means(), {}, scoring=lambda true, expected, weight: np.nan).fit(X)
 
 
@@ -496,7 +496,7 @@ def test_fits_that_end_early_are_told_once():
     with pytest.warns(ConvergenceWarning) as told:
         search.fit(X)
     assert len(told) == 1
-    assert str(told[0].message).startswith("6 warnings of fits that end before they converge")
+    assert str(told[0].message).startswith("6 warnings that fits ended before they converged")
 
 
 @pytest.mark.edge
@@ -544,9 +544,9 @@ def test_display():
     search.set_params(param_grid={"n_components": [1, 2], "max_iter": [300, 500]}).fit(
         mixtures()
     )
-    with pytest.raises(ValueError, match="choose one by param_name"):
+    with pytest.raises(ValueError, match="select one with param_name"):
         EntrySearchDisplay.from_estimator(search)
     display = EntrySearchDisplay.from_estimator(search, param_name="max_iter")
     assert display.values == [300, 500]
-    with pytest.raises(ValueError, match="'depth' is no parameter"):
+    with pytest.raises(ValueError, match="'depth' is not a parameter"):
         EntrySearchDisplay.from_estimator(search, param_name="depth")

@@ -289,7 +289,7 @@ def test_sizes_are_refused_and_impossible_measurements_fitted():
     ("message", "call"),
     [
         (
-            r"n_measurements=30 rows of a transform of 24 features",
+            r"n_measurements=30 exceeds the 24 rows of a transform of 24 features",
             lambda X, spikes, far, model: CompressedSensing(30, kind="dct").fit(X),
         ),
         (

@@ -280,7 +280,7 @@ def test_kinds_of_matrices(seed):
     [
         (lambda: wavelet_dictionary(12), "12 is not a power of two"),
         (lambda: wavelet_dictionary(12, level=3), "12 values allow level 0 to 2"),
-        (lambda: wavelet_dictionary(8, "sym4"), "'sym4' is not known"),
+        (lambda: wavelet_dictionary(8, "sym4"), "'sym4' is unknown"),
         (lambda: wavelet_dictionary(8, [1.0, 1.0]), "taps of an orthogonal"),
         (lambda: dct_dictionary(8, n_atoms=4), "n_atoms=4"),
         (lambda: dct_dictionary(0), "shape"),
@@ -294,7 +294,7 @@ def test_kinds_of_matrices(seed):
         (lambda: gabor_dictionary((8, 8), sigma=0), "sigma=0"),
         (
             lambda: gabor_dictionary((8, 8), frequencies=[]),
-            r"frequencies=\[\] must be one or more",
+            r"frequencies=\[\] must be a list of one or more",
         ),
         (lambda: gabor_dictionary((8, 8), phases=[np.nan]), "phases=.* finite"),
         (lambda: gabor_dictionary((8, 8), orientations=0), "orientations=0 must be an int"),
@@ -303,7 +303,10 @@ def test_kinds_of_matrices(seed):
         (lambda: gabor_dictionary((8, 8), sigma=0.01), "sigma that is wider than 0.01"),
         (lambda: random_dictionary(-4, 2), "n_features=-4 must be an int of at least 1"),
         (lambda: random_dictionary(4, 0), "n_atoms=0 must be an int of at least 1"),
-        (lambda: random_dictionary(3, 5, data=np.ones((9, 3))), "only 1 different rows"),
+        (
+            lambda: random_dictionary(3, 5, data=np.ones((9, 3))),
+            "only 1 different non-zero rows",
+        ),
         (lambda: random_dictionary(4, 5, data=np.ones((9, 3))), "3 features"),
         (lambda: union_dictionary(np.eye(3), np.eye(4)), r"\[3, 4\]"),
         (lambda: union_dictionary(), "at least one"),

@@ -79,8 +79,8 @@ def test_without_fit_messages_are_those_of_fit():
     [
         ("lasso_lars", "'lasso_lars' is 'homotopy' here"),
         ("lasso_cd", "'lasso_cd' is 'coordinate_descent'"),
-        ("lars", "'lars' .* take 'omp'"),
-        ("threshold", "'threshold' .* take 'omp'"),
+        ("lars", "'lars' .* use 'omp'"),
+        ("threshold", "'threshold' .* use 'omp'"),
     ],
 )
 def test_scikit_learn_names_of_algorithms_are_answered(theirs, ours):
@@ -509,9 +509,12 @@ def test_in_a_pipeline_with_grid_search(seed):
             {"transform_algorithm": "ormp", "positive_code": True},
             "'ormp'\\) has no positive version",
         ),
-        ({"transform_algorithm": "mp", "groups": [0] * 6}, "does not accept groups: use 'omp'"),
-        ({"transform_algorithm": "feature_sign", "groups": [0] * 6}, "takes no groups"),
-        ({"transform_algorithm": "fista", "groups": [0] * 6}, "takes no groups"),
+        (
+            {"transform_algorithm": "mp", "groups": [0] * 6},
+            "does not accept groups: use 'omp'",
+        ),
+        ({"transform_algorithm": "feature_sign", "groups": [0] * 6}, "does not accept groups"),
+        ({"transform_algorithm": "fista", "groups": [0] * 6}, "does not accept groups"),
         ({"positive_code": True, "groups": [0] * 6}, "either groups or positive_code=True"),
         ({"groups": [0, 1]}, "groups has 2 labels, and the dictionary 6 atoms"),
         ({"groups": [[0, 1], [1, 2, 3, 4, 5]]}, "groups overlap"),
@@ -530,10 +533,10 @@ def test_in_a_pipeline_with_grid_search(seed):
         ),
         (
             {"transform_algorithm": "lasso", "residual_tol": 0.1, "groups": [0] * 6},
-            "takes no residual_tol with groups",
+            "does not accept residual_tol with groups",
         ),
         ({"residual_tol": -1.0}, "residual_tol"),
-        ({"residual_tol": [[1.0, 1, 1]]}, "a number of at least 0, or a list of them"),
+        ({"residual_tol": [[1.0, 1, 1]]}, "a number of at least 0, or a list of such numbers"),
         ({"transform_algorithm": "lars"}, "transform_algorithm"),
     ],
 )
