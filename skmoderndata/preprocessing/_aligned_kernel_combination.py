@@ -18,20 +18,20 @@ from skmoderndata.preprocessing._base import AgainstTraining, ideal_columns
 class AlignedKernelCombination(AgainstTraining):
     r"""Combine kernels with the weights that maximise the alignment with the target.
 
-    `transform` gives the values of the kernel :math:`k = \sum_j w_j k_j` between samples and the
-    training samples. The weights :math:`w_j \ge 0` maximise the centred alignment [1]_
+    `transform` computes the values of the kernel :math:`k = \sum_j w_j k_j` between samples and
+    the training samples. The weights :math:`w_j \ge 0` maximise the centred alignment [1]_
 
     .. math::
         \frac{\langle K_c, K_y \rangle_F}{\|K_c\|_F \|K_y\|_F}
 
-    of its matrix :math:`K_c = H K H`, :math:`H = I - 11'/n`, with the ideal matrix :math:`K_y` of
+    of the matrix :math:`K_c = H K H`, :math:`H = I - 11'/n`, with the ideal matrix :math:`K_y` of
     the target.
 
     Parameters
     ----------
     kernels : list, default=("linear", "poly", "rbf")
-        Kernels: objects, names of `sklearn.metrics.pairwise`, or functions of two collections of
-        samples that return a matrix.
+        Kernels to combine: objects, names from `sklearn.metrics.pairwise`, or functions of two
+        collections of samples that return a matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -39,20 +39,21 @@ class AlignedKernelCombination(AgainstTraining):
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
     algorithm : {"joint", "independent"}, default="joint"
-        "joint" maximises the alignment of the sum; "independent" weights each kernel, divided by
-        the Frobenius norm of its centred matrix, by its alignment, or by 0 if that is negative.
+        Rule for the weights. "joint" maximises the alignment of the sum; "independent" weights
+        each kernel, divided by the Frobenius norm of its centred matrix, by its alignment, or by 0
+        if the alignment is negative.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_kernels,)
         Weights :math:`w_j`, scaled so that the centred matrix has a mean diagonal of 1.
     alignments_ : ndarray of shape (n_kernels,)
-        Centred alignment of each kernel alone.
+        Centred alignment of each individual kernel.
     alignment_ : float
         Centred alignment of the sum.
     kkt_residual_ : float
-        Violation of the optimality conditions, relative to the largest alignment: the
-        certificate of "joint".
+        Certificate of "joint": the violation of the optimality conditions, relative to the largest
+        alignment.
     kernels_ : list
         Kernels with resolved parameters.
     X_fit_ : ndarray or list
@@ -71,15 +72,15 @@ class AlignedKernelCombination(AgainstTraining):
     Notes
     -----
     The ideal matrix is :math:`y y'` for numbers and :math:`[y_i = y_j]` for classes, centred.
-    scikit-learn's `type_of_target` decides which of the two a target is.
+    scikit-learn's `type_of_target` decides which of the two applies.
 
     The weights solve a non-negative least squares problem with one unknown for each kernel. The
-    cost is that of the kernel matrices, all of which are in memory at once, and of their inner
+    cost is the cost of the kernel matrices, which are all in memory at once, and of their inner
     products. A kernel that is constant on the training samples gets the weight 0. If no kernel is
-    aligned with the target, all get equal weights, with a warning.
+    aligned with the target, all kernels get equal weights, with a warning.
 
-    The book measures alignment and adjusts eigenvalues [2]_; the weights are those of [1]_,
-    because alignment without centring favours kernels with large means.
+    The book measures alignment and adjusts eigenvalues [2]_. The weights here follow [1]_, because
+    alignment without centring favours kernels with large means.
 
     References
     ----------
@@ -95,7 +96,7 @@ class AlignedKernelCombination(AgainstTraining):
     >>> from skmoderndata.preprocessing import AlignedKernelCombination
     >>> X, y = make_circles(200, noise=0.05, factor=0.6, random_state=0)
     >>> model = make_pipeline(AlignedKernelCombination(), SVC(kernel="precomputed")).fit(X, y)
-    >>> model[0].alignments_.round(2)     # a linear kernel knows nothing of circles
+    >>> model[0].alignments_.round(2)     # a linear kernel does not separate circles
     array([0.  , 0.1 , 0.14])
     >>> model.score(X, y)
     1.0
@@ -162,12 +163,12 @@ class AlignedKernelCombination(AgainstTraining):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X, y):
-        """Estimate the weights, and return the kernel matrix of the training samples.
+        """Estimate the weights and return the kernel matrix of the training samples.
 
         Parameters
         ----------
         X, y
-            As in `fit`.
+            Same meaning as in `fit`.
 
         Returns
         -------
@@ -184,12 +185,12 @@ class AlignedKernelCombination(AgainstTraining):
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
             Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Their targets.
+            Targets of the samples.
 
         Returns
         -------
         score : float
-            In [-1, 1].
+            Centred alignment in [-1, 1].
         """
         check_is_fitted(self)
         X, T = self._target(self._samples(X, reset=False), y)
@@ -207,7 +208,7 @@ class AlignedKernelCombination(AgainstTraining):
     def _fit(self, X, y):
         if not len(self.kernels) or isinstance(self.kernels, str):
             raise ValueError(
-                f"kernels must be a list of one kernel or more: got {self.kernels!r}."
+                f"kernels must be a list of at least one kernel: got {self.kernels!r}."
             )
 
         X, T = self._target(self._samples(X, reset=True), y)
@@ -218,10 +219,10 @@ class AlignedKernelCombination(AgainstTraining):
         ]
 
         sizes, matrices = self._matrices(X)
-        # unit norm in feature space, about the mean
+        # Scale the kernels to unit norm in feature space after centring.
         about_mean = [centred(K) for K in matrices]
         norms = np.array([np.linalg.norm(K) for K in about_mean])
-        varies = norms > 1e-12 * len(X)  # the residual of a constant kernel is rounding
+        varies = norms > 1e-12 * len(X)  # centring leaves rounding errors of constant kernels
 
         if not varies.any():
             raise ValueError(
@@ -229,9 +230,9 @@ class AlignedKernelCombination(AgainstTraining):
                 "the training samples."
             )
 
-        # non-negative weights of largest alignment with the target
-        of_unit_norm = [about_mean[i] / norms[i] for i in np.flatnonzero(varies)]
-        aligned = aligned_weights(of_unit_norm, T, self.algorithm)
+        # Compute non-negative weights that maximise the alignment with the target.
+        normalised = [about_mean[i] / norms[i] for i in np.flatnonzero(varies)]
+        aligned = aligned_weights(normalised, T, self.algorithm)
         weights = np.zeros(len(matrices))
         weights[varies] = aligned.weights / norms[varies]
 
@@ -244,7 +245,7 @@ class AlignedKernelCombination(AgainstTraining):
             self._warn_of_alignment()
             weights[varies] = 1 / norms[varies]
 
-        # the combination has the mean variance of one
+        # Scale the combination to a mean variance of one.
         traces = [np.trace(K) for K in about_mean]
         total = sum(w * trace for w, trace in zip(weights, traces, strict=True))
         mean = total / len(X)
@@ -255,16 +256,17 @@ class AlignedKernelCombination(AgainstTraining):
         return sum(w * K for w, K in zip(weights, matrices, strict=True))
 
     def _matrices(self, X):
-        """Largest magnitude of each kernel matrix, and the matrices divided by it."""
+        """Compute the largest magnitude of each kernel matrix, and the matrices divided by it."""
         sizes = []
         matrices = []
-        for given, kernel in zip(self.kernels, self.kernels_, strict=True):
+        for original, kernel in zip(self.kernels, self.kernels_, strict=True):
             with np.errstate(over="ignore"):
                 K = np.asarray(kernel(X), dtype=np.float64)
             largest = np.abs(K).max()
             if not np.isfinite(largest):
                 raise ValueError(
-                    f"AlignedKernelCombination: {given!r} has values that are not finite; rescale "
+                    f"AlignedKernelCombination: {original!r} has values that are not finite; "
+                    "rescale "
                     "the samples, or normalise the kernel."
                 )
             size = largest if largest > 0 else 1.0
@@ -274,8 +276,8 @@ class AlignedKernelCombination(AgainstTraining):
 
     def _warn_of_alignment(self):
         warnings.warn(
-            "AlignedKernelCombination: no kernel is aligned with the target, and all get equal "
-            "weights. Check the target, or use other kernels.",
+            "AlignedKernelCombination: no kernel is aligned with the target, so all kernels get "
+            "equal weights. Check the target, or use other kernels.",
             stacklevel=4,
         )
 

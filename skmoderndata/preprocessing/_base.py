@@ -16,9 +16,9 @@ PAGE = "kernel_matrix_steps"
 
 
 class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """A transformer fitted on the square matrix of the training samples.
+    """Base of transformers that are fitted to the square matrix of the training samples.
 
-    A subclass defines `_learn(X, y)`, and `_map(K)` for rows in double precision.
+    A subclass defines `_learn(X, y)` and `_map(K)` for rows in double precision.
     """
 
     @fit_context()
@@ -46,7 +46,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_train)
-            Values of samples against the training samples, of the kind given to `fit`.
+            Values between samples and training samples, of the same kind as in `fit`.
 
         Returns
         -------
@@ -60,8 +60,8 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         K = validate_data(self, K, dtype=[np.float64, np.float32], ensure_min_samples=1)
         if K.shape[0] != K.shape[1]:
             raise ValueError(
-                f"{type(self).__name__} needs the square matrix of all training samples in fit, "
-                f"and received one of shape {K.shape}."
+                f"{type(self).__name__} needs the square matrix of all training samples in fit "
+                f"but received a matrix of shape {K.shape}."
             )
         self._n_features_out = K.shape[0]
         return K.astype(np.float64), K.dtype
@@ -70,9 +70,9 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         K, dtype = self._square(K)
         gap = np.abs(K - K.T).max()
         scale = np.abs(K).max()
-        if gap > 1e-6 * scale:  # single precision and slightly asymmetric similarities pass
+        if gap > 1e-6 * scale:  # accept rounding in single precision and slight asymmetry
             raise ValueError(
-                f"{type(self).__name__} needs a symmetric matrix, and entries differ from their "
+                f"{type(self).__name__} needs a symmetric matrix, but entries differ from their "
                 f"mirror images by up to {gap:.3g}; (K + K.T) / 2 is symmetric."
             )
         return (K + K.T) / 2, dtype
@@ -91,14 +91,14 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_train)
-            Values of samples against the training samples.
+            Values between samples and training samples.
         y : None
             Not used, present by convention.
 
         Returns
         -------
         score : float
-            In [-1, 1]; 0 if either matrix is zero.
+            Cosine in [-1, 1]; 0 if either matrix is zero.
         """
         K, _ = self._rows(X)
         Z = self._compared(K)
@@ -130,12 +130,12 @@ def warn_of_rank(step):
 
 
 def ideal_columns(y, n, owner):
-    """Check a target of n samples, and make columns whose products are its ideal matrix."""
+    """Check a target of n samples; make columns whose inner products are its ideal matrix."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     check_target(y, owner=owner)
 
-    # columns of numbers, or of classes
+    # Make columns of numbers or of classes.
     continuous = type_of_target(y, input_name="y").startswith("continuous")
     if continuous:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
@@ -147,18 +147,18 @@ def ideal_columns(y, n, owner):
             y = y.astype(np.float64)
             continuous = True
     if len(y) != n:
-        raise ValueError(f"{owner}: X has {n} samples, and y {len(y)}.")
+        raise ValueError(f"{owner}: X has {n} samples but y has {len(y)}.")
 
     varies = np.ptp(y, axis=0).max() > 0 if continuous else len(np.unique(y)) > 1
     if not varies:
         raise ValueError(
-            f"{owner} needs a target that varies: all y are equal, or of one class."
+            f"{owner} needs a target that varies: all y are equal, or in one class."
         )
     return target_features(y, continuous)
 
 
 def leading(K, n_components, tol):
-    """Largest eigenvalues above `tol` times the largest, and their vectors, in columns."""
+    """Compute the eigenvalues above `tol` times the largest, and their vectors in columns."""
     n = len(K)
     w, U = leading_eigen(K, n if n_components is None else n_components)
     relative = max(tol, n * np.finfo(float).eps)
@@ -167,7 +167,7 @@ def leading(K, n_components, tol):
 
 
 class AgainstTraining(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """A transformer of samples into their kernel values against `X_fit_`, the training samples."""
+    """Base of transformers that compute kernel values with `X_fit_`, the training samples."""
 
     def transform(self, X):
         """Compute the kernel values between samples and the training samples.
@@ -175,7 +175,7 @@ class AgainstTraining(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
-            Samples.
+            Samples to compare with the training samples.
 
         Returns
         -------

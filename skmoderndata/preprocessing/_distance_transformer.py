@@ -17,7 +17,7 @@ from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.sequences import pack
 from skmoderndata._samples.series import is_frame, pack_series, rows_of_frame
 
-# functions that take n_jobs themselves
+# These functions accept n_jobs themselves.
 METRICS = {"edit": edit_matrix} | {
     metric: partial(elastic_matrix, metric=metric, name="DistanceTransformer")
     for metric in PARAMETERS
@@ -35,14 +35,14 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ----------
     metric : {"edit", "dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"} or callable, \
             default="edit"
-        "edit" is the edit distance of strings and sequences of tokens, see
-        `skmoderndata.metrics.edit_distance`; the others are distances of time series, see
-        `skmoderndata.metrics.pairwise_elastic`. A callable takes two lists of samples and returns
-        the matrix of distances.
+        Distance between samples. "edit" is the edit distance of strings and sequences of tokens,
+        see `skmoderndata.metrics.edit_distance`; the other names are distances of time series, see
+        `skmoderndata.metrics.pairwise_elastic`. A callable accepts two lists of samples and
+        returns the matrix of distances.
     metric_params : dict, default=None
         Further keyword arguments of the metric.
     n_jobs : int, default=None
-        Number of threads. Each calls the metric with a subset of the rows.
+        Number of threads. Each thread calls the metric with a subset of the rows.
 
     Attributes
     ----------
@@ -51,15 +51,15 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     See Also
     --------
-    KernelTransformer : Similarities instead of distances.
-    skmoderndata.metrics.kernel_distances : Distances from kernel values.
-    skmoderndata.neighbors.DTWNeighborsClassifier : Nearest time series without a matrix.
+    KernelTransformer : Computes similarities instead of distances.
+    skmoderndata.metrics.kernel_distances : Computes distances from kernel values.
+    skmoderndata.neighbors.DTWNeighborsClassifier : Finds nearest time series without a matrix.
 
     Notes
     -----
     A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
-    data frame, or an array of two dimensions or more; a table where single samples are expected
-    is refused. Distances must be finite and at least 0; the triangle inequality is not required
+    data frame, or an array with at least two dimensions; a table in place of single samples raises
+    an error. Distances must be finite and at least 0. The triangle inequality is not required
     here, but some estimators need it. In contrast to ``NearestNeighbors(metric=callable)``,
     samples need not have equal length.
 
@@ -108,8 +108,8 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "metric": [
             NamedOptions(
                 set(METRICS),
-                elsewhere="for soft_dtw, which others name 'softdtw', pass a function that calls "
-                "it for each pair",
+                elsewhere="for soft_dtw, which other libraries call 'softdtw', pass a "
+                "function that calls it for each pair",
             ),
             callable,
         ],
@@ -181,7 +181,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if is_frame(X) and self.metric != "edit":
             X = rows_of_frame(X, name)
         samples = list_of_samples(X, name, own=reset)
-        # refuse samples that are no sequences, or no series
+        # Check that samples are sequences or series.
         if self.metric == "edit":
             pack(samples, name)
         elif self.metric in PARAMETERS:
@@ -196,14 +196,14 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if isinstance(self.metric, str):
             D = METRICS[self.metric](X, Z, **params, n_jobs=self.n_jobs)
         else:
-            # slices of rows, in threads: a callable need not be picklable
-            others = X if Z is None else Z
+            # Use threads for slices of rows, because a callable need not be picklable.
+            targets = X if Z is None else Z
             jobs = min(effective_n_jobs(self.n_jobs), n)
             pool = Parallel(n_jobs=jobs, prefer="threads")
             metric = delayed(self.metric)
             slices = gen_even_slices(n, jobs)
             samples = [X] if jobs == 1 else [X[rows] for rows in slices]
-            blocks = pool(metric(block, others, **params) for block in samples)
+            blocks = pool(metric(block, targets, **params) for block in samples)
             D = np.concatenate([np.atleast_1d(block).astype(np.float64) for block in blocks])
 
         if D.shape != (n, m):
@@ -213,7 +213,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"distances, of shape ({n}, {m})."
             )
 
-        if D.size and not (D.min() >= 0 and D.max() < np.inf):  # NaN, too, fails
+        if D.size and not (D.min() >= 0 and D.max() < np.inf):  # NaN fails, too
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} gives distances that are NaN, "
                 "infinite or negative on these samples."

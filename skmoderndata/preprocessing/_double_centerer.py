@@ -10,7 +10,7 @@ class DoubleCenterer(KernelMatrixStep):
     Parameters
     ----------
     squared : bool, default=False
-        Whether entries are squared distances already.
+        Whether entries are already squared distances.
 
     Attributes
     ----------
@@ -23,14 +23,14 @@ class DoubleCenterer(KernelMatrixStep):
 
     See Also
     --------
-    sklearn.manifold.MDS : Coordinates from distances by stress.
-    SpectrumCorrector : For distances that are not Euclidean.
+    sklearn.manifold.MDS : Computes coordinates from distances by minimising stress.
+    SpectrumCorrector : Corrects matrices of distances that are not Euclidean.
 
     Notes
     -----
-    For Euclidean distances the result is the Gram matrix of the centred points, new ones included.
-    The result is positive semi-definite if and only if the distances are Euclidean. Some texts
-    omit that distances must be squared.
+    For Euclidean distances, the result is the Gram matrix of the centred points, including new
+    points. The result is positive semi-definite if and only if the distances are Euclidean. Some
+    texts omit that distances must be squared.
 
     References
     ----------

@@ -21,16 +21,16 @@ class KernelNormalizer(KernelMatrixStep):
 
     See Also
     --------
-    skmoderndata.kernels.Normalized : The same for a kernel, which can compute the similarity of
-        new samples to themselves. Prefer it where possible.
+    skmoderndata.kernels.Normalized : Normalises a kernel, which can compute the similarity of
+        new samples to themselves. Prefer it if possible.
     sklearn.preprocessing.KernelCenterer : Centres a kernel matrix.
 
     Notes
     -----
     A matrix of new samples against training samples does not contain the similarity of a new
-    sample to itself. `transform` accepts it as `diag`. Without `diag` it uses the smallest value
+    sample to itself. `transform` accepts it as `diag`. Without `diag`, it uses the smallest value
     that the Cauchy-Schwarz inequality allows, ``max_j k(x, x_j)^2 / k(x_j, x_j)``. This is exact
-    for training samples; for new samples cosines are too large, but never exceed 1.
+    for training samples; for new samples, cosines are too large but never exceed 1.
 
     If the similarity of a sample to itself is 0, its row is 0.
 
@@ -53,7 +53,7 @@ class KernelNormalizer(KernelMatrixStep):
         known_failures={
             "check_positive_only_tag_during_fit": "a kernel matrix may have negative entries, "
             "but not on its diagonal, where the check puts some. In use: indefinite matrices need "
-            "`SpectrumCorrector` as the step before in a `Pipeline`",
+            "`SpectrumCorrector` as the previous step in a `Pipeline`",
         },
         method=PAGE,
         no_comparison="scikit-learn has no transformer that normalises kernel matrices.",
@@ -65,7 +65,7 @@ class KernelNormalizer(KernelMatrixStep):
         d = K.diagonal().copy()
         if (d < 0).any():
             raise ValueError(
-                f"KernelNormalizer needs a diagonal of at least 0, and it has {d.min():.3g}; make "
+                f"KernelNormalizer needs a diagonal of at least 0, but it has {d.min():.3g}; make "
                 "the matrix positive semi-definite with SpectrumCorrector first."
             )
         self.diagonal_ = d
@@ -76,9 +76,9 @@ class KernelNormalizer(KernelMatrixStep):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_train)
-            Values of samples against the training samples.
+            Values between samples and training samples.
         diag : array-like of shape (n_samples,), default=None
-            Similarities of the samples to themselves; None uses the smallest that are possible.
+            Similarities of the samples to themselves; None uses the smallest possible values.
 
         Returns
         -------
@@ -96,12 +96,12 @@ class KernelNormalizer(KernelMatrixStep):
         return self._map(K, diag).astype(dtype, copy=False)
 
     def fit_transform(self, X, y=None):
-        """Store the diagonal, and divide by its square roots.
+        """Store the diagonal and divide by its square roots.
 
         Parameters
         ----------
         X, y
-            As in `fit`.
+            Same meaning as in `fit`.
 
         Returns
         -------

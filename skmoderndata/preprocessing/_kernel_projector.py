@@ -17,19 +17,19 @@ from skmoderndata.preprocessing._base import (
 
 
 class KernelProjector(KernelMatrixStep):
-    """Project samples onto a subspace of feature space, and return their kernel matrix.
+    """Project samples onto a subspace of feature space and return their kernel matrix.
 
     Parameters
     ----------
     n_components : int, default=None
-        Dimension of the subspace, capped at the numerical rank; None means that only `tol` limits
+        Dimension of the subspace, at most the numerical rank; None means that only `tol` limits
         it.
     algorithm : {"eigen", "cholesky"}, default="eigen"
-        Span of the leading principal directions, or of the images of samples chosen greedily
-        (incomplete Cholesky, partial Gram-Schmidt).
+        Choice of the subspace: the span of the leading principal directions, or of the images of
+        samples selected greedily (incomplete Cholesky, partial Gram-Schmidt).
     tol : float, default=1e-12
-        "eigen" keeps eigenvalues above `tol` times the largest; "cholesky" stops when the trace of
-        the residual is `tol` times the trace of the matrix.
+        Tolerance of the rank. "eigen" keeps eigenvalues above `tol` times the largest; "cholesky"
+        stops when the trace of the residual is `tol` times the trace of the matrix.
     center : bool, default=False
         Whether to centre the matrix first.
 
@@ -38,11 +38,11 @@ class KernelProjector(KernelMatrixStep):
     n_components_ : int
         Dimension of the subspace.
     residual_trace_ : float
-        Trace of the matrix minus that of its projection.
+        Trace of the matrix minus the trace of its projection.
     projection_ : ndarray of shape (n_train, n_train)
-        Matrix that multiplies rows.
+        Matrix by which rows are multiplied.
     pivots_ : ndarray of shape (n_components_,)
-        Indices of the chosen samples, for "cholesky"; empty for "eigen".
+        Indices of the selected samples for "cholesky"; empty for "eigen".
     n_features_in_ : int
         Number of training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -50,14 +50,15 @@ class KernelProjector(KernelMatrixStep):
 
     See Also
     --------
-    sklearn.decomposition.KernelPCA : Coordinates in the leading subspace.
-    skmoderndata.kernel_approximation.IncompleteCholesky : Coordinates from samples, for large n.
+    sklearn.decomposition.KernelPCA : Computes coordinates in the leading subspace.
+    skmoderndata.kernel_approximation.IncompleteCholesky : Computes coordinates from samples, for
+        large n.
 
     Notes
     -----
-    Columns of the result are the training samples, as in the input. Of all projections of a given
-    rank, "eigen" has the largest trace; "cholesky" needs no eigenvectors. The cost is ``n^3``, or
-    ``n k^2`` plus the ``n^2 k`` of the projection for "cholesky".
+    The columns of the result are the training samples, as in the input. Of all projections with a
+    certain rank, "eigen" has the largest trace; "cholesky" needs no eigenvectors. The cost is
+    ``n^3``, or ``n k^2`` plus ``n^2 k`` for the projection with "cholesky".
 
     References
     ----------
@@ -102,20 +103,20 @@ class KernelProjector(KernelMatrixStep):
         K = self._centred(K)
 
         if self.algorithm == "eigen":
-            # leading eigenvectors: U U'
+            # Project on the leading eigenvectors: U U'.
             w, U = leading(K, self.n_components, self.tol)
             self.projection_ = U @ U.T
             self.pivots_ = np.zeros(0, dtype=np.intp)
             explained = w.sum()
             self.n_components_ = len(w)
         else:
-            # pivoted Cholesky factor: only the columns of the pivots are needed for new samples
+            # Use a pivoted Cholesky factor: new samples need only the columns of the pivots.
             rank = len(K) if self.n_components is None else self.n_components
             gram = Gram("precomputed")
             result = incomplete_cholesky(gram, K, rank=rank, tol=self.tol, greedy=True)
             F = result.factor
             p = result.pivots
-            # rows k become k[p] inv(L)' F'
+            # Map rows k to k[p] inv(L)' F'.
             back = F.T
             if len(p):
                 back = linalg.solve_triangular(F[p], F.T, lower=True, trans="T")

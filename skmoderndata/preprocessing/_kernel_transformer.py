@@ -33,7 +33,7 @@ class KernelTransformer(AgainstTraining):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel of samples of any kind, not "precomputed"; see :ref:`kernel-parameters`.
+        Kernel of samples of any kind, except "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -58,17 +58,17 @@ class KernelTransformer(AgainstTraining):
 
     See Also
     --------
-    skmoderndata.kernel_approximation.IncompleteCholesky : A few features instead of n.
-    SampleColumn : For Gaussian processes on samples that are not vectors.
+    skmoderndata.kernel_approximation.IncompleteCholesky : Computes a few features instead of n.
+    SampleColumn : Wraps samples that are not vectors for Gaussian processes.
 
     Notes
     -----
     A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
-    data frame, or an array of two dimensions or more; a table where single samples are expected
-    is refused. Centring and correction of the spectrum are later steps; to normalise, use
+    data frame, or an array with at least two dimensions; a table in place of single samples raises
+    an error. Centring and correction of the spectrum are later steps; to normalise, use
     `skmoderndata.kernels.Normalized` on the kernel.
 
-    Scikit-learn's own checks test vectors; a separate conformance test covers other samples.
+    scikit-learn's own checks test vectors; a separate conformance test covers other samples.
 
     References
     ----------
@@ -138,7 +138,8 @@ class KernelTransformer(AgainstTraining):
         if isinstance(self.kernel, Kernel):
             self.kernel_ = kernel_from_data(self.kernel, X)
             if self.kernel_params:
-                resolve_kernel(self.kernel, X, kernel_params=self.kernel_params)  # refuses
+                # Raises an error, because `kernel_params` do not apply to kernel objects.
+                resolve_kernel(self.kernel, X, kernel_params=self.kernel_params)
         else:
             self.kernel_ = resolve_kernel(
                 self.kernel,
@@ -153,8 +154,10 @@ class KernelTransformer(AgainstTraining):
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
 
-        self.X_fit_ = X.copy()  # no caller changes it, and `transform` treats all rows alike
-        # the encoded form for the kernel, computed once
+        self.X_fit_ = (
+            X.copy()
+        )  # callers cannot change the copy, and `transform` treats rows alike
+        # Encode the samples for the kernel once.
         structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()
         self._encoded = self.kernel_.encode(self.X_fit_) if structured else self.X_fit_
         self._n_features_out = count_samples(X)
@@ -193,8 +196,8 @@ class KernelTransformer(AgainstTraining):
         Returns
         -------
         score : float
-            Squared norms of the projections over squared norms, 1 for the training samples;
-            takes an eigendecomposition of their kernel matrix.
+            Squared norms of the projections divided by squared norms, 1 for the training samples;
+            needs an eigendecomposition of their kernel matrix.
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
@@ -202,7 +205,7 @@ class KernelTransformer(AgainstTraining):
         if not total > 0:
             return 1.0
 
-        # coordinates in the span of the training samples
+        # Compute coordinates in the span of the training samples.
         K = np.asarray(self._values(self.X_fit_, None), dtype=np.float64)
         w, U = linalg.eigh((K + K.T) / 2, check_finite=False)
         positive = w > 1e-10 * max(w[-1], 0.0)
@@ -258,11 +261,11 @@ class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
 
     Gaussian processes of scikit-learn accept any collection of samples if the kernel does, but
     conversion of the collection to an array splits arrays of unequal length, tuples or graphs.
-    This wrapper keeps each sample whole; the kernels of this package unwrap it.
+    This wrapper keeps each sample intact; the kernels of this package unwrap it.
 
     See Also
     --------
-    KernelTransformer : For estimators that take a kernel matrix.
+    KernelTransformer : Serves estimators that accept a kernel matrix.
 
     Notes
     -----
@@ -294,7 +297,7 @@ class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
         cost="n",
         samples="strings",
         method=PAGE,
-        no_comparison="It only wraps samples that are no vectors: there is nothing to score.",
+        no_comparison="It only wraps samples that are not vectors: there is nothing to score.",
     )
     _parameter_constraints = {}
 
@@ -304,7 +307,7 @@ class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
         Parameters
         ----------
         X : collection of samples
-            Samples.
+            Samples to check.
         y : None
             Not used, present by convention.
 
@@ -322,12 +325,12 @@ class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
         Parameters
         ----------
         X : collection of samples
-            Samples.
+            Samples to wrap.
 
         Returns
         -------
         wrapped : ndarray of objects of shape (n_samples,)
-            One object for each sample.
+            Wrapped samples, one object for each.
         """
         samples = list_of_samples(X, type(self).__name__, own=False)
         wrapped = np.empty(len(samples), dtype=object)

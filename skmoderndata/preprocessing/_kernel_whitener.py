@@ -18,29 +18,32 @@ from skmoderndata.preprocessing._base import (
 class KernelWhitener(KernelMatrixStep):
     r"""Compute uncorrelated features of equal variance from a kernel matrix.
 
-    Features of a sample are its coordinates on the principal directions of the feature space, each
-    divided by its standard deviation over the training samples; or multiplied so that the kernel
-    of the features is aligned with a target as well as it can be [2]_.
+    The features of a sample are its coordinates on the principal directions of the feature space.
+    Each coordinate is divided by its standard deviation over the training samples, or scaled so
+    that the kernel of the features is aligned with a target as well as possible [2]_.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of features, capped at the numerical rank of the centred matrix; None keeps all.
+        Number of features, at most the numerical rank of the centred matrix; None keeps all.
     scale : {"unit_covariance", "unit_eigenvalue", "alignment"}, default="unit_covariance"
-        Scale to variance one, or so that the kernel matrix of the training features has
-        eigenvalues one; the two differ by the root of the number of training samples. "alignment"
-        gives it the eigenvalues :math:`\mu_j \propto \|T^\top u_j\|^2`, with the centred columns T
-        of the target y and the principal directions :math:`u_j`: no others have a larger alignment
-        of :math:`\sum_j \mu_j u_j u_j^\top` with the ideal matrix :math:`T T^\top`.
+        Scale of the features: variance one, or such that the kernel matrix of the training
+        features has eigenvalues one. The two differ by the square root of the number of training
+        samples. "alignment" gives the kernel matrix the eigenvalues :math:`\mu_j \propto \|T^\top
+        u_j\|^2`, with the centred columns T of the target y and the principal directions
+        :math:`u_j`: no other eigenvalues give :math:`\sum_j \mu_j u_j u_j^\top` a larger alignment
+        with the ideal matrix :math:`T T^\top`.
     rank_tol : float, default=1e-12
-        Directions with eigenvalues up to `rank_tol` times the largest are omitted.
+        Tolerance of the rank: directions with eigenvalues up to `rank_tol` times the largest are
+        omitted.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components_,)
-        Eigenvalues of the centred matrix, largest first.
+        Eigenvalues of the centred matrix in descending order.
     scaled_eigenvalues_ : ndarray of shape (n_components_,)
-        Those of the kernel matrix of the training features; with "alignment" of mean diagonal 1.
+        Eigenvalues of the kernel matrix of the training features; with "alignment", scaled to a
+        mean diagonal of 1.
     n_components_ : int
         Number of features.
     projection_ : ndarray of shape (n_train, n_components_)
@@ -53,15 +56,15 @@ class KernelWhitener(KernelMatrixStep):
 
     See Also
     --------
-    sklearn.decomposition.KernelPCA : Coordinates that keep their variances.
-    AlignedKernelCombination : Weights of several kernels by alignment.
+    sklearn.decomposition.KernelPCA : Computes coordinates that keep their variances.
+    AlignedKernelCombination : Chooses weights of several kernels by alignment.
 
     Notes
     -----
-    The matrix is centred first, and rows of new samples with the means of the training samples.
-    The book's program omits this, and its features have covariance ``I / n``. Directions of
-    small variance are amplified noise: choose `n_components`. With all directions "alignment"
-    learns the training targets by heart. The cost is ``n^3``.
+    The matrix is centred first, and so are rows of new samples, with the means of the training
+    samples. The book's program omits this, and its features have covariance ``I / n``. Directions
+    of small variance are amplified noise: choose `n_components`. With all directions, "alignment"
+    memorises the training targets. The cost is ``n^3``.
 
     References
     ----------
@@ -86,7 +89,7 @@ class KernelWhitener(KernelMatrixStep):
         cost="n^3",
         checks=({}, {"n_components": 2, "scale": "unit_eigenvalue"}),
         method=PAGE,
-        no_comparison="scikit-learn whitens vectors, but no kernel matrices.",
+        no_comparison="scikit-learn whitens vectors but not kernel matrices.",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
@@ -106,7 +109,9 @@ class KernelWhitener(KernelMatrixStep):
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
-        above = w > 1e-13 * len(K) * spread  # rounding of centred equal samples
+        above = (
+            w > 1e-13 * len(K) * spread
+        )  # equal samples leave rounding errors after centring
         w = w[above]
         U = fix_signs(U[:, above].T).T
         self.eigenvalues_ = w
@@ -117,19 +122,19 @@ class KernelWhitener(KernelMatrixStep):
         self._n_features_out = len(w)
 
     def _scaled(self, U, y):
-        """Return the eigenvalues that the kernel matrix of the features is to have."""
+        """Compute the eigenvalues that the kernel matrix of the features should have."""
         n, k = U.shape
         if self.scale != "alignment":
             return np.full(k, float(n) if self.scale == "unit_covariance" else 1.0)
 
-        # maximise sum_j mu_j |T'u_j|^2 for given sum_j mu_j^2
+        # Maximise sum_j mu_j |T'u_j|^2 for a fixed sum_j mu_j^2.
         T = ideal_columns(y, n, type(self).__name__)
         mu = ((T.T @ U) ** 2).sum(axis=0)
         total = mu.sum()
         if not total > 1e-24 * (T**2).sum():
             raise ValueError(
                 f"KernelWhitener(scale='alignment'): the {k} directions have nothing in common "
-                "with the target: take more n_components, or another kernel."
+                "with the target: use more n_components, or another kernel."
             )
         return mu * (n / total)
 

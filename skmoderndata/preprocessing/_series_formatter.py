@@ -20,21 +20,22 @@ class SeriesFormatter(TransformerMixin, Base):
     Parameters
     ----------
     layout : {"channels_last", "channels_first"}, default="channels_last"
-        Axes of one series: ``(length, n_channels)`` or ``(n_channels, length)``.
+        Order of the axes of one series: ``(length, n_channels)`` or ``(n_channels, length)``.
     trim_nan : bool, default=True
-        Whether times at the end of a series at which every channel is NaN are removed.
+        Whether to remove times at the end of a series at which every channel is NaN.
 
     See Also
     --------
-    TimeDelayEmbedding : Windows of one long series.
-    sklearn.preprocessing.FunctionTransformer : Any other conversion.
+    TimeDelayEmbedding : Makes windows of one long series.
+    sklearn.preprocessing.FunctionTransformer : Makes any other conversion.
 
     Notes
     -----
-    Nothing is learned. NaN inside a series is refused with its position. A data frame holds one
-    series in each row: in columns of numbers, one for each time, or in nested columns, one for
-    each channel, whose cells are series. Or its index has two levels, series and time, and each
-    column is a channel, as in sktime; series are returned in the order of their first rows.
+    `fit` learns nothing. NaN inside a series raises ValueError, which names its position. A data
+    frame has one series in each row: either in columns of numbers, one column per time, or in
+    nested columns, one column per channel, whose cells are series. Or its index has two levels,
+    series and time, and each column is a channel, as in sktime; series are returned in the order
+    of their first rows.
 
     References
     ----------
@@ -59,7 +60,7 @@ class SeriesFormatter(TransformerMixin, Base):
         cost="n p",
         samples="series",
         method="dynamic_time_warping",
-        no_comparison="It changes the form of time series, and no value in them.",
+        no_comparison="It changes the form of time series but no values.",
     )
     _parameter_constraints = {
         "layout": [StrOptions({"channels_last", "channels_first"})],
@@ -77,14 +78,14 @@ class SeriesFormatter(TransformerMixin, Base):
         Parameters
         ----------
         X : collection of arrays, or data frame
-            Series.
+            Series to check.
         y : ignored
             Not used.
 
         Returns
         -------
         self : SeriesFormatter
-            The estimator.
+            The transformer.
         """
         self.transform(X)
         return self
@@ -95,12 +96,12 @@ class SeriesFormatter(TransformerMixin, Base):
         Parameters
         ----------
         X : collection of arrays, or data frame
-            Series.
+            Series to convert.
 
         Returns
         -------
         series : list of ndarray of shape (length, n_channels)
-            In double precision.
+            Series in double precision, without padding and with time first.
         """
         name = type(self).__name__
         channels_first = self.layout == "channels_first" and not is_frame(X)
@@ -112,8 +113,8 @@ class SeriesFormatter(TransformerMixin, Base):
             points = np.asarray(x)
             if points.dtype.kind not in "biufO" or points.ndim not in (1, 2):
                 raise ValueError(
-                    f"{name}: series {i} has shape {points.shape} and type {points.dtype}, and "
-                    "must be an array of real numbers, of one or two dimensions."
+                    f"{name}: series {i} has shape {points.shape} and type {points.dtype}; it "
+                    "must be an array of real numbers with one or two dimensions."
                 )
 
             points = points.astype(np.float64)
@@ -121,7 +122,7 @@ class SeriesFormatter(TransformerMixin, Base):
                 points = points[:, None]
             elif channels_first:
                 points = points.T
-            # rows of NaN at the end are padding; those between are gaps
+            # Rows of NaN at the end are padding; rows of NaN in between are gaps.
             if self.trim_nan:
                 observed = np.flatnonzero(~np.isnan(points).all(axis=1))
                 length = observed[-1] + 1 if len(observed) else 0
@@ -154,10 +155,10 @@ def series_of_frame(X, name):
     if len(nested) < len(columns):
         raise ValueError(
             f"{name} received a data frame in which some columns hold series and others numbers; "
-            "select the former."
+            "select the columns with series."
         )
 
-    # one cell for each channel
+    # Each channel is one cell.
     series = []
     for i, cells in enumerate(zip(*columns, strict=True)):
         channels = [np.asarray(cell) for cell in cells]
@@ -165,19 +166,19 @@ def series_of_frame(X, name):
         if len(set(shapes)) > 1 or channels[0].ndim != 1:
             raise ValueError(
                 f"{name}: the channels of series {i} have the shapes "
-                f"{', '.join(map(str, shapes))}; they must be of equal "
-                "length."
+                f"{', '.join(map(str, shapes))}; they must be one-dimensional and of "
+                "equal length."
             )
         series.append(np.column_stack(channels))
     return series
 
 
 def _series_of_levels(X, name):
-    """Series from a frame whose rows are times, sorted by time."""
+    """Read the series of a frame whose rows are times, sorted by time."""
     if n_levels(X) > 2:
         raise ValueError(
-            f"{name} received a data frame with {n_levels(X)} levels of the index; there must be "
-            "two, series and time."
+            f"{name} received a data frame with {n_levels(X)} levels of the index; use two "
+            "levels, series and time."
         )
     numbers, names = X.index.get_level_values(0).factorize()
     times = X.index.get_level_values(1)

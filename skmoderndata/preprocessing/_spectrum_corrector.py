@@ -9,10 +9,10 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class SpectrumCorrector(KernelMatrixStep):
-    r"""Correct indefinite similarities to a positive semi-definite kernel matrix.
+    r"""Convert indefinite similarities to a positive semi-definite kernel matrix.
 
-    With ``S = U diag(w) U'`` the training matrix becomes ``U diag(f(w)) U'`` and rows s of new
-    samples ``s U diag(f(w) / w) U'``:
+    With ``S = U diag(w) U'``, the training matrix becomes ``U diag(f(w)) U'``, and rows s of new
+    samples become ``s U diag(f(w) / w) U'``:
 
     ========= ===================== =========================================
     algorithm f(w)
@@ -28,20 +28,21 @@ class SpectrumCorrector(KernelMatrixStep):
     algorithm : {"clip", "flip", "square", "shift"}, default="clip"
         Correction of the eigenvalues, see above.
     tol : float, default=1e-12
-        Eigenvalues of magnitude up to `tol` times the largest count as 0.
+        Tolerance of the rank: eigenvalues of magnitude up to `tol` times the largest count as 0.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_train,)
-        Eigenvalues of the similarities, largest first.
+        Eigenvalues of the similarities in descending order.
     n_negative_ : int
         Number of negative eigenvalues.
     negative_fraction_ : float
-        Their fraction of the sum of magnitudes: 0 for a kernel matrix.
+        Fraction of the sum of magnitudes that is due to negative eigenvalues: 0 for a kernel
+        matrix.
     projection_ : ndarray of shape (n_train, n_train)
-        Matrix that multiplies new rows; the identity for "shift".
+        Matrix by which new rows are multiplied; the identity for "shift".
     shift_ : float
-        What is added to similarities of samples to themselves, 0 but for "shift".
+        Number that is added to similarities of samples to themselves; 0 except for "shift".
     n_features_in_ : int
         Number of training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -49,20 +50,21 @@ class SpectrumCorrector(KernelMatrixStep):
 
     See Also
     --------
-    DoubleCenterer : Similarities from distances.
-    skmoderndata.kernels.DistanceKernel : A similarity that may need correction.
+    DoubleCenterer : Computes similarities from distances.
+    skmoderndata.kernels.DistanceKernel : Computes a similarity that may need correction.
 
     Notes
     -----
     "clip", "flip" and "square" are linear maps of the rows, the same for training and new samples.
-    "shift" adds to the diagonal of the training matrix, in `fit_transform` only: `transform`
+    "shift" adds to the diagonal of the training matrix, but only in `fit_transform`: `transform`
     does not change rows, because it cannot distinguish training samples from new ones. Hence
     ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", but not otherwise.
 
-    The similarity between two new samples is not determined by the training matrix; `between`
-    gives the one in which the rows' features are those used here. Cost ``n^3``: one complete
-    eigendecomposition, and a product with the eigenvectors of the negative or of the positive
-    eigenvalues, whichever are fewer ("clip", "flip"). All eigenvectors are kept for `between`.
+    The training matrix does not determine the similarity between two new samples; `between`
+    computes the similarity for which the features of the rows are the features used here. The cost
+    is ``n^3``: one complete eigendecomposition, and a product with the eigenvectors of the
+    negative or of the positive eigenvalues, whichever are fewer ("clip", "flip"). All eigenvectors
+    are stored for `between`.
 
     References
     ----------
@@ -89,7 +91,7 @@ class SpectrumCorrector(KernelMatrixStep):
         cost="n^3",
         checks=({}, {"algorithm": "flip"}, {"algorithm": "square"}),
         method=PAGE,
-        no_comparison="scikit-learn takes indefinite kernel matrices as they are.",
+        no_comparison="scikit-learn uses indefinite kernel matrices without correction.",
     )
     _parameter_constraints = {
         "algorithm": [StrOptions({"clip", "flip", "square", "shift"})],
@@ -108,7 +110,7 @@ class SpectrumCorrector(KernelMatrixStep):
         self.projection_ = self._projection(S, values, w)
         self.eigenvalues_ = w[::-1].copy()
 
-        # the negative part, and the shift that removes it
+        # Measure the negative part, and compute the shift that removes it.
         negative = w[w < 0]
         self.n_negative_ = len(negative)
         total = np.abs(w).sum()
@@ -123,7 +125,7 @@ class SpectrumCorrector(KernelMatrixStep):
         Parameters
         ----------
         X, y
-            As in `fit`.
+            Same meaning as in `fit`.
 
         Returns
         -------
@@ -144,16 +146,17 @@ class SpectrumCorrector(KernelMatrixStep):
         Parameters
         ----------
         X : array-like of shape (n_X, n_train)
-            Similarities of samples to the training samples.
+            Similarities between samples and training samples.
         Y : array-like of shape (n_Y, n_train), default=None
-            Those of other samples; None uses `X`.
+            Similarities between other samples and training samples; None uses `X`.
 
         Returns
         -------
         K : ndarray of shape (n_X, n_Y)
-            Inner products of the features that the correction stands for: rows projected on the
-            eigenvectors kept, over the roots of the eigenvalues ("clip", "flip"; also for "shift",
-            whose private features new samples do not share), or the rows themselves ("square").
+            Inner products of the features that the correction implies: rows projected on the kept
+            eigenvectors and divided by the roots of the eigenvalues ("clip", "flip"; also for
+            "shift", whose private features new samples do not share), or the rows themselves
+            ("square").
         """
         A, dtype = self._rows(X)
         B = A
@@ -166,19 +169,21 @@ class SpectrumCorrector(KernelMatrixStep):
         return (A @ B.T).astype(dtype, copy=False)
 
     def _projection(self, S, values, w):
-        """Matrix ``U diag(f(w) / w) U'`` from the fewer of the eigenvectors."""
+        """Compute ``U diag(f(w) / w) U'`` from the smaller set of eigenvectors."""
         n = len(w)
-        # zeros lie between
+        # Zero eigenvalues lie between the negative and the positive ones.
         below = int((w < 0).sum())
         above = int((w <= 0).sum())
         if self.algorithm == "shift":
             return np.eye(n)
-        # f(w) = w^2: S, less what rounding has left of the zeros
+        # For f(w) = w^2, use S minus the rounding errors of the zero eigenvalues.
         if self.algorithm == "square":
             U = self._vectors[:, below:above]
             return S - (U * values[below:above]) @ U.T
 
-        if above <= n - below:  # what is not positive, taken from the identity
+        if (
+            above <= n - below
+        ):  # subtract the eigenvectors that are not positive from the identity
             U = self._vectors[:, :above]
             gain = np.ones(above)
             if self.algorithm == "flip":
@@ -197,7 +202,7 @@ class SpectrumCorrector(KernelMatrixStep):
         return projection
 
     def _half(self):
-        """Eigenvectors over the roots of the eigenvalues, of those that `between` keeps."""
+        """Divide the eigenvectors that `between` uses by the roots of their eigenvalues."""
         w = self.eigenvalues_[::-1]
         below = int((w < 0).sum())
         above = int((w <= 0).sum())

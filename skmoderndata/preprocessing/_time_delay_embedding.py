@@ -14,7 +14,9 @@ from skmoderndata._estimator.validation import check_array, sequence_starts, val
 from skmoderndata._solvers.series import embedding_dimension as dimension
 from skmoderndata._solvers.series.embedding_dimension import standardized
 
-_BLOCK_BYTES = 2**26  # working memory of the Fourier transforms
+# Size of the working memory of the Fourier transforms, in bytes.
+_BLOCK_BYTES = 2**26
+# Maximum autocorrelation at the selected lag, for each rule.
 _THRESHOLD = {"1/e": np.exp(-1.0), "zero": 0.0}
 
 
@@ -22,23 +24,23 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     r"""Windows ``[x(t), x(t - lag), ..., x(t - (n_lags - 1) lag)]`` of the rows of a time series.
 
     Rows are in the order of time. By Takens' theorem [2]_, windows of :math:`2 d + 1` delayed
-    values describe the state of a system that moves on a manifold of dimension :math:`d`; a delay
+    values describe the state of a system that moves on a manifold of dimension :math:`d`. A delay
     at which the entries of a window are no longer correlated unfolds the orbit [1]_. The delay is
-    given, or chosen from the mean autocorrelation of the features,
+    either set by the user or chosen from the mean autocorrelation of the features,
 
     .. math::
         r(k) = \frac{1}{p} \sum_{j=1}^{p} \frac
             {\frac{1}{N_k} \sum_t (x_j(t) - m_j) (x_j(t - k) - m_j)}
             {\frac{1}{N_0} \sum_t (x_j(t) - m_j)^2},
 
-    where the sums run over the :math:`N_k` pairs of rows that lie in one sequence.
+    where the sums run over the :math:`N_k` pairs of rows in the same sequence.
 
     Parameters
     ----------
     n_lags : int, "fnn" or "cao", default=3
-        Number of delayed copies in a window, the row itself included. "fnn" takes the smallest
-        number with at most one percent of false nearest neighbours [4]_, "cao" that from which on
-        distances of neighbours cease to grow [5]_; see
+        Number of delayed copies in a window, including the row itself. "fnn" chooses the smallest
+        number with at most one percent of false nearest neighbours [4]_, "cao" the number from
+        which distances of neighbours no longer grow [5]_; see
         :func:`~skmoderndata.metrics.false_nearest_neighbors` and
         :func:`~skmoderndata.metrics.cao_dimension`.
 
@@ -47,39 +49,39 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         `lag_rule`.
 
     lag_rule : {"1/e", "zero", "mutual_information"}, default="1/e"
-        How ``lag="auto"`` chooses: the first lag at which the mean autocorrelation is at most
+        Rule for ``lag="auto"``: the first lag at which the mean autocorrelation is at most
         1/e, or at most zero, or the first local minimum of the mean mutual information of a row
-        and its delayed copy (histogram estimate with bins of equal frequency), which sees
-        dependence that is not linear.
+        and its delayed copy (histogram estimate with bins of equal frequency), which detects
+        nonlinear dependence, too.
 
     max_lag : int, default=None
-        Largest lag that ``lag="auto"`` considers. None uses the length of the longest sequence
-        divided by `n_lags`, or by `max_n_lags`. It is lowered, if need be, until the longest
-        sequence holds one complete window.
+        Maximum lag that ``lag="auto"`` considers. None uses the length of the longest sequence
+        divided by `n_lags`, or by `max_n_lags`. If necessary, it is lowered until the longest
+        sequence contains one complete window.
 
     max_n_lags : int, default=10
-        Largest number that ``n_lags="fnn"`` and "cao" consider. It is lowered, if need be, until
-        there are ten windows and a next row for each.
+        Maximum number that ``n_lags="fnn"`` and "cao" consider. If necessary, it is lowered until
+        there are ten windows that each have a next row.
 
     padding : {"edge", "nan"}, default="edge"
-        What stands for rows before the start of a sequence: its first row, or NaN, by which
-        estimators that skip rows with NaN recognise incomplete windows.
+        Replacement for rows before the start of a sequence: the first row of the sequence, or NaN,
+        by which estimators that skip rows with NaN recognise incomplete windows.
 
     Attributes
     ----------
     lag_ : int
-        The delay in use.
+        Delay that is used.
 
     lag_curve_ : ndarray of shape (n_lags_examined,) or None
         Mean autocorrelation or mutual information at lags 0, 1, ... as far as it was computed;
-        None when `lag` was given.
+        None if `lag` is a number.
 
     n_lags_ : int
-        Number of delayed copies in use.
+        Number of delayed copies that is used.
 
     n_lags_curve_ : ndarray of shape (n_examined,) or None
-        Fraction of false neighbours, or Cao's E1, for 1, 2, ... copies; None when `n_lags` was
-        given.
+        Fraction of false neighbours, or Cao's E1, for 1, 2, ... copies; None if `n_lags` is a
+        number.
 
     n_features_in_ : int
         Number of features of one row.
@@ -89,29 +91,29 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
 
     See Also
     --------
-    skmoderndata.decomposition.SlowFeatureAnalysis : Slowest functions of the windows.
-    sklearn.model_selection.TimeSeriesSplit : Folds that keep the order of rows.
-    numpy.lib.stride_tricks.sliding_window_view : Windows at lag 1, without the incomplete ones.
+    skmoderndata.decomposition.SlowFeatureAnalysis : Finds the slowest functions of the windows.
+    sklearn.model_selection.TimeSeriesSplit : Makes folds that keep the order of rows.
+    numpy.lib.stride_tricks.sliding_window_view : Makes windows at lag 1, only complete ones.
 
     Notes
     -----
-    Windows look back, so a row never depends on later ones. The window written in [1]_ with
+    Windows look back, so a row never depends on later rows. The window written in [1]_ with
     forward delays, ``[x(t), x(t + lag), ...]``, is the row ``t + (n_lags - 1) lag`` here, with its
-    entries in reverse order. There is one output row for each input row; rows whose window begins
-    before its sequence are padded, and `complete_rows` marks the others.
+    entries in reverse order. There is one output row for each input row. Rows whose window begins
+    before their sequence are padded, and `complete_rows` marks all other rows.
 
     A sequence is a run of neighbouring rows with the same entry of `sequence_ids`. `transform`
-    uses only the rows of its input: the first rows of a test set are padded.
+    uses only the rows of its input, so the first rows of a test set are padded.
 
-    NaN is allowed and copied; pairs with NaN are left out when the lag is chosen. Constant
-    features are left out of the mean. If no lag up to `max_lag` fulfils the rule, the one with the
-    smallest value is taken, with a warning. So it is with `n_lags`, where noise in the series
-    leaves false neighbours in every dimension.
+    NaN is allowed and copied; pairs with NaN are ignored when the lag is chosen. Constant
+    features do not enter the mean. If no lag up to `max_lag` satisfies the rule, `fit` uses the
+    lag with the smallest value and warns. It does the same with `n_lags`, because noise in the
+    series leaves false neighbours in every dimension.
 
-    The time for a given lag is that of copying; the autocorrelation takes
-    ``n_samples * n_features * log(n_samples)`` through Fourier transforms, the mutual information
-    ``n_samples * n_features`` for each lag up to the chosen one, and a choice of `n_lags` a search
-    of nearest neighbours by trees for each number up to `max_n_lags`.
+    With a fixed lag, the cost is a copy. The autocorrelation costs
+    ``n_samples * n_features * log(n_samples)`` with Fourier transforms, the mutual information
+    ``n_samples * n_features`` for each lag up to the selected lag, and a choice of `n_lags` costs
+    a tree search of nearest neighbours for each number up to `max_n_lags`.
 
     References
     ----------
@@ -165,7 +167,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         ),
         known_failures={
             "check_methods_sample_order_invariance": "rows are time: a window holds earlier rows. "
-            "In use: folds that shuffle rows, such as those of `ShuffleSplit`, mix times; take "
+            "In use: folds that shuffle rows, such as the folds of `ShuffleSplit`, mix times; use "
             "`TimeSeriesSplit`",
             "check_methods_subset_invariance": "rows are time: a window holds earlier rows. In "
             "use: the first rows of a batch or fold, in `cross_val_predict` too, have incomplete "
@@ -184,7 +186,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     __metadata_request__fit = {"sequence_ids": True}
     __metadata_request__transform = {"sequence_ids": True}
     __metadata_request__inverse_transform = {"sequence_ids": True}
-    # sample_weight is not used, but Pipeline.score always routes it: it must be a known name
+    # sample_weight is not used, but Pipeline.score always routes it, so it must be a known name.
     __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
 
     def __init__(
@@ -206,7 +208,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, *, sequence_ids=None):
-        """Choose the lag, and the number of delayed copies.
+        """Choose the lag and the number of delayed copies.
 
         Parameters
         ----------
@@ -215,7 +217,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         y : None
             Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; windows do not cross from one to the next.
+            Sequence of each row; windows do not cross from one sequence to the next.
 
         Returns
         -------
@@ -224,8 +226,10 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         X, start = self._check(X, sequence_ids, reset=True)
         longest = np.bincount(start).max()
-        n_lags = 2 if isinstance(self.n_lags, str) else self.n_lags  # at least, where chosen
-        largest_lag = (longest - 1) // max(n_lags - 1, 1)  # with a complete window
+        n_lags = 2 if isinstance(self.n_lags, str) else self.n_lags  # minimum, if it is chosen
+        largest_lag = (longest - 1) // max(
+            n_lags - 1, 1
+        )  # lag that leaves one complete window
         needed = 1 if self.lag == "auto" else self.lag
 
         if n_lags > 1 and largest_lag < needed:
@@ -233,12 +237,12 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             raise ValueError(
                 f"A window of n_lags={n_lags} rows at lag={self.lag} covers "
                 f"{n_rows} rows, but the longest sequence has "
-                f"{longest} (n_samples={len(X)}): lower n_lags or lag, or give longer sequences."
+                f"{longest} (n_samples={len(X)}): lower n_lags or lag, or use longer sequences."
             )
 
         if self.lag == "auto":
-            most = self.max_n_lags if isinstance(self.n_lags, str) else self.n_lags
-            limit = max(longest // most, 1) if self.max_lag is None else self.max_lag
+            most_lags = self.max_n_lags if isinstance(self.n_lags, str) else self.n_lags
+            limit = max(longest // most_lags, 1) if self.max_lag is None else self.max_lag
             max_lag = max(min(limit, largest_lag), 1)
             lag, lag_curve = self._choose_lag(X, start, max_lag)
         else:
@@ -268,8 +272,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             lag = int(np.argmin(curve[1:])) + 1 if len(curve) > 1 else 1
             warnings.warn(
                 f"TimeDelayEmbedding(lag='auto', lag_rule={self.lag_rule!r}): no lag up to "
-                f"{max_lag} fulfils the rule; lag {lag} has the smallest value. Increase max_lag, "
-                "give a longer series, or set lag.",
+                f"{max_lag} satisfies the rule; lag {lag} has the smallest value. Increase "
+                "max_lag, use a longer series, or set lag.",
                 stacklevel=4,
             )
         return lag, curve
@@ -281,24 +285,24 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             warnings.warn(f"{owner}: all features are constant; 1 is enough.", stacklevel=4)
             return 1, np.ones(1)
 
-        # dimensions that the rows can say something about
+        # Examine only dimensions for which there are enough rows.
         cao = self.n_lags == "cao"
         max_dim = dimension.largest_dimension(X, start, lag, self.max_n_lags + cao)
         if max_dim < 1 + cao:
             raise ValueError(
                 f"{owner} needs {dimension.MIN_WINDOWS} windows of {1 + cao} rows at lag={lag} "
-                "that have a next row in their sequence: give longer sequences, lower lag, or set "
+                "that have a next row in their sequence: use longer sequences, lower lag, or set "
                 "n_lags to a number."
             )
 
-        # the curve, and the first dimension in which it says that windows describe states
+        # Compute the curve and the first dimension at which windows describe states.
         if cao:
             curve, e2 = dimension.distance_growth(X, start, lag=lag, max_dim=max_dim)
             n_lags = dimension.first_at_rest(curve, dimension.GROWTH_TOL)
             if dimension.is_like_noise(e2, dimension.GROWTH_TOL):
                 warnings.warn(
-                    f"{owner}: windows of no length tell the next row, as in noise, where n_lags "
-                    "has no meaning; set it by the score of what follows.",
+                    f"{owner}: windows of no length predict the next row, as in noise, for which "
+                    "n_lags has no meaning; choose it by the score of the next step.",
                     stacklevel=4,
                 )
             best = int(np.nanargmax(curve)) + 1
@@ -311,7 +315,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             n_lags = best
             warnings.warn(
                 f"{owner}: no number of rows up to {len(curve)} describes a state; {n_lags} comes "
-                "nearest to it. The series may be noisy, or too short; else increase max_n_lags.",
+                "closest. The series may be noisy or too short; otherwise increase max_n_lags.",
                 stacklevel=4,
             )
         return n_lags, curve
@@ -331,7 +335,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         Returns
         -------
         X_embedded : ndarray of shape (n_samples, n_lags * n_features)
-            The windows.
+            Window of each row.
         """
         fitted = self.fit(X, y, sequence_ids=sequence_ids)
         return fitted.transform(X, sequence_ids=sequence_ids)
@@ -344,12 +348,13 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None uses all rows as one sequence.
+            Sequence of each row; None treats all rows as one sequence.
 
         Returns
         -------
         X_embedded : ndarray of shape (n_samples, n_lags * n_features)
-            First all features of the row, then all features one lag earlier, and so on.
+            Window of each row: all features of the row, then all features one lag earlier, and so
+            on.
         """
         check_is_fitted(self)
         X, start = self._check(X, sequence_ids, reset=False)
@@ -364,23 +369,23 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return out.reshape(n, self.n_lags_ * p)
 
     def inverse_transform(self, X, *, sequence_ids=None):
-        """Return the series whose windows are nearest to the given ones.
+        """Return the series whose windows are nearest to the windows in X.
 
         Each value is the mean of its copies in all windows of its sequence, which is the least
-        squares answer; padded entries do not count. After a projection of the windows (as in
-        singular spectrum analysis) this gives the smoothed series.
+        squares solution; padded entries do not count. After a projection of the windows (as in
+        singular spectrum analysis), this gives the smoothed series.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_lags * n_features)
             Windows, one per row, in the order of time.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None uses all rows as one sequence.
+            Sequence of each row; None treats all rows as one sequence.
 
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            The series.
+            Reconstructed series.
         """
         check_is_fitted(self)
         Z = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
@@ -395,7 +400,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         start = sequence_starts(sequence_ids, Z)
         Z = Z.reshape(n, self.n_lags_, self.n_features_in_)
 
-        # mean over the windows in which a row stands
+        # Average over the windows that contain a row.
         total = Z[:, 0].copy()
         copies = np.ones(n, dtype=Z.dtype)
         for j in range(1, self.n_lags_):
@@ -415,12 +420,12 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time; only their number is used.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None uses all rows as one sequence.
+            Sequence of each row; None treats all rows as one sequence.
 
         Returns
         -------
         mask : ndarray of bool of shape (n_samples,)
-            False where `transform` pads.
+            Mask of the complete windows; False for rows that `transform` pads.
         """
         check_is_fitted(self)
         start = sequence_starts(sequence_ids, X)
@@ -431,10 +436,10 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative magnitude of the mean autocorrelation at `lag_`.
 
-        Zero is best: neighbouring entries of the window are then uncorrelated. It compares lags
-        only, not `n_lags` or the usefulness of the windows to a later estimator; in a pipeline let
-        the score of that estimator choose. A series without pairs of rows at this lag, or of
-        constants, scores -1; ``n_lags=1`` scores 0.
+        Zero is best: neighbouring entries of the window are then uncorrelated. The score compares
+        only lags, not `n_lags` or the usefulness of the windows to a later estimator; in a
+        pipeline, use the score of that estimator. A series without pairs of rows at this lag, or a
+        constant series, scores -1; ``n_lags=1`` scores 0.
 
         Parameters
         ----------
@@ -443,7 +448,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         y : None
             Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None uses all rows as one sequence.
+            Sequence of each row; None treats all rows as one sequence.
 
         Returns
         -------
@@ -485,7 +490,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return X, sequence_starts(sequence_ids, X)
 
     def _shift(self, j, n):
-        return min(j * self.lag_, n)  # in Python integers: j * lag may exceed 64 bits
+        return min(j * self.lag_, n)  # Python integers, because j * lag may exceed 64 bits
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -495,17 +500,17 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
 
 
 def _autocorrelation(X, start, max_lag):
-    """Mean over the features of the autocorrelation at lags 0..max_lag; 1 where undefined."""
+    """Average the autocorrelation at lags 0..max_lag over features; 1 if it is undefined."""
     X = standardized(X)
     n, p = X.shape
     first = np.flatnonzero(start == np.arange(n))
     sizes = np.diff(np.append(first, n))
-    widths = 1 << np.ceil(np.log2(sizes)).astype(int)  # similar sequences go together
+    widths = 1 << np.ceil(np.log2(sizes)).astype(int)  # group sequences of similar length
     total = np.zeros((max_lag + 1, p))
     count = np.zeros((max_lag + 1, p))
     has_nan = bool(np.isnan(X).any())
 
-    # sequences of similar length share a transform
+    # Sequences of similar length share a transform.
     for width in np.unique(widths):
         here = widths == width
         offset = np.arange(width)
@@ -531,7 +536,7 @@ def _autocorrelation(X, start, max_lag):
         pairs = np.maximum(sizes - np.arange(max_lag + 1)[:, None], 0)
         count += pairs.sum(axis=1)[:, None]
 
-    # normalised at lag zero, averaged over the features for which it is defined
+    # Normalise by lag zero and average over the features with a defined value.
     r = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     r /= r[0]
     defined = ~np.isnan(r)
@@ -542,18 +547,18 @@ def _autocorrelation(X, start, max_lag):
 
 
 def _lagged_products(values, n_fft):
-    """Sum over sequences and rows of ``v(t) v(t - k)``: Wiener and Khinchin, zero padded."""
+    """Sum ``v(t) v(t - k)`` over sequences and rows, by the Wiener-Khinchin theorem."""
     spectrum = fft.rfft(values, n_fft, axis=1)
     power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=0)
     return fft.irfft(power, n_fft, axis=0)
 
 
 def _first_minimum_of_information(X, start, max_lag):
-    """First local minimum of the mutual information of rows `max_lag` apart or less."""
+    """Find the first local minimum of the mutual information of rows up to `max_lag` apart."""
     X = standardized(X)
     n, p = X.shape
 
-    # cells of equal frequency
+    # Assign the values to cells of equal frequency.
     n_bins = int(np.clip(np.sqrt(n / 5), 2, 32))  # about five pairs per cell if independent
     bins = np.full((p, n), n_bins)  # the last bin is for NaN
     for j in range(p):
@@ -562,7 +567,7 @@ def _first_minimum_of_information(X, start, max_lag):
         edges = np.quantile(values, np.arange(1, n_bins) / n_bins)
         bins[j, observed] = np.searchsorted(edges, values, side="right")
 
-    # information of X[t] and X[t + lag], without pairs across sequences
+    # Compute the information of X[t] and X[t + lag], without pairs across sequences.
     curve = []
     for lag in range(min(max_lag + 1, n - 1) + 1):  # one more, to see the curve rise again
         crossing = np.flatnonzero(start[lag:] > np.arange(n - lag))
@@ -576,7 +581,7 @@ def _first_minimum_of_information(X, start, max_lag):
 
 
 def _information(cells, n_bins):
-    """Mutual information in nats from the cell of each pair; the last row and column are void."""
+    """Compute the mutual information in nats from the cells of pairs; ignore the NaN cells."""
     n_cells = n_bins + 1
     counts = np.bincount(cells, minlength=n_cells**2).reshape(n_cells, n_cells)
     counts = counts[:n_bins, :n_bins]

@@ -302,7 +302,7 @@ def test_other_estimators_are_refused(estimator):
         (RegularizedCCA(criterion="gcca"), {}, "set criterion='maxvar'"),
         (RegularizedCCA(view_slices=[(0, 2), (2, 4)]), {}, "set view_slices=None"),
         (RegularizedCCA(alpha=[0.1]), {}, "1 entries for 2 views"),
-        (RegularizedCCA(), {"n_permutations": 18}, "n_permutations to 19 at least"),
+        (RegularizedCCA(), {"n_permutations": 18}, "use at least 19 permutations"),
         (RegularizedCCA(), {"n_permutations": 1.5}, "integer above 0"),
         (RegularizedCCA(), {"level": 1}, "between 0 and 1"),
         (KernelCCA(alpha=0, solver="exact"), {}, "KernelCCA with alpha above 0"),

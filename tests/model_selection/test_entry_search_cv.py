@@ -435,7 +435,7 @@ def test_bad_input_is_named():
     grid = {"scale": [1.0]}
     with pytest.raises(ValueError, match=r"too few known entries: 4 for 5 folds.*fewer folds"):
         EntrySearchCV(Means(), grid).fit(X[:2, :2])
-    with pytest.raises(ValueError, match=r"give X.toarray\(\)"):
+    with pytest.raises(ValueError, match=r"pass X.toarray\(\)"):
         EntrySearchCV(Means(), grid).fit(sparse.csr_array(X))
     with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
         EntrySearchCV(Means(), {"depth": [1]}).fit(X)

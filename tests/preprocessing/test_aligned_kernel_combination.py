@@ -126,8 +126,8 @@ def test_samples_that_are_no_vectors():
 @pytest.mark.parametrize(
     ("kernels", "y", "message"),
     [
-        ([], [0, 1, 0], "list of one kernel or more"),
-        ("rbf", [0, 1, 0], "list of one kernel or more"),
+        ([], [0, 1, 0], "list of at least one kernel"),
+        ("rbf", [0, 1, 0], "list of at least one kernel"),
         (["rbf"], [1, 1, 1], "all y are equal"),
         (["rbf"], [2.5, 2.5, 2.5], "all y are equal"),
         ([lambda A, B: np.ones((len(A), len(B)))], [0, 1, 0], "needs a kernel that varies"),

@@ -163,7 +163,7 @@ def wrong(value):
             DistanceTransformer("softdtw"),
             [[1.0]],
             ValueError,
-            "soft_dtw.* others name 'softdtw'",
+            "soft_dtw.* other libraries call 'softdtw'",
         ),
         (DistanceTransformer(wrong(np.nan)), ["a"], ValueError, "NaN, infinite or negative"),
         (DistanceTransformer(wrong(-1.0)), ["a"], ValueError, "NaN, infinite or negative"),

@@ -363,7 +363,7 @@ def test_alignment_needs_a_target():
         KernelWhitener(scale="alignment").fit(K)
     with pytest.raises(ValueError, match="needs a target that varies"):
         KernelWhitener(scale="alignment").fit(K, np.ones(len(y)))
-    with pytest.raises(ValueError, match="X has 60 samples, and y 59"):
+    with pytest.raises(ValueError, match="X has 60 samples but y has 59"):
         KernelWhitener(scale="alignment").fit(K, y[1:])
     K = np.diag([4.0, 4.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="nothing in common with the target"):

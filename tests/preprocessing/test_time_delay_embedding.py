@@ -61,7 +61,7 @@ def test_autocorrelation_is_that_of_a_loop_over_pairs(seed, missing):
     X[:, :2][rng.random((len(X), 2)) < missing] = np.nan
     est = TimeDelayEmbedding(1, lag="auto", max_lag=10, lag_rule="zero")
     never = _never_below(X, ids, 0.0)
-    with pytest.warns(UserWarning, match="fulfils the rule") if never else nullcontext():
+    with pytest.warns(UserWarning, match="satisfies the rule") if never else nullcontext():
         est.fit(X, sequence_ids=ids)
     expected = [oracle.autocorrelation(X, ids, k) for k in range(len(est.lag_curve_))]
     assert_allclose(est.lag_curve_, expected, rtol=1e-9, atol=1e-12)
@@ -283,7 +283,7 @@ def test_sequence_shorter_than_the_window_is_padded():
 def test_constant_series_takes_lag_one_and_says_so(rule):
     X = np.full((20, 2), 0.1)
     est = TimeDelayEmbedding(2, lag="auto", lag_rule=rule)
-    with pytest.warns(UserWarning, match="no lag up to 10 fulfils the rule; lag 1"):
+    with pytest.warns(UserWarning, match="no lag up to 10 satisfies the rule; lag 1"):
         est.fit(X)
     assert est.lag_ == 1
     assert np.isfinite(est.lag_curve_).all()
