@@ -154,9 +154,8 @@ class KernelTransformer(AgainstTraining):
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
 
-        self.X_fit_ = (
-            X.copy()
-        )  # callers cannot change the copy, and `transform` treats rows alike
+        # Callers cannot change a copy, and `transform` treats all rows alike.
+        self.X_fit_ = X.copy()
         # Encode the samples for the kernel once.
         structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()
         self._encoded = self.kernel_.encode(self.X_fit_) if structured else self.X_fit_

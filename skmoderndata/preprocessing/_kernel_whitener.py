@@ -109,9 +109,8 @@ class KernelWhitener(KernelMatrixStep):
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
-        above = (
-            w > 1e-13 * len(K) * spread
-        )  # equal samples leave rounding errors after centring
+        # Equal samples leave only rounding errors after centring.
+        above = w > 1e-13 * len(K) * spread
         w = w[above]
         U = fix_signs(U[:, above].T).T
         self.eigenvalues_ = w

@@ -181,9 +181,8 @@ class SpectrumCorrector(KernelMatrixStep):
             U = self._vectors[:, below:above]
             return S - (U * values[below:above]) @ U.T
 
-        if (
-            above <= n - below
-        ):  # subtract the eigenvectors that are not positive from the identity
+        # Subtract the other eigenvectors from the identity if they are fewer.
+        if above <= n - below:
             U = self._vectors[:, :above]
             gain = np.ones(above)
             if self.algorithm == "flip":

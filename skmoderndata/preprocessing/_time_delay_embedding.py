@@ -227,9 +227,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X, start = self._check(X, sequence_ids, reset=True)
         longest = np.bincount(start).max()
         n_lags = 2 if isinstance(self.n_lags, str) else self.n_lags  # minimum, if it is chosen
-        largest_lag = (longest - 1) // max(
-            n_lags - 1, 1
-        )  # lag that leaves one complete window
+        # One complete window must remain.
+        largest_lag = (longest - 1) // max(n_lags - 1, 1)
         needed = 1 if self.lag == "auto" else self.lag
 
         if n_lags > 1 and largest_lag < needed:

@@ -16,14 +16,18 @@ from skmoderndata._solvers.margins.cumulative_link import (
     link_log_probabilities,
 )
 
+# Number of folds that give held-out scores for the link.
 LINK_FOLDS = 5
-LINK_SMOOTHING = 1e-3  # fraction of a label that counts as drawn by the frequencies of ranks
-EQUAL_VALUES = 1e-12  # deviation of values, relative to the largest, that counts as zero
-SAME_SAMPLE = 1e-9  # relative difference of distances below which samples are copies
+# Fraction of a label that is replaced by the frequencies of the ranks.
+LINK_SMOOTHING = 1e-3
+# Maximum deviation of values, relative to the largest value, that counts as zero.
+EQUAL_VALUES = 1e-12
+# Maximum relative difference of distances at which samples count as copies.
+SAME_SAMPLE = 1e-9
 
 
 def _has_link(machine):
-    """Whether probabilities were asked for: for `available_if`."""
+    """Condition of `available_if`: whether `probability` is set."""
     if machine.probability:
         return True
     raise AttributeError(
@@ -32,28 +36,28 @@ def _has_link(machine):
 
 
 class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
-    """Mixin of machines that set `thresholds_` for the values of their function."""
+    """Mixin of machines that compare the values of their function with `thresholds_`."""
 
     def _keep_grades(self, y, labels, present, *, weighted):
-        """Set `classes_` to all grades, which are the labels of y unless they are given."""
+        """Set `classes_` to all grades; without `labels`, these are the labels in y."""
         grades = np.unique(y) if labels is None else np.asarray(labels)
-        found = set(np.asarray(present).tolist())
-        is_present = [grade in found for grade in grades.tolist()]
+        present_grades = set(np.asarray(present).tolist())
+        is_present = [grade in present_grades for grade in grades.tolist()]
         self._keep_classes(grades, is_present, weighted=weighted)
 
     def _of_all_grades(self, thresholds):
-        """Thresholds between all grades: those around an absent one are equal, or infinite."""
+        """Return thresholds between all grades; equal or infinite around absent grades."""
         if self._present is None:
             return thresholds
         below = np.searchsorted(self._present, np.arange(len(self.classes_) - 1), side="right")
         return np.r_[-np.inf, thresholds, np.inf][below]
 
     def _score_unit(self):
-        """Difference of values that counts as one in `decision_function`."""
+        """Return the difference of values that counts as one in `decision_function`."""
         return 1.0
 
     def rank_score(self, X):
-        """Compute the values of the function, one for each sample.
+        """Compute the value of the function for each sample.
 
         Parameters
         ----------
@@ -79,10 +83,11 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For more than two classes, the distance of `rank_score` from the nearer end of the
-            interval between the thresholds of the class, negative outside: the largest is that of
-            the predicted class. For two classes `rank_score` less the threshold: positive values
-            mean the second. Of `NuSVOR` in units of `margin_`, unless that is zero.
+            Scores of the classes. For more than two classes, the distance of `rank_score` from the
+            nearer end of the interval between the thresholds of the class, negative outside; the
+            predicted class has the largest score. For two classes, `rank_score` minus the
+            threshold; positive values mean the second class. `NuSVOR` divides by `margin_`, unless
+            it is zero.
         """
         return class_scores(self.rank_score(X), self.thresholds_) / self._score_unit()
 
@@ -97,7 +102,7 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            The predicted labels.
+            Predicted labels.
         """
         values = self.rank_score(X)
         return self.classes_[ranks_above(values, self.thresholds_)]
@@ -106,9 +111,9 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
     def predict_proba(self, X):
         r"""Compute the probability of each class; only with ``probability=True``.
 
-        The probability of rank k or a lower one is
+        The probability of rank k or a lower rank is
         :math:`\sigma(t_k - a f(x))` with the logistic function :math:`\sigma`, the slope
-        :math:`a \ge 0` and ascending :math:`t_k`, of maximum likelihood for values of the
+        :math:`a \ge 0` and ascending :math:`t_k`. They maximise the likelihood for values of the
         function at samples that it was not fitted to. The most probable class can differ from
         `predict`, which compares the value with `thresholds_`.
 
@@ -143,13 +148,13 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
             raise NotFittedError(
                 f"{type(self).__name__} was fitted with probability=False: fit it again."
             )
-        with np.errstate(divide="ignore"):  # of grades without samples
+        with np.errstate(divide="ignore"):  # grades without samples have probability 0
             return link_log_probabilities(
                 self.rank_score(X), self.link_slope_, self.link_thresholds_
             )
 
     def _keep_link(self, scores, ranks, weights, frequencies):
-        """Store the link of held-out scores, NaN where there is none."""
+        """Fit and store the link of held-out scores, which are NaN if there is no score."""
         known = np.isfinite(scores)
         link = cumulative_link(
             scores[known], ranks[known], weights[known], frequencies, smoothing=LINK_SMOOTHING
@@ -159,44 +164,44 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         self.link_gradient_ = link.gradient
 
     def _drop_link(self):
-        """Forget the link of an earlier fit."""
+        """Remove the link of an earlier fit."""
         self.link_slope_ = self.link_thresholds_ = self.link_gradient_ = None
 
 
 def class_scores(values, thresholds):
-    """Scores `min(s - b_(k-1), b_k - s)` of the classes k, or `s - b` for two of them."""
+    """Compute `min(s - b_(k-1), b_k - s)` for each class k, or `s - b` for two classes."""
     if len(thresholds) == 1:
         return values - thresholds[0]
-    # without an order of their own, thresholds count as sorted, as in `ranks_above`
+    # Thresholds that are out of order count as sorted, as in `ranks_above`.
     ends = np.concatenate([[-np.inf], np.sort(thresholds), [np.inf]])
     s = values[:, None]
     return np.minimum(s - ends[:-1], ends[1:] - s)
 
 
 def ranks_above(values, thresholds):
-    """Rank of each value: how many thresholds it reaches."""
+    """Compute the rank of each value: the number of thresholds that it reaches."""
     return (values[:, None] >= thresholds).sum(axis=1)
 
 
 def held_out_scores(gram, X, rows, ranks, weights, final_values, fit_fold):
-    """Scores of samples by functions of the other folds; NaN if there is none.
+    """Compute scores of samples by functions from the other folds; NaN if there is no function.
 
-    Norm and offset of a function depend on the number of samples. So the scores of each fold are
-    shifted and scaled such that its function has, at the samples that it was fitted to, mean and
-    variance of the final function there. Without that, the log-loss of `NuSVOR` was up to 2 per
-    cent higher, and that of `KernelPRank` up to 4.
+    Norm and offset of a function depend on the number of samples. Therefore, the scores of each
+    fold are shifted and scaled such that its function has, at the samples that it was fitted to,
+    the mean and variance of the final function at these samples. Without this, the log-loss of
+    `NuSVOR` was up to 2 per cent higher, and the log-loss of `KernelPRank` up to 4 per cent.
 
     Parameters
     ----------
     gram : Gram
-        Kernel.
+        Kernel of the functions.
     X : array, sparse matrix or list
-        Samples.
+        Samples, including samples that are not used.
     rows, ranks, weights, final_values : ndarray of shape (n_samples,)
-        Which of them, with their ranks, weights and values of the final function.
+        Indices of the samples used, with their ranks, weights and values of the final function.
     fit_fold : callable
-        Takes positions in `rows`; returns the rows of X and the coefficients of the function that
-        was fitted to them.
+        Function that is called with positions in `rows`; it returns the rows of X and the
+        coefficients of the function that was fitted to them.
     """
     mean_values = Expansion(gram, gram.subset(X, rows), weights / weights.sum())
     near = 2.0 * mean_values.values(take(X, rows)) - KernelRows(gram, X).diag(rows)
@@ -204,9 +209,9 @@ def held_out_scores(gram, X, rows, ranks, weights, final_values, fit_fold):
     mean, deviation = moments(final_values, weights)
 
     scores = np.full(len(rows), np.nan)
-    for one in range(LINK_FOLDS):
-        train = np.flatnonzero(fold != one)
-        test = np.flatnonzero(fold == one)
+    for held_out in range(LINK_FOLDS):
+        train = np.flatnonzero(fold != held_out)
+        test = np.flatnonzero(fold == held_out)
         if not len(test) or len(np.unique(ranks[train])) < 2:
             continue
         support, coef = fit_fold(train)
@@ -221,7 +226,7 @@ def held_out_scores(gram, X, rows, ranks, weights, final_values, fit_fold):
 
 
 def moments(values, weights):
-    """Weighted mean and standard deviation, which is 0 for values that are equal to rounding."""
+    """Compute the weighted mean and standard deviation; 0 for values equal up to rounding."""
     mean = float(np.average(values, weights=weights))
     deviation = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
     rounding = EQUAL_VALUES * float(np.abs(values).max())
@@ -229,11 +234,11 @@ def moments(values, weights):
 
 
 def folds_of_samples(near, ranks, n_folds):
-    """Fold of each sample, the same for any order of them and for copies instead of weights.
+    """Assign samples to folds, regardless of their order and of copies in place of weights.
 
-    Within each rank, samples go to the folds in turn by how near they are to the mean, which is
-    `2 mean_j k(x, x_j) - k(x, x)` but for the sign and a constant; copies, of which this is
-    equal, stay together.
+    Within each rank, samples are assigned to the folds in turn by their distance to the mean. Up
+    to sign and a constant, this is `2 mean_j k(x, x_j) - k(x, x)`; it is equal for copies, which
+    stay together.
     """
     apart = SAME_SAMPLE * float(np.abs(near).max(initial=0.0))
     fold = np.empty(len(ranks), dtype=int)

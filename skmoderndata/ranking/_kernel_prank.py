@@ -19,18 +19,20 @@ from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
 from skmoderndata.ranking._base import KernelRankingMachine, held_out_scores
 
-# scores before their update that give the link of a stream: the newer half, within these limits,
-# because functions grow with the number of samples
+# The link of a stream uses scores from before the update of their samples: the newer half of them,
+# within these limits, because functions grow with the number of samples.
+# Minimum number of scores.
 WINDOW_AT_LEAST = 200
+# Maximum number of scores.
 WINDOW_AT_MOST = 1000
 
 
 class State(NamedTuple):
-    """What the samples so far have made of the model; a pass makes another one."""
+    """Model after the samples seen so far; each pass makes a new state."""
 
     stream: Stream
     thresholds: np.ndarray  # (n_ranks - 1,)
-    late: np.ndarray  # sum of their changes, times when they happened
+    late: np.ndarray  # sum of the changes of the thresholds, times the time of each change
 
 
 class Window(NamedTuple):
@@ -40,10 +42,10 @@ class Window(NamedTuple):
     ranks: np.ndarray
 
     def with_batch(self, scores, ranks, n_seen):
-        """Return the window with further samples, less the oldest."""
-        both = (np.r_[self.scores, scores], np.r_[self.ranks, ranks])
+        """Return the window with further samples and without the oldest."""
+        extended = (np.r_[self.scores, scores], np.r_[self.ranks, ranks])
         size = min(WINDOW_AT_MOST, max(WINDOW_AT_LEAST, n_seen // 2))
-        return Window(*(values[-size:] for values in both))
+        return Window(*(values[-size:] for values in extended))
 
 
 NO_SAMPLES = Window(np.zeros(0), np.zeros(0, dtype=int))
@@ -72,29 +74,29 @@ class KernelPRank(KernelRankingMachine, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        Labels in ascending order. None takes the order of an ordered categorical of pandas or an
-        Enum of polars, and sorts other labels: a warning then says how words are ordered.
+        Labels in ascending order. None uses the order of an ordered categorical of pandas or an
+        Enum of polars, and sorts other labels; a warning then shows the order of words.
     max_iter : int, default=10
-        Largest number of passes of `fit` over the samples; it stops after a pass without mistakes.
+        Maximum number of passes of `fit` over the samples; it stops after a pass without mistakes.
     shuffle : bool, default=True
         Whether `fit` shuffles the samples before each pass.
     average : bool, default=False
         Whether to predict with the average of all functions and thresholds during training, which
-        has a smaller variance than the last. It stores every sample that was ever ranked wrongly.
+        has a smaller variance than the last. It stores every sample that was ever misranked.
     budget : int, default=None
-        Largest number of support vectors; the oldest is dropped. None means no limit. Not allowed
-        with `average`.
+        Maximum number of support vectors; beyond it, the oldest is dropped. None means no limit.
+        Not allowed with `average`.
     probability : bool, default=False
-        Whether to prepare `predict_proba`. `fit` then takes five more fits, each to four fifths of
-        the samples, for values of samples that a function has not seen. `partial_fit` has them
-        without more fits, but for the first call: those of each batch before its update.
+        Whether to prepare `predict_proba`, from values at samples that a function has not seen.
+        For this, `fit` needs five more fits, each with four fifths of the samples. `partial_fit`
+        uses the values of each batch before its update; only the first call needs more fits.
     random_state : int, RandomState instance or None, default=None
-        Controls the order of the samples. Pass an int for reproducible results.
+        Generator or seed for the order of the samples. Pass an int for reproducible results.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels, lowest first.
+        Labels in ascending order.
     support_ : ndarray of shape (n_support,)
         Indices of the training samples with a non-zero coefficient; only after `fit`.
     support_vectors_ : array, sparse matrix or list of n_support samples
@@ -102,20 +104,20 @@ class KernelPRank(KernelRankingMachine, Base):
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the support vectors; integers unless `average`.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Ascending thresholds: the next rank is predicted for values from each threshold on.
+        Ascending thresholds; a value that reaches a threshold is predicted as the next rank.
     mistakes_ : list of int
-        Number of samples ranked wrongly in each pass.
+        Number of misranked samples in each pass.
     n_updates_ : int
-        Total number of samples ranked wrongly.
+        Total number of misranked samples.
     n_iter_ : int
         Number of passes.
     link_slope_ : float or None
-        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``. None without `probability`, as
-        are the next two.
+        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``. None if `probability` is False,
+        like the next two attributes.
     link_thresholds_ : ndarray of shape (n_classes - 1,) or None
         Ascending thresholds `t_k` of the link.
     link_gradient_ : float or None
-        Largest derivative of the mean log-likelihood at the link, for values of variance one: 0
+        Largest derivative of the mean log-likelihood at the link, for values of variance one; 0
         at the maximum.
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -124,14 +126,14 @@ class KernelPRank(KernelRankingMachine, Base):
 
     See Also
     --------
-    skmoderndata.ranking.NuSVOR : The same model with maximum margin, by batch optimisation.
-    sklearn.linear_model.Perceptron : Linear, for unordered classes.
+    skmoderndata.ranking.NuSVOR : Fits the same model with maximum margin by batch optimisation.
+    sklearn.linear_model.Perceptron : Fits a linear model for unordered classes.
 
     Notes
     -----
     The method solves no optimisation problem. Its only certificate is `n_updates_`: after a pass
-    without mistakes the bound above gives a margin that no function of norm one exceeds. Each pass
-    takes n kernel values for each sample with a coefficient.
+    without mistakes, the bound above gives a margin that no function of norm one exceeds. Each
+    pass needs n kernel values for each sample with a coefficient.
 
     References
     ----------
@@ -159,7 +161,7 @@ class KernelPRank(KernelRankingMachine, Base):
         cost="T n |S|",
         checks=(
             {"random_state": 0},
-            # three clouds of a check have no order along a line, nor in twenty samples
+            # The three clouds of a check have no order along a line, nor within twenty samples.
             {"kernel": "poly", "average": True, "random_state": 0},
             {"budget": 100, "shuffle": False},
         ),
@@ -224,7 +226,7 @@ class KernelPRank(KernelRankingMachine, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels of the samples.
 
         Returns
         -------
@@ -251,7 +253,7 @@ class KernelPRank(KernelRankingMachine, Base):
                 mistakes.append(n_wrong)
                 it.residual = n_wrong
 
-        # the link last: the passes above are those without it
+        # Compute the link last, so that the passes above do not depend on it.
         window = NO_SAMPLES
         if self.probability:
             scores = self._scores_of_folds(state, X, ranks, rng, max_iter=self.max_iter)
@@ -264,22 +266,22 @@ class KernelPRank(KernelRankingMachine, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None):
-        """Update the model with one pass over further samples, in the given order.
+        """Update the model with one pass over further samples, in the order of the rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels of the samples.
         classes : array-like of shape (n_labels,), default=None
-            All labels, lowest first; needed in the first call unless the parameter `classes` is
-            given.
+            All labels in ascending order; needed in the first call unless the parameter `classes`
+            is set.
 
         Returns
         -------
         self : KernelPRank
-            The estimator.
+            The updated estimator.
         """
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
@@ -292,7 +294,7 @@ class KernelPRank(KernelRankingMachine, Base):
             labels = order_of_labels(y, self.classes if classes is None else classes)
             if labels is None:
                 raise ValueError(
-                    f"{type(self).__name__}.partial_fit: give all classes, lowest first, in the "
+                    f"{type(self).__name__}.partial_fit: pass all classes, lowest first, in the "
                     "first call."
                 )
         X, y = checked_samples_and_target(self, X, y, reset=first)
@@ -302,7 +304,7 @@ class KernelPRank(KernelRankingMachine, Base):
 
         check_classification_targets(y)
 
-        # ranks from 0, in the order of the classes
+        # Number the ranks from 0 in the order of the classes.
         labels = y.tolist()
         rank_of = {label: rank for rank, label in enumerate(self._present_classes.tolist())}
         unknown = [label for label in labels if label not in rank_of]
@@ -311,18 +313,18 @@ class KernelPRank(KernelRankingMachine, Base):
         self._check_settings()
         ranks = np.array([rank_of[label] for label in labels])
 
-        # 1. scores of the batch, of which the function so far has seen no sample
+        # 1. Score the batch, which the current function has not seen.
         window = NO_SAMPLES if first else getattr(self, "_window", NO_SAMPLES)
         scores = np.zeros(0)
         if self.probability and not first:
             scores = self._function_values(X)
 
-        # 2. update
+        # 2. Update the model.
         state = self._begin(X) if first else self._state
         mistakes = [] if first else self.mistakes_
         state, n_wrong = self._one_pass(state, X, ranks, np.arange(len(y)))
 
-        # 3. before the first batch there is no function: folds
+        # 3. Use folds for the first batch, because there is no earlier function.
         if self.probability and first:
             scores = self._scores_of_folds(state, X, ranks, None, max_iter=1)
 
@@ -335,7 +337,7 @@ class KernelPRank(KernelRankingMachine, Base):
     def _check_settings(self):
         if self.average and self.budget is not None:
             name = type(self).__name__
-            raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
+            raise ValueError(f"{name}: average=True stores all samples: set budget=None.")
 
     def _begin(self, X):
         """Return the state before the first sample."""
@@ -344,13 +346,13 @@ class KernelPRank(KernelRankingMachine, Base):
         return State(Stream.empty(gram, X), nothing, nothing)
 
     def _one_pass(self, state, X, ranks, order):
-        """Pass over samples in a given order; return the new state and the number of mistakes."""
+        """Pass over samples in the given order; return new state and number of mistakes."""
         budget = -1 if self.budget is None else int(self.budget)
         thresholds = state.thresholds.copy()
         late = state.late.copy()
 
-        def step(stream, K, function, chosen):
-            block_ranks = ranks[chosen]
+        def step(stream, K, function, rows):
+            block_ranks = ranks[rows]
             return prank_block(
                 K, function, thresholds, late, block_ranks, time=stream.time, budget=budget
             )
@@ -359,7 +361,7 @@ class KernelPRank(KernelRankingMachine, Base):
         return State(stream, thresholds, late), int(n_wrong)
 
     def _scores_of_folds(self, final, X, ranks, rng, *, max_iter):
-        """Scores of samples by passes over the other folds, in units of the final function."""
+        """Compute scores of samples by passes over other folds, in units of the final function."""
         gram = final.stream.gram
         rows = np.arange(len(ranks))
 
@@ -379,30 +381,30 @@ class KernelPRank(KernelRankingMachine, Base):
         return held_out_scores(gram, X, rows, ranks, ones, values, fit_fold)
 
     def _expansion_of(self, state):
-        """Return the samples of the last data set that predict, with coefficients."""
+        """Return the samples of the last data set that have coefficients, and the coefficients."""
         coef, _ = self._predictor(state)
         used = np.flatnonzero(coef)
         return state.stream.index[used], coef[used]
 
     def _keep_window(self, window):
-        """Store held-out scores for later batches, and their link if it was asked for."""
+        """Store held-out scores for later batches and, with `probability`, their link."""
         self._drop_link()
         self._window = window
         if self.probability:
-            # one sample more of each rank: some may not have occurred yet
+            # Add one sample of each rank, because some ranks may not have occurred yet.
             counts = 1.0 + np.bincount(window.ranks, minlength=len(self._present_classes))
             weights = np.ones(len(window.ranks))
             self._keep_link(window.scores, window.ranks, weights, counts / counts.sum())
 
     def _predictor(self, state):
-        """Coefficients and thresholds of prediction: the last ones, or the average."""
+        """Return coefficients and thresholds for prediction: the last ones or the averages."""
         stream = state.stream
         if self.average:
             return stream.mean(), state.thresholds - state.late / max(1, stream.time)
         return stream.function.coef, state.thresholds.copy()
 
     def _keep(self, state, mistakes):
-        """Store the state, and the function and thresholds of prediction."""
+        """Store the state, and the function and thresholds for prediction."""
         stream = state.stream
         coef, thresholds = self._predictor(state)
         used = np.flatnonzero(coef)

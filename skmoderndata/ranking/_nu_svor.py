@@ -33,55 +33,59 @@ from skmoderndata.ranking._base import (
     moments,
 )
 
-STEPS_PER_SAMPLE = (
-    1000  # steps for each sample before the cone solver takes over, or a warning
-)
-STEPS_PER_SAMPLE_FEW = (
-    30  # where the kernel has few directions: the cone solver takes a second
-)
+# Maximum number of steps per sample before the cone solver takes over or `fit` warns.
+STEPS_PER_SAMPLE = 1000
+# Maximum number of steps per sample if the kernel has few directions, so that the cone solver
+# needs only a second.
+STEPS_PER_SAMPLE_FEW = 30
 
-# nu="auto": fractions of the largest feasible value that are compared, the smoothest first
+# Fractions of the largest feasible value that nu="auto" compares, from the smoothest on.
 NU_FRACTIONS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+# Number of folds that nu="auto" uses.
 NU_FOLDS = 3
-NU_SAMPLES = 1000  # samples that are looked at, at most
-NU_TOL = 1e-2  # relative gap: the error of held-out ranks does not change below it
-FEW_FRACTION = 0.5  # of the largest feasible value, where there are too few samples to compare
+# Maximum number of samples that nu="auto" uses.
+NU_SAMPLES = 1000
+# Tolerance of the relative gap; below it, the error of held-out ranks does not change.
+NU_TOL = 1e-2
+# Fraction of the largest feasible value that is used if there are too few samples to compare.
+FEW_FRACTION = 0.5
 
 
 class HeldOut(NamedTuple):
-    """Scores of samples by functions of other folds, in units of each function."""
+    """Scores of samples by functions from other folds, in units of each function."""
 
     rows: np.ndarray  # (n_samples,)
     ranks: np.ndarray  # (n_samples,)
     weights: np.ndarray  # (n_samples,)
-    scores: np.ndarray  # (n_fractions, n_samples), NaN where there is none
+    scores: np.ndarray  # (n_fractions, n_samples), NaN if there is no score
 
 
 class NuSVOR(KernelRankingMachine, Base):
     r"""Ordinal regression by a kernel function and thresholds of maximum margin.
 
-    Support vector ordinal regression [1]_ [2]_: minimises over a function
+    Support vector ordinal regression [1]_ [2]_ minimises over a function
     :math:`f(x) = w^\top \phi(x)` of norm one, thresholds b and the margin,
 
     .. math::
         \min\ -\gamma + \frac{1}{\nu N} \sum_i u_i (\xi_i + \zeta_i) \quad \text{where} \quad
         f(x_i) \le b_{y_i} - \gamma + \zeta_i, \quad f(x_i) \ge b_{y_i - 1} + \gamma - \xi_i,
 
-    the first for all ranks below the last, the second for all ranks above the first, with
-    non-negative slacks and the sample weights :math:`u_i`. N is the total weight of these
-    constraints. Steps that change two or four weights and preserve their sums solve the dual
-    problem, with steps to the minimum over all weights between their bounds if these are many. For
-    up to 2000 samples a primal-dual interior point method [3]_ takes over if that takes long.
+    the first constraint for all ranks below the last, the second for all ranks above the first,
+    with non-negative slacks and the sample weights :math:`u_i`. N is the total weight of these
+    constraints. The dual problem is solved by steps that change two or four weights and preserve
+    their sums; if many weights are between their bounds, there are also steps to the minimum over
+    all of these. For up to 2000 samples, a primal-dual interior point method [3]_ takes over if
+    the steps need long.
 
     Parameters
     ----------
     nu : float or "auto", default="auto"
         Upper bound on the fraction of constraints with slack, and lower bound on the fraction of
-        active constraints, by weight. For two ranks it is the `nu` of `NuSVC`. Infeasible above
-        ``2 sum_j min(n_j, n_(j+1)) / N``, which is 1 for ranks of equal size. "auto" takes one
-        of six fractions of that limit, .9 to .4, and places the thresholds, by probabilities of
-        ranks for samples of three held-out folds, at most 1000 samples in all. Copies of a sample
-        are in the same fold.
+        active constraints, by weight. For two ranks, it is the `nu` of `NuSVC`. Values above
+        ``2 sum_j min(n_j, n_(j+1)) / N`` are infeasible; this limit is 1 for ranks of equal size.
+        "auto" chooses one of six fractions of the limit, .9 to .4, and the thresholds from
+        probabilities of ranks for samples of three held-out folds, with at most 1000 samples in
+        total. Copies of a sample are in the same fold.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
@@ -93,35 +97,36 @@ class NuSVOR(KernelRankingMachine, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        Labels in ascending order. None takes the order of an ordered categorical of pandas or an
-        Enum of polars, and sorts other labels: a warning then says how words are ordered. Labels
+        Labels in ascending order. None uses the order of an ordered categorical of pandas or an
+        Enum of polars, and sorts other labels; a warning then shows the order of words. Labels
         without samples of positive weight stay in `classes_` and are never predicted.
     order : {"free", "enforced"}, default="free"
-        Whether thresholds may be out of order, which can happen for rare ranks, or must be
-        ascending.
+        Order of the thresholds: "free" thresholds may be out of order, which can happen for rare
+        ranks; with "enforced", they must be ascending.
     probability : bool, default=False
-        Whether `fit` also prepares `predict_proba`, by values of functions at samples that they
-        were not fitted to. It takes five more fits, each to four fifths of the samples; nothing
-        else changes.
+        Whether `fit` also prepares `predict_proba` from values of functions at samples that they
+        were not fitted to. This needs five more fits, each with four fifths of the samples;
+        nothing else changes.
     tol : float, default=0.001
         Target of the duality gap, relative to the margin.
     cache_size : float, default=500
-        Size of the kernel cache, in MB. The factor of the weights between their bounds takes as
-        much as 512 MB beside it, with 8000 of them; more are left to steps of two and four.
+        Size of the kernel cache, in MB. The factor of the weights between their bounds needs up to
+        512 MB in addition, for 8000 such weights; if there are more, only steps of two and four
+        weights are used.
     max_iter : int, default=-1
-        Largest number of steps of two and four weights. -1 means 100 per sample for up to 2000
-        samples, followed by an interior point method if these do not suffice. For more samples it
+        Maximum number of steps of two and four weights. -1 means 100 per sample for up to 2000
+        samples, followed by an interior point method if these do not suffice. For more samples, it
         means 1000 per sample, followed by a cone solver if the rank of the kernel is at most 100.
     solver : {"smo", "cvxpy"}, default="smo"
-        "smo" changes two or four weights in each step, at times all free ones; "cvxpy" is a cone
-        solver, for up to 2000 samples or kernels of low rank.
+        Method of computation. "smo" changes two or four weights in each step, and sometimes all
+        free weights; "cvxpy" is a cone solver, for up to 2000 samples or kernels of low rank.
     n_jobs : int, default=None
         Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels, lowest first.
+        Labels in ascending order.
     support_ : ndarray of shape (n_support,)
         Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
@@ -129,29 +134,29 @@ class NuSVOR(KernelRankingMachine, Base):
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the support vectors.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Values of the function from which on the next rank is predicted. Those of the problem
-        above for a given `nu`; for "auto", those at which a higher rank is as probable as not, by
-        the cumulative link of held-out samples, which are in order.
+        Values of the function from which the next rank is predicted. With a number as `nu`, they
+        are the thresholds of the problem above. With "auto", they are the values at which a higher
+        rank is as probable as not, by the cumulative link of held-out samples; these are in order.
     nu_ : float
-        The `nu` that was used.
+        Value of `nu` that was used.
     margin_ : float
-        The margin between a threshold and the neighbouring ranks, for a function of norm one. 0
-        where ranks overlap too much for `nu`; all predictions are the same then.
+        Margin between a threshold and the neighbouring ranks, for a function of norm one. 0 if
+        ranks overlap too much for `nu`; all predictions are then the same.
     objective_ : float
         Value of the objective.
     dual_gap_ : float
         Difference between the objective and its lower bound, the value of the dual, in units of
-        the larger of the margin and the magnitude of that bound; where the margin is zero, in
-        units of the largest norm of a sample in feature space.
+        the larger of the margin and the magnitude of that bound; if the margin is zero, in units
+        of the largest norm of a sample in feature space.
     n_iter_ : int
-        Steps.
+        Number of steps.
     link_slope_ : float or None
-        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``. None without `probability`, as
-        are the next two.
+        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``. None if `probability` is False,
+        like the next two attributes.
     link_thresholds_ : ndarray of shape (n_classes - 1,) or None
         Ascending thresholds `t_k` of the link.
     link_gradient_ : float or None
-        Largest derivative of the mean log-likelihood at the link, for values of variance one: 0
+        Largest derivative of the mean log-likelihood at the link, for values of variance one; 0
         at the maximum.
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -160,28 +165,30 @@ class NuSVOR(KernelRankingMachine, Base):
 
     See Also
     --------
-    sklearn.svm.NuSVC : The same machine for two classes; several have no order there.
-    skmoderndata.ranking.KernelPRank : The same model, learned from one sample at a time.
-    skmoderndata.svm.CoreVectorRanker : Order of samples by pairs, without thresholds.
+    sklearn.svm.NuSVC : Is the same machine for two classes; more classes have no order there.
+    skmoderndata.ranking.KernelPRank : Learns the same model from one sample at a time.
+    skmoderndata.svm.CoreVectorRanker : Orders samples by pairs, without thresholds.
 
     Notes
     -----
     `score` is the accuracy. To select a model by the mean absolute error of ranks, use numbers as
     labels and ``scoring="neg_mean_absolute_error"``.
 
-    Thresholds of maximum margin for a large `nu` favour some ranks. The median of a cumulative
-    link does not: with "auto" it lowers the mean absolute error, on `diabetes` in five ranks from
-    .88 to .83. `margin_`, `objective_` and `dual_gap_` are those of the problem in any case.
+    Thresholds of maximum margin for a large `nu` favour some ranks, whereas the median of a
+    cumulative link does not. With "auto", it lowers the mean absolute error on `diabetes` in five
+    ranks from .88 to .83. `margin_`, `objective_` and `dual_gap_` always refer to the problem
+    above.
 
     The free thresholds are in order unless a rank is rare; if they are, both values of `order`
     have the same optimum. Otherwise "enforced" passes the problem to a cone solver, for up to 2000
-    samples, or any number with a kernel of rank up to 100, such as a linear one of few columns.
+    samples, or for any number of samples with a kernel of rank up to 100, such as a linear kernel
+    on few columns.
 
-    A smaller `nu` takes longer, since more weights are between their bounds. Ranks that overlap
-    nearly as much as `nu` allows would need millions of steps along pairs; the interior point
-    method, whose number of steps depends on neither, solves 150 samples of any kind in about a
-    hundredth of a second. With more than 2000 samples and a kernel of rank above 100, `fit` ends
-    after 1000 steps per sample with a `ConvergenceWarning`.
+    A smaller `nu` needs more time, because more weights are between their bounds. Ranks that
+    overlap nearly as much as `nu` allows would need millions of steps along pairs. The interior
+    point method, whose number of steps does not depend on `nu` or the overlap, solves any problem
+    with 150 samples in about a hundredth of a second. With more than 2000 samples and a kernel of
+    rank above 100, `fit` ends after 1000 steps per sample with a `ConvergenceWarning`.
 
     References
     ----------
@@ -217,7 +224,7 @@ class NuSVOR(KernelRankingMachine, Base):
         ),
         tier="standard",
         instead="GaussianProcessRegressor with a width for each column, on normal scores of the "
-        "ranks, is off by three quarters as much from 100 samples with ranks of unequal "
+        "ranks, has three quarters of the error from 100 samples with ranks of unequal "
         "width.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
@@ -271,14 +278,14 @@ class NuSVOR(KernelRankingMachine, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Find the function and the thresholds of the largest margin between neighbouring ranks.
+        """Find the function and the thresholds with the largest margin between neighbouring ranks.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
             Relative weights of the samples; a sample of weight zero is ignored.
 
@@ -297,15 +304,15 @@ class NuSVOR(KernelRankingMachine, Base):
         present, ranks = ordered_classes(y[active], labels, owner=type(self).__name__)
         self._keep_grades(y, labels, present, weighted=len(active) < len(y))
 
-        # samples rank after rank
+        # Sort the samples by rank.
         by_rank = np.argsort(ranks, kind="stable")
         order = active[by_rank]
         segments = segments_of(ranks)
-        if self.nu != "auto":  # an infeasible value is refused before any work
+        if self.nu != "auto":  # reject an infeasible value before any work
             self._bounds(self.nu, weights[order], segments)
         gram, store = self._row_store(X, order, weights)
 
-        # "auto" goes on to larger values where the margin vanishes
+        # If the margin vanishes, "auto" continues with larger values.
         limit, _ = largest_nu(weights[order], segments)
         candidates = [self.nu / limit] if self.nu != "auto" else []
         if self.nu == "auto":
@@ -324,18 +331,18 @@ class NuSVOR(KernelRankingMachine, Base):
         if not machine.margin > 0:
             warnings.warn(
                 f"{type(self).__name__}: the ranks overlap so much that the margin is zero for "
-                f"nu={nu:g}, and all predictions are the same: increase nu, or take a kernel "
+                f"nu={nu:g}, and all predictions are the same: increase nu, or use a kernel "
                 "that separates them.",
                 stacklevel=2,
             )
 
-        used = used[np.argsort(order[used])]  # in the order of the samples
+        used = used[np.argsort(order[used])]  # restore the order of the samples
         self._keep_support(gram, X, order[used], machine.coef[used])
         thresholds = machine.thresholds
         self.thresholds_ = self._of_all_grades(thresholds + self._at_mean)
         if self.nu == "auto" and machine.margin > 0:
-            given = thresholds + self._at_mean
-            thresholds = self._median_thresholds(X, held_out, fraction, given)
+            solved = thresholds + self._at_mean
+            thresholds = self._median_thresholds(X, held_out, fraction, solved)
             self.thresholds_ = self._of_all_grades(thresholds)
         self.margin_ = float(machine.margin)
         self.nu_ = float(nu)
@@ -350,7 +357,7 @@ class NuSVOR(KernelRankingMachine, Base):
         return self
 
     def _find_link(self, gram, X, order, ranks, weights, fraction):
-        """Find the link of samples sorted by rank, by folds with a fraction of the largest nu."""
+        """Find the link of samples sorted by rank, from folds with a fraction of maximum nu."""
 
         def fit_fold(train):
             _, codes = np.unique(ranks[train], return_inverse=True)
@@ -370,23 +377,23 @@ class NuSVOR(KernelRankingMachine, Base):
         self._keep_link(scores, ranks, weights, frequencies)
 
     def _warn_of_order(self, thresholds):
-        """Warn of descending thresholds; those of the solver, without an offset, are given."""
+        """Warn if `thresholds`, from the solver and without an offset, are not in order."""
         rounding = 1e-9 * np.abs(thresholds).max()
         if (np.diff(thresholds) < -rounding).any():
             shown = np.array2string(self.thresholds_, precision=3)
             warnings.warn(
                 f"{type(self).__name__}: the thresholds are not in order, "
                 f"{shown}; a rank between them may never "
-                "be predicted: use order='enforced', or join rare ranks.",
+                "be predicted: use order='enforced', or merge rare ranks.",
                 stacklevel=3,
             )
 
     def _score_unit(self):
-        # as in `NuSVC`: a function of norm one has small values, which penalties take for noise
+        # As in `NuSVC`, a function of norm one has small values, which penalties treat as noise.
         return self.margin_ if self.margin_ > 0 else 1.0
 
     def _bounds(self, nu, weights, segments):
-        """Upper bounds of the weights, `u / (nu N)`; ValueError where nu is infeasible."""
+        """Compute upper bounds of the weights, `u / (nu N)`; ValueError if nu is infeasible."""
         largest, total = largest_nu(weights, segments)
         if nu > largest * (1 + 1e-12):
             sums = [float(weights[first:last].sum()) for first, last in segments]
@@ -397,22 +404,22 @@ class NuSVOR(KernelRankingMachine, Base):
         return weights / (nu * total)
 
     def _held_out(self, gram, X, order, segments, weights):
-        """Scores of samples in folds, for each of `NU_FRACTIONS`; samples are sorted by rank."""
-        # 1. at most so many samples, of each rank in proportion
+        """Compute held-out scores for each of `NU_FRACTIONS`; samples are sorted by rank."""
+        # 1. Select up to NU_SAMPLES samples, with each rank in proportion.
         n = len(order)
         spread = np.linspace(0, n - 1, min(n, NU_SAMPLES))
-        some = np.unique(spread.astype(int))
-        rows = order[some]
-        chosen = X[np.ix_(rows, rows)] if gram.precomputed else take(X, rows)
-        store = RowStore(gram, chosen, cache_size=self.cache_size)
+        positions = np.unique(spread.astype(int))
+        rows = order[positions]
+        samples = X[np.ix_(rows, rows)] if gram.precomputed else take(X, rows)
+        store = RowStore(gram, samples, cache_size=self.cache_size)
         K = all_rows(store)
-        ranks = np.searchsorted(segments[:, 1], some, side="right")
-        w = weights[some]
+        ranks = np.searchsorted(segments[:, 1], positions, side="right")
+        w = weights[positions]
 
-        # 2. scores in the folds whose others have two ranks at least
+        # 2. Compute the scores in the folds for which the other folds have at least two ranks.
         near = 2.0 * (K @ w) / w.sum() - K.diagonal()
         fold = folds_of_samples(near, ranks, NU_FOLDS)
-        scores = np.full((len(NU_FRACTIONS), len(some)), np.nan)
+        scores = np.full((len(NU_FRACTIONS), len(positions)), np.nan)
         for left_out in range(NU_FOLDS):
             train = np.flatnonzero(fold != left_out)
             test = np.flatnonzero(fold == left_out)
@@ -421,8 +428,8 @@ class NuSVOR(KernelRankingMachine, Base):
         return HeldOut(rows, ranks, w, scores)
 
     def _median_thresholds(self, X, held_out, fraction, default):
-        """Values from which on a higher rank is more probable than not, by held-out scores."""
-        if fraction not in NU_FRACTIONS:  # too few samples for folds
+        """Find the values above which a higher rank is more probable, from held-out scores."""
+        if fraction not in NU_FRACTIONS:  # there were too few samples for folds
             return default
         link = link_of_fraction(held_out, NU_FRACTIONS.index(fraction))
         if not link.slope > 0:
@@ -432,7 +439,7 @@ class NuSVOR(KernelRankingMachine, Base):
         return mean + deviation / link.slope * link.thresholds
 
     def _solve(self, store, segments, bounds, progress):
-        """Step, or ask a cone solver where that is slow or thresholds need an order."""
+        """Solve by steps; use a cone solver if they are slow or thresholds must be in order."""
         enforced = self.order == "enforced"
         if self.solver == "smo":
             free = self.max_iter < 0
@@ -445,7 +452,7 @@ class NuSVOR(KernelRankingMachine, Base):
             )
             in_order = not enforced or (np.diff(machine.thresholds) >= 0).all()
             finished = machine.converged or not free or getattr(progress, "stopped", False)
-            # constraints that the free optimum meets change nothing
+            # Constraints that the free optimum satisfies change nothing.
             if in_order and finished:
                 return machine
 
@@ -457,18 +464,18 @@ class NuSVOR(KernelRankingMachine, Base):
         except ValueError:
             if self.solver == "cvxpy" or not in_order:
                 raise
-            return machine  # whose gap is warned of
+            return machine  # `fit` warns of its gap
 
 
 def segments_of(ranks):
-    """First and last position, plus one, of each rank among samples that are sorted by rank."""
+    """Return first position and last position plus one of each rank in sorted samples."""
     stops = np.cumsum(np.bincount(ranks))
     starts = np.r_[0, stops[:-1]]
     return np.stack([starts, stops], axis=1)
 
 
 def largest_nu(weights, segments):
-    """Return the largest feasible `nu`, and the total weight of the constraints."""
+    """Return the largest feasible `nu` and the total weight of the constraints."""
     sums = np.array([weights[first:last].sum() for first, last in segments])
     lower = sums[:-1]
     upper = sums[1:]
@@ -477,8 +484,8 @@ def largest_nu(weights, segments):
 
 
 def scores_of_fold(K, ranks, weights, train, test):
-    """Scores of held-out samples for each of `NU_FRACTIONS`, in units of their function."""
-    # sorted, as `train` is by rank
+    """Compute scores of held-out samples for each of `NU_FRACTIONS`, in units of the function."""
+    # The codes are sorted, because `train` is sorted by rank.
     _, codes = np.unique(ranks[train], return_inverse=True)
     segments = segments_of(codes)
     w = weights[train]
@@ -492,13 +499,13 @@ def scores_of_fold(K, ranks, weights, train, test):
         bounds = w / (fraction * limit * total)
         machine = nu_ranking(store, segments, bounds, tol=NU_TOL)
         mean, deviation = moments(K_train @ machine.coef, w)
-        if deviation > 0:  # a constant function tells no ranks apart
+        if deviation > 0:  # a constant function does not separate ranks
             row[:] = (K_test @ machine.coef - mean) / deviation
     return scores
 
 
 def best_and_larger(held_out):
-    """Fractions of the largest nu: that of the least log-loss, then the larger ones."""
+    """Return the fraction of the largest nu with the smallest log-loss, then larger fractions."""
     fraction = FEW_FRACTION
     if np.isfinite(held_out.scores).any():
         losses = [link_of_fraction(held_out, i).loss for i in range(len(NU_FRACTIONS))]
@@ -508,7 +515,7 @@ def best_and_larger(held_out):
 
 
 def link_of_fraction(held_out, index):
-    """Find the probabilities of ranks by held-out scores for one of `NU_FRACTIONS`."""
+    """Fit the probabilities of ranks to held-out scores for one of `NU_FRACTIONS`."""
     scores = held_out.scores[index]
     known = np.isfinite(scores)
     return cumulative_link(

@@ -391,7 +391,10 @@ def test_memberships_of_the_data_alone_are_perfectly_stable():
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"param_range": (1, 2, 3)}, "at least 2, got 1: the stability of one cluster is undefined"),
+        (
+            {"param_range": (1, 2, 3)},
+            "at least 2, got 1: the stability of one cluster is undefined",
+        ),
         ({"param_range": (0,)}, "at least 2, got 0"),
         ({"param_range": ()}, "one or more whole numbers"),
         ({"param_range": (2.0, 3.0)}, "one or more whole numbers"),

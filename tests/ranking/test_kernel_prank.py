@@ -161,7 +161,7 @@ def test_refused_input():
 @pytest.mark.edge
 def test_refused_streams():
     X, y = ranked()
-    with pytest.raises(ValueError, match="give all classes, lowest first, in the first call"):
+    with pytest.raises(ValueError, match="pass all classes, lowest first, in the first call"):
         KernelPRank().partial_fit(X, y)
     with pytest.raises(ValueError, match="y holds 3, which is not in classes"):
         KernelPRank().partial_fit(X, y, classes=[0, 1, 2])
