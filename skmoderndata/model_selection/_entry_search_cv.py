@@ -645,6 +645,7 @@ def _early_ends_counted():
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
+
         if early:
             warnings.warn(
                 f"{len(early)} warnings that fits ended before they converged, which may blur "

@@ -600,6 +600,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 f"residual_tol of {name} must be a number of at least 0, or a list of such "
                 "numbers, one for each signal."
             )
+
         if len(bounds) != n_signals:
             raise ValueError(
                 f"residual_tol of {name} has {len(bounds)} bounds, but X has {n_signals} "
