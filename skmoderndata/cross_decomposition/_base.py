@@ -257,7 +257,7 @@ class MultiviewTransformer(
         # One array that is cut into views.
         if self.view_slices is not None:
             self._side_by_side = True
-            X = self._check_vectors(0, X, reset=reset, whole=True)
+            X = self._check_vectors(0, X, reset=reset, all_views=True)
             views = cut_columns(X, self.view_slices, name)
             for v, view in enumerate(views):
                 self._check_missing(v, view)
@@ -330,7 +330,7 @@ class MultiviewTransformer(
         """Validate one view; a subclass whose samples are not vectors extends this method."""
         return self._check_vectors(v, X, reset=reset)
 
-    def _check_vectors(self, v, X, *, reset, whole=False):
+    def _check_vectors(self, v, X, *, reset, all_views=False):
         settings = {
             "dtype": FLOATS,
             "accept_sparse": "csr" if self._sparse_views else False,
@@ -342,7 +342,7 @@ class MultiviewTransformer(
         # scikit-learn's check of feature names covers only the first view.
         if v == 0:
             X = validate_data(self, X, reset=reset, **settings)
-            if not whole:
+            if not all_views:
                 self._check_missing(v, X)
             return X
         if reset:
