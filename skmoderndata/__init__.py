@@ -18,6 +18,7 @@ _FUNCTIONS = {  # name -> private module
     "all_estimators": "_estimator.registry",
     "all_kernels": "_estimator.registry",
     "blocks_config": "_solvers.common.blocks",
+    "report": "_guide.report",
     "suggest": "_guide.suggest",
 }
 _CORE = {  # public module -> estimators that can also be imported from here

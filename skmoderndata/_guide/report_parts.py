@@ -1,0 +1,715 @@
+"""The parts of a report: each tests what it says of a table, and says nothing else.
+
+Each part is a function of a `Table` and a level that returns a `Finding` or None. The tests use
+ranks, counts and permutations, so their levels do not depend on the distributions of the columns.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse, stats
+from scipy.sparse.csgraph import connected_components
+from sklearn.preprocessing import RobustScaler
+
+import skmoderndata
+from skmoderndata._guide.report_table import Table, literal
+
+# Minimum number of rows below which no part looks for anything but gaps.
+MIN_ROWS = 20
+# Maximum number of lines in a table of the page.
+MAX_LINES = 10
+# Minimum ratio of two column scales that is told, as in RobustPCA(scale="auto").
+SCALE_RATIO = 3.0
+# Minimum rank correlation, in absolute value, of columns that are told as redundant.
+REDUNDANT = 0.9
+# Number of blocks of successive rows whose mean ranks are compared.
+N_BLOCKS = 10
+# Maximum number of rows in tests by permutation of the row order.
+MAX_DRIFT_ROWS = 2000
+# Maximum number of rows in fits for hidden entries and roles.
+MAX_FIT_ROWS = 500
+# Number of folds of hidden entries.
+N_FOLDS = 3
+# Minimum number of empty and of known cells for a test whether gaps depend on values.
+MIN_GROUP = 10
+# Maximum number of roles.
+MAX_ROLES = 5
+
+
+class Finding(NamedTuple):
+    """What one part of a report found.
+
+    Attributes
+    ----------
+    name : str
+        Part: "gaps", "scales", "components", "cells", "drift", "redundant columns" or "roles".
+    title : str
+        Heading of the section.
+    text : str
+        What was found, in a sentence or two, with the test.
+    columns : tuple of str
+        Heads of the table.
+    lines : list of tuple
+        Lines of the table.
+    code : str
+        Lines to run next, for a table called X.
+    draw : callable
+        ``draw()`` returns a matplotlib figure.
+    """
+
+    name: str
+    title: str
+    text: str
+    columns: tuple[str, ...]
+    lines: list[tuple[Any, ...]]
+    code: str
+    draw: Callable[[], Any]
+
+
+# Facts that several parts share
+
+
+def is_boolean(table: Table) -> np.ndarray:
+    """Which columns hold 0 and 1 only, and both."""
+    known = ~np.isnan(table.values)
+    zeros = (table.values == 0).sum(axis=0)
+    ones = (table.values == 1).sum(axis=0)
+    return (zeros + ones == known.sum(axis=0)) & (zeros > 0) & (ones > 0)
+
+
+def is_constant(table: Table) -> np.ndarray:
+    """Which columns have one value in all known cells, or no known cell."""
+    low = np.where(np.isnan(table.values), np.inf, table.values).min(axis=0)
+    high = np.where(np.isnan(table.values), -np.inf, table.values).max(axis=0)
+    return ~(low < high)
+
+
+def is_measured(table: Table) -> np.ndarray:
+    """Which columns vary in their middle half and have more than two values."""
+    measured = ~is_constant(table)
+    for j in np.flatnonzero(measured):
+        known = table.values[~np.isnan(table.values[:, j]), j]
+        quartiles = np.quantile(known, [0.25, 0.75])
+        measured[j] = quartiles[0] < quartiles[1] and len(np.unique(known)) > 2
+    return measured
+
+
+def standard_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks of each column with mean 0 and variance 1 over its known cells; 0 in gaps."""
+    known = ~np.isnan(values)
+    ranks = stats.rankdata(values, axis=0, nan_policy="omit")
+    ranks = np.where(known, ranks, 0.0)
+    count = np.maximum(known.sum(axis=0), 1)
+    ranks = np.where(known, ranks - ranks.sum(axis=0) / count, 0.0)
+    spread = np.sqrt((ranks**2).sum(axis=0) / count)
+    return ranks / np.where(spread > 0, spread, 1.0)
+
+
+def n_permutations(level: float) -> int:
+    """Permutations of which one may be as extreme as the data."""
+    return math.ceil(2 / level) - 1
+
+
+def _spread_rows(n: int, most: int) -> np.ndarray:
+    """At most so many rows, evenly spread and in their order."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 else f"{share:.2g}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _p_value(p: float) -> str:
+    return f"p = {p:.1g}" if p >= 1e-12 else "p < 1e-12"
+
+
+def _list(names: list[str]) -> str:
+    shown = ", ".join(names[:MAX_LINES])
+    return shown + (f" and {len(names) - MAX_LINES} more" if len(names) > MAX_LINES else "")
+
+
+# 1. Gaps
+
+
+def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
+    """Count the gaps, and test whether they come together or depend on values."""
+    gaps = np.isnan(table.values)
+    if not gaps.any():
+        return None
+    share = gaps.mean(axis=0)
+    order = np.argsort(-share, kind="stable")[: (share > 0).sum()]
+    text = (
+        f"{_percent(gaps.mean())} of the cells are empty, in {(share > 0).sum()} of "
+        f"{len(share)} columns and {_percent(gaps.any(axis=1).mean())} of the rows."
+    )
+
+    # patterns, each at half the level
+    patterns = [
+        *_gaps_together(table, gaps, level / 2),
+        *_gaps_by_value(table, gaps, level / 2),
+    ]
+    if patterns:
+        text += " " + " ".join(patterns[:3])
+    else:
+        text += " Where they are shows no pattern."
+
+    # the line to run next
+    filled = ~gaps.all(axis=0)
+    columns = np.flatnonzero(filled)
+    imputer = "NuclearNormImputer" if low_rank else "SimpleImputer"
+    home = "skmoderndata" if low_rank else "sklearn.impute"
+    setting = "" if low_rank else 'strategy="median"'
+    code = (
+        f"from sklearn.pipeline import make_pipeline\n"
+        f"from sklearn.preprocessing import RobustScaler\n"
+        f"from {home} import {imputer}\n"
+        f"filled = make_pipeline(RobustScaler(), {imputer}({setting}))"
+        f".fit_transform({table.code(columns)})"
+    )
+    lines = [
+        (table.names[j], int(gaps[:, j].sum()), _percent(share[j])) for j in order[:MAX_LINES]
+    ]
+    return Finding(
+        "gaps",
+        "Gaps",
+        text,
+        ("column", "empty cells", "share"),
+        lines,
+        code,
+        lambda: _pictures().gap_map(gaps[:, order[:40]], [table.names[j] for j in order[:40]]),
+    )
+
+
+def _gaps_together(table: Table, gaps: np.ndarray, level: float) -> list[str]:
+    """Pairs of columns that are empty in the same rows, by the hypergeometric test."""
+    n = len(gaps)
+    count = gaps.sum(axis=0)
+    usable = np.flatnonzero((count > 0) & (count < n))
+    G = gaps[:, usable].astype(float)
+    first, second = np.triu_indices(len(usable), 1)
+    if len(first) == 0:
+        return []
+
+    both = (G.T @ G)[first, second]
+    p = stats.hypergeom.sf(both - 1, n, count[usable[first]], count[usable[second]])
+    p = np.minimum(p * len(p), 1.0)
+    found = np.flatnonzero(p <= level)
+    if len(found) == 0:
+        return []
+    groups = _groups(len(usable), first[found], second[found])
+    names = [_list([table.names[usable[j]] for j in group]) for group in groups]
+    return [f"Gaps come together in: {'; '.join(names[:3])} ({_p_value(p.min())})."]
+
+
+def _gaps_by_value(table: Table, gaps: np.ndarray, level: float) -> list[str]:
+    """Columns whose gaps depend on the values of another column, by the rank-sum test."""
+    # 1. sum of the ranks of a column over the gaps of another, its mean and deviation
+    R = standard_ranks(table.values)
+    known = (~gaps).astype(float)
+    total = known.sum(axis=0)
+    n_gaps = gaps.T.astype(float) @ known  # gaps of j with known cells in k
+    sums = gaps.T.astype(float) @ R
+    rest = total - n_gaps
+    deviation = np.sqrt(n_gaps * rest / np.maximum(total - 1, 1))
+
+    # 2. only pairs with enough cells on both sides
+    usable = (n_gaps >= MIN_GROUP) & (rest >= MIN_GROUP) & ~is_constant(table)
+    if not usable.any():
+        return []
+    z = np.where(usable, sums / np.where(usable, deviation, 1.0), 0.0)
+    p = np.minimum(2 * stats.norm.sf(np.abs(z)) * usable.sum(), 1.0)
+
+    # 3. the strongest pair of each column with gaps
+    best = p.argmin(axis=1)
+    told = [j for j in np.argsort(p.min(axis=1), kind="stable") if p[j, best[j]] <= level]
+    return [
+        f"Gaps of {table.names[j]} are more frequent where {table.names[best[j]]} is "
+        f"{'large' if z[j, best[j]] > 0 else 'small'} ({_p_value(p[j, best[j]])})."
+        for j in told[:2]
+    ]
+
+
+def _groups(n: int, first: np.ndarray, second: np.ndarray) -> list[np.ndarray]:
+    """Return connected components of at least two members, the largest first."""
+    graph = sparse.csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
+    labels = connected_components(graph, directed=False)[1]
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    return sorted((group for group in groups if len(group) > 1), key=len, reverse=True)
+
+
+# 2. Scales
+
+
+def find_scales(table: Table, level: float) -> Finding | None:
+    """Compare the interquartile ranges by their distribution-free confidence limits."""
+    columns = np.flatnonzero(is_measured(table))
+    if len(columns) < 2:
+        return None
+    limits = np.array(
+        [_limits_of_range(table.values[:, j], level / (2 * len(columns))) for j in columns]
+    )
+    low, middle, high = limits.T
+
+    # the largest lower limit against the smallest upper one: what holds at the level
+    largest = int(low.argmax())
+    smallest = int(high.argmin())
+    ratio = low[largest] / high[smallest]
+    if not ratio >= SCALE_RATIO:
+        return None
+    order = np.argsort(-middle, kind="stable")
+    names = [table.names[j] for j in columns]
+    return Finding(
+        "scales",
+        "Scales of the columns",
+        f"The interquartile range of {names[largest]} is at least {_number(ratio)} times that of "
+        f"{names[smallest]} (limits by order statistics). Methods that use distances or variances "
+        "see mostly the columns of large scale: scale them first.",
+        ("column", "interquartile range", "median"),
+        [
+            (
+                names[i],
+                _number(middle[i]),
+                _number(float(np.nanmedian(table.values[:, columns[i]]))),
+            )
+            for i in _ends(order)
+        ],
+        "from sklearn.preprocessing import RobustScaler\n"
+        f"scaled = RobustScaler().fit_transform({table.code(columns)})",
+        lambda: _pictures().ranges(middle[order], [names[i] for i in order]),
+    )
+
+
+def _ends(order: np.ndarray) -> list[int]:
+    """First and last of a long list."""
+    half = MAX_LINES // 2
+    return list(order) if len(order) <= MAX_LINES else [*order[:half], *order[-half:]]
+
+
+def _limits_of_range(column: np.ndarray, level: float) -> tuple[float, float, float]:
+    """Interquartile range with limits that hold with probability 1 - level each."""
+    values = np.sort(column[~np.isnan(column)])
+    n = len(values)
+    lows = []
+    highs = []
+    for q in (0.25, 0.75):
+        below = int(stats.binom.ppf(level / 2, n, q)) - 1
+        above = int(stats.binom.isf(level / 2, n, q))
+        lows.append(values[below] if below >= 0 else -np.inf)
+        highs.append(values[above] if above < n else np.inf)
+    first, third = np.quantile(values, [0.25, 0.75])
+    return max(lows[1] - highs[0], 0.0), third - first, highs[1] - lows[0]
+
+
+class RobustFit(NamedTuple):
+    """Robust components of the measured columns.
+
+    Attributes
+    ----------
+    model : RobustPCA
+        Fitted to the scaled rows.
+    scaler : RobustScaler
+        Scale of the columns.
+    rows, columns : ndarray of int
+        The part of the table that was fitted: rows with known cells, measured columns.
+    """
+
+    model: Any
+    scaler: RobustScaler
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+def fit_robustly(table: Table, level: float) -> RobustFit | None:
+    """Fit robust components, with outliers at a false discovery rate of half the level."""
+    columns = np.flatnonzero(is_measured(table))
+    values = table.values[:, columns]
+    rows = np.flatnonzero(~np.isnan(values).all(axis=1))
+    if len(columns) < 2 or len(rows) < MIN_ROWS:
+        return None
+    scaler = RobustScaler().fit(values)
+    model = skmoderndata.RobustPCA(tol=1e-3, outlier_threshold="fdr", fdr=level / 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(scaler.transform(values[rows]))
+    return RobustFit(model, scaler, rows, columns)
+
+
+# 3. Number of components
+
+
+def find_components(
+    table: Table, fit: RobustFit | None, level: float, random_state: int
+) -> Finding | None:
+    """Choose the number of components by hidden entries, if columns hang together at all."""
+    if fit is None or len(fit.columns) < 3:
+        return None
+    rows = fit.rows[_spread_rows(len(fit.rows), MAX_FIT_ROWS)]
+    values = table.values[np.ix_(rows, fit.columns)]
+    p = _test_common_cause(values, level, random_state)
+    if p > level:
+        return None
+
+    # hidden entries, for numbers near the number of components above the noise
+    rank = fit.model.rank_
+    largest = max(1, (min(values.shape) - 1) // 2)
+    near = {1, 2, rank - 1, rank, rank + 1, 2 * rank}
+    grid = sorted({min(k, largest) for k in near if k >= 1})
+    search = skmoderndata.EntrySearchCV(
+        skmoderndata.RobustPCA(tol=1e-3, rows=False),
+        {"n_components": grid},
+        cv=N_FOLDS,
+        random_state=random_state,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(RobustScaler().fit_transform(values))
+    chosen = search.best_params_["n_components"]
+    scores = search.cv_results_["mean_test_score"]
+    return Finding(
+        "components",
+        "Number of components",
+        f"The columns share common causes ({_p_value(p)}, permutations within the columns). Of "
+        f"the numbers of components that were compared, {chosen} is the smallest within one "
+        "standard error of the best prediction of hidden cells.",
+        ("components", "mean absolute error of hidden cells"),
+        [(k, _number(-score)) for k, score in zip(grid, scores, strict=True)],
+        "from sklearn.preprocessing import RobustScaler\n"
+        "from skmoderndata import EntrySearchCV, RobustPCA\n"
+        f'search = EntrySearchCV(RobustPCA(), {{"n_components": {grid}}}, random_state=0)'
+        f".fit(RobustScaler().fit_transform({table.code(fit.columns)}))",
+        lambda: _pictures().search_curve(search),
+    )
+
+
+def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> float:
+    """P-value of the largest eigenvalue of the rank correlations, by permuting each column.
+
+    Known cells stay known, so that the gaps do not matter. The test stops as soon as it cannot
+    become significant.
+    """
+    rng = np.random.default_rng(random_state)
+    R = standard_ranks(values)
+    known = ~np.isnan(values)
+    complete = bool(known.all())
+    places = [np.flatnonzero(known[:, j]) for j in range(R.shape[1])]
+    observed = np.linalg.norm(R, 2)
+
+    total = n_permutations(level)
+    exceeded = 0
+    for done in range(1, total + 1):
+        if complete:
+            R = rng.permuted(R, axis=0)
+        else:
+            for j, rows in enumerate(places):
+                R[rows, j] = R[rng.permutation(rows), j]
+        largest = np.linalg.eigvalsh(R.T @ R if len(R) > R.shape[1] else R @ R.T)[-1]
+        exceeded += largest >= observed**2 * (1 - 1e-12)
+        if (1 + exceeded) / (1 + total) > level:
+            return (1 + exceeded) / (1 + done)
+    return (1 + exceeded) / (1 + total)
+
+
+# 4. Broken cells and odd rows
+
+
+def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | None:
+    """List cells and rows that do not fit the others, by robust PCA after a robust scaler."""
+    if fit is None or fit.model.algorithm_ != "stable":  # cells without noise: no test
+        return None
+    model = fit.model
+    rows = fit.rows
+    columns = fit.columns
+    values = table.values[:, columns]
+
+    # odd rows: a residual of 1 is four standard deviations [RobustPCA.row_distances_]
+    odd = np.zeros(len(rows), dtype=bool)
+    if hasattr(model, "outlying_rows_"):
+        limit = stats.norm.isf(level / 2 / len(rows)) / 4
+        odd = model.outlying_rows_ & (model.row_distances_[:, 1] > limit)
+
+    # broken cells of the other rows, the largest first, in the units of X
+    support = model.support_ & ~odd[:, None]
+    row, column = np.nonzero(support)
+    if len(row) == 0 and not odd.any():
+        return None
+    size = np.abs(model.sparse_[row, column]) / model.noise_scale_[column]
+    largest = np.argsort(-size, kind="stable")
+    expected = model.low_rank_ * fit.scaler.scale_ + fit.scaler.center_
+    cells = [
+        (
+            table.rows[rows[row[i]]],
+            table.names[columns[column[i]]],
+            _number(values[rows[row[i]], column[i]]),
+            _number(expected[row[i], column[i]]),
+            f"{size[i]:.1f}",
+        )
+        for i in largest[:MAX_LINES]
+    ]
+    names = [table.rows[rows[i]] for i in np.flatnonzero(odd)]
+    return _told_cells(table, columns, cells, len(row), names, level)
+
+
+def _told_cells(
+    table: Table,
+    columns: np.ndarray,
+    cells: list[tuple[str, ...]],
+    n_cells: int,
+    names: list[str],
+    level: float,
+) -> Finding:
+    """Say which cells and rows are odd."""
+    text = []
+    if n_cells:
+        text.append(
+            f"{n_cells} {'cell does' if n_cells == 1 else 'cells do'} not fit the other cells of "
+            f"their row and column (expected share of false ones at most {level / 2:.1g})."
+        )
+    if names:
+        text.append(
+            f"{len(names)} whole {'row is' if len(names) == 1 else 'rows are'} unlike all others: "
+            f"{_list(names)}."
+        )
+    rows = [(name, "whole row", "", "", "") for name in names[: MAX_LINES // 2]]
+    frame = table.kind in ("pandas", "polars")
+    output = f'.set_output(transform="{table.kind}")' if frame else ""
+    return Finding(
+        "cells",
+        "Broken cells and odd rows",
+        " ".join(text),
+        ("row", "column", "value", "expected", "deviations of the noise"),
+        [*cells, *rows],
+        "from sklearn.preprocessing import RobustScaler\n"
+        "from skmoderndata import RobustPCA\n"
+        'model = RobustPCA(outlier_threshold="fdr").fit('
+        f"RobustScaler(){output}.fit_transform({table.code(columns)})); "
+        "model.find_outliers()",
+        lambda: _pictures().sizes(
+            [float(cell[4]) for cell in cells],
+            [f"row {cell[0]}, {cell[1]}" for cell in cells],
+            names,
+        ),
+    )
+
+
+# 5. Drift over the rows
+
+
+def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
+    """Compare mean ranks of successive blocks of rows with rows in random order.
+
+    The largest statistic of all columns under each permutation bounds the error over columns.
+    """
+    # 1. between-block sum of squares of the ranks of each column
+    rows = _spread_rows(len(table.values), MAX_DRIFT_ROWS)
+    columns = np.flatnonzero(~is_constant(table))
+    if len(rows) < MIN_ROWS or len(columns) == 0:
+        return None
+    values = table.values[np.ix_(rows, columns)]
+    R = standard_ranks(values)
+    known = (~np.isnan(values)).astype(float)
+    block = np.arange(len(rows)) * N_BLOCKS // len(rows)
+    observed = _between_blocks(block, R, known)
+
+    # 2. the largest of all columns, for rows in random order
+    rng = np.random.default_rng(random_state)
+    total = n_permutations(level)
+    exceeded = np.zeros(len(columns))
+    for _ in range(total):
+        exceeded += _between_blocks(rng.permutation(block), R, known).max() >= observed
+        if (1 + exceeded.min()) / (1 + total) > level:
+            return None
+    p = (1 + exceeded) / (1 + total)
+
+    # 3. name the columns that drift
+    found = np.flatnonzero(p <= level)
+    found = found[np.argsort(-observed[found], kind="stable")]
+    names = [table.names[columns[j]] for j in found]
+    medians = _block_medians(table.values[:, columns[found[:MAX_LINES]]])
+    measured = np.flatnonzero(is_measured(table))
+    measured = measured if len(measured) >= 2 else columns
+    return Finding(
+        "drift",
+        "Drift over the rows",
+        f"Values depend on the position of the row in {len(found)} of {len(columns)} columns "
+        f"(p = {p[found].max():.1g} over all columns, {total} permutations of the rows): "
+        f"{_list(names)}. Are the rows sorted, or in the order of time? Random folds are then "
+        "too optimistic.",
+        ("column", "median of the first tenth", "of the middle", "of the last tenth"),
+        [
+            (name, *(_number(medians[b, i]) for b in (0, N_BLOCKS // 2, N_BLOCKS - 1)))
+            for i, name in enumerate(names[:MAX_LINES])
+        ],
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import RobustScaler\n"
+        "from skmoderndata import SlowFeatureAnalysis\n"
+        "slow = make_pipeline(RobustScaler(), SlowFeatureAnalysis(n_components=1))"
+        f".fit_transform({table.code(measured)})",
+        lambda: _pictures().drift(
+            R[:, found[:4]], np.where(known[:, found[:4]] > 0, block[:, None], -1), names[:4]
+        ),
+    )
+
+
+def _between_blocks(block: np.ndarray, R: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Sum over blocks of the squared sums of ranks over their counts, for each column."""
+    in_block = (block == np.arange(N_BLOCKS)[:, None]).astype(float)
+    return ((in_block @ R) ** 2 / np.maximum(in_block @ known, 1)).sum(axis=0)
+
+
+def _block_medians(values: np.ndarray) -> np.ndarray:
+    blocks = np.array_split(values, N_BLOCKS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a block without known cells
+        return np.array([np.nanmedian(block, axis=0) for block in blocks])
+
+
+# 6. Redundant columns
+
+
+def find_redundant(table: Table, level: float) -> Finding | None:
+    """Group columns whose rank correlation is above .9 at the level, by Fisher's limits."""
+    columns = np.flatnonzero(~is_constant(table))
+    if len(columns) < 2:
+        return None
+    first, second = np.triu_indices(len(columns), 1)
+    correlation, count = _rank_correlations(table.values[:, columns])
+    r = np.abs(correlation[first, second])
+    n = count[first, second]
+
+    # lower limits of all pairs together; 1.06 is the factor of ranks [Fieller et al. 1957]
+    z = stats.norm.isf(level / len(r)) * np.sqrt(1.06 / np.maximum(n - 3, 1))
+    limit = np.tanh(np.arctanh(np.minimum(r, 1 - 1e-12)) - z)
+    found = np.flatnonzero((limit >= REDUNDANT) & (n >= MIN_ROWS))
+    if len(found) == 0:
+        return None
+
+    # groups; of each the column with the fewest gaps stays
+    groups = _groups(len(columns), first[found], second[found])
+    n_known = np.diagonal(count)
+    kept = [group[n_known[group].argmax()] for group in groups]
+    lines = []
+    dropped = []
+    for keep, group in zip(kept, groups, strict=True):
+        others = [j for j in group if j != keep]
+        dropped += others
+        weakest = np.abs(correlation[keep, others]).min()
+        names = _list([table.names[columns[j]] for j in others])
+        lines.append((table.names[columns[keep]], names, f"{weakest:.3f}"))
+    members = np.concatenate(groups)[:40]
+    return Finding(
+        "redundant columns",
+        "Groups of redundant columns",
+        f"{len(groups)} {'group' if len(groups) == 1 else 'groups'} of columns, of which one says "
+        f"nearly what the others say: rank correlations are above {REDUNDANT} at the level, over "
+        f"all {len(r):,} pairs. Keep one of each group, or use a penalty that treats a group as a "
+        "whole, such as GroupLasso.",
+        ("keep", "says the same", "smallest rank correlation"),
+        lines[:MAX_LINES],
+        _code_without(table, columns[np.sort(dropped)]),
+        lambda: _pictures().correlations(
+            np.abs(correlation[np.ix_(members, members)]),
+            [table.names[columns[j]] for j in members],
+        ),
+    )
+
+
+def _rank_correlations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Correlations of the ranks over the rows where both columns are known, and their counts."""
+    known = (~np.isnan(values)).astype(float)
+    R = standard_ranks(values)
+    count = known.T @ known
+    n = np.maximum(count, 1)
+    mean = (R.T @ known) / n  # of the ranks of j where k is known
+    square = ((R**2).T @ known) / n
+    deviation = np.sqrt(np.maximum(square - mean**2, 0))
+    covariance = (R.T @ R) / n - mean * mean.T
+    product = deviation * deviation.T
+    return covariance / np.where(product > 1e-9, product, np.inf), count
+
+
+def _code_without(table: Table, dropped: np.ndarray) -> str:
+    chosen = table.chosen(dropped)
+    if table.kind == "polars":
+        return f"reduced = X.drop({literal(chosen)})"
+    if table.kind == "pandas" and isinstance(chosen[0], str):
+        return f"reduced = X.drop(columns={literal(chosen)})"
+    if table.kind == "pandas":
+        kept = [i for i in range(table.shape[1]) if i not in set(chosen)]
+        return f"reduced = X.iloc[:, {literal(kept)}]"
+    return f"import numpy as np\nreduced = np.delete(X, {literal(chosen)}, axis=1)"
+
+
+# 7. Boolean columns that look like roles
+
+
+def find_roles(table: Table, level: float) -> Finding | None:
+    """Mine sets of Boolean columns, and keep those more frequent than independence allows.
+
+    A set of s columns is compared with the binomial distribution for independent columns, over
+    all sets of s columns and all sizes s.
+    """
+    columns = np.flatnonzero(is_boolean(table))
+    bits = table.values[:, columns]
+    rows = np.flatnonzero(~np.isnan(bits).any(axis=1))
+    if len(columns) < 3 or len(rows) < MIN_ROWS:
+        return None
+    bits = bits[rows] == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        miner = skmoderndata.RoleMiner(2 * MAX_ROLES).fit(
+            bits[_spread_rows(len(bits), MAX_FIT_ROWS)]
+        )
+
+    # each set against independent columns, over all sets of its size
+    share = bits.mean(axis=0)
+    found = []
+    for role in miner.components_.astype(bool):
+        size = int(role.sum())
+        if size < 2:
+            continue
+        count = int(bits[:, role].all(axis=1).sum())
+        chance = float(share[role].prod())
+        tried = math.log(math.comb(len(columns), size) * len(columns))
+        log_p = float(stats.binom.logsf(count - 1, len(bits), chance)) + tried
+        if log_p <= math.log(level):
+            found.append((role, count, chance))
+    if not found:
+        return None
+    return _told_roles(table, columns, len(bits), found[:MAX_ROLES])
+
+
+def _told_roles(
+    table: Table, columns: np.ndarray, n_rows: int, found: list[tuple[Any, ...]]
+) -> Finding:
+    """Say which columns come together."""
+    has_gaps = bool(np.isnan(table.values[:, columns]).any())
+    name = "MultiAssignmentClustering" if has_gaps else "RoleMiner"
+    names = [table.names[j] for j in columns]
+    sets = [_list([names[j] for j in np.flatnonzero(role)]) for role, _, _ in found]
+    counts = [count for _, count, _ in found]
+    expected = [chance * n_rows for _, _, chance in found]
+    return Finding(
+        "roles",
+        "Boolean columns that come together",
+        f"{len(found)} {'set' if len(found) == 1 else 'sets'} of Boolean columns are 1 in the "
+        "same rows more often than independent columns would be (binomial test, over all sets of "
+        "the size): rows may share roles.",
+        ("columns", "rows with all of them", "expected if independent"),
+        list(zip(sets, counts, map(_number, expected), strict=True)),
+        f"from skmoderndata import {name}\n"
+        f"roles = {name}(n_clusters={len(found)}).fit({table.code(columns)})",
+        lambda: _pictures().roles(sets, counts, expected),
+    )
+
+
+def _pictures() -> Any:
+    from skmoderndata._guide import report_pictures
+
+    return report_pictures

@@ -1,0 +1,250 @@
+"""The table that `report` looks at: numbers of a sample of rows, names, and code for columns."""
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._solvers.common.blocks import is_dask
+
+# Maximum number of rows that are looked at.
+MAX_ROWS = 10_000
+# Maximum number of cells that are looked at: wide tables have fewer rows in the sample.
+MAX_CELLS = 500_000
+# Minimum number of rows in the sample of a wide table.
+MIN_SAMPLE = 500
+# Maximum number of columns that are looked at.
+MAX_COLUMNS = 300
+# Maximum magnitude of a cell, as in all estimators of the package.
+MAX_MAGNITUDE = 1e100
+
+
+class Table(NamedTuple):
+    """Numbers of a table, without the columns that hold no numbers.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+        Cells of the sample; NaN where a cell is empty.
+    names : list of str
+        Columns, as they are called on the page.
+    positions : ndarray of shape (n_columns,)
+        Their positions in X.
+    rows : list of str
+        Rows of the sample, as they are called on the page.
+    shape : tuple of int
+        Numbers of all rows and columns of X.
+    others : list of str
+        Columns without numbers.
+    kind : {"array", "list", "pandas", "polars"}
+        Container.
+    labels : list
+        All columns of X, as code names them; positions if they cannot be named.
+    """
+
+    values: np.ndarray
+    names: list[str]
+    positions: np.ndarray
+    rows: list[str]
+    shape: tuple[int, int]
+    others: list[str]
+    kind: str
+    labels: list[Any]
+
+    def code(self, columns: np.ndarray) -> str:
+        """Code for some of the columns: "X" if they are all columns of X."""
+        source = "np.asarray(X)" if self.kind == "list" else "X"
+        if len(columns) == self.shape[1]:
+            return source
+        return self._selected(source, self.chosen(columns))
+
+    def chosen(self, columns: np.ndarray) -> list[Any]:
+        """Names or positions that code uses for some of the columns."""
+        return [self.labels[position] for position in self.positions[columns]]
+
+    def _selected(self, source: str, chosen: list[Any]) -> str:
+        if self.kind == "polars" or (self.kind == "pandas" and isinstance(chosen[0], str)):
+            return f"{source}[{literal(chosen)}]"
+        if self.kind == "pandas":
+            return f"{source}.iloc[:, {literal(chosen)}]"
+        return f"{source}[:, {literal(chosen)}]"
+
+
+def literal(values: list[Any]) -> str:
+    """Python source of a list of strings or whole numbers."""
+    shown = [
+        json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(int(value))
+        for value in values
+    ]
+    return f"[{', '.join(shown)}]"
+
+
+def read_table(X: Any, random_state: int) -> Table:
+    """Read a sample of the rows and columns of numbers, or say why that is impossible."""
+    kind = _kind(X)
+    if kind == "list":
+        X = _array_of_list(X)
+    n, p = _checked_shape(X)
+
+    # 1. the columns that hold numbers, and a sample of them and of the rows, in their order
+    rng = np.random.default_rng(random_state)
+    numeric = _numeric_columns(X, kind)
+    if not numeric:
+        raise ValueError(
+            "X has no column of numbers: encode the columns first, as by OneHotEncoder."
+        )
+    others = [position for position in range(p) if position not in set(numeric)]
+    positions = _sample(rng, np.array(numeric), MAX_COLUMNS)
+    most = min(MAX_ROWS, max(MIN_SAMPLE, MAX_CELLS // len(positions)))
+    rows = _sample(rng, np.arange(n), most)
+
+    # 2. their numbers
+    values = _values(X, kind, rows, positions)
+    _check_values(values)
+
+    # 3. their names
+    columns = list(X.columns) if kind in ("pandas", "polars") else list(range(p))
+    named = all(isinstance(name, str) for name in columns) and len(set(columns)) == p
+    return Table(
+        values=values,
+        names=[_column_name(columns[position]) for position in positions],
+        positions=positions,
+        rows=_row_names(X, kind, rows),
+        shape=(n, p),
+        others=[str(columns[position]) for position in others],
+        kind=kind,
+        labels=columns if named else list(range(p)),
+    )
+
+
+def _kind(X: Any) -> str:
+    """Name the container, or say what to give instead."""
+    if is_dask(X) or (hasattr(X, "dask") and hasattr(X, "compute")):
+        raise TypeError(
+            "X is a collection of Dask, and report takes tables in memory: give some of the rows, "
+            "such as X[:10000].compute() of an array or X.head(10000) of a data frame."
+        )
+    if sparse.issparse(X):
+        raise TypeError(
+            "X is a sparse matrix, and report takes dense tables: give some of the rows, such as "
+            "X[:1000].toarray()."
+        )
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
+        raise TypeError(
+            "X is a lazy frame of polars: give X.collect() or X.head(n).collect()."
+        )
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return "pandas"
+    if hasattr(X, "columns") and hasattr(X, "get_column"):
+        return "polars"
+    if isinstance(X, list | tuple):
+        return "list"
+    if isinstance(X, np.ndarray):
+        return "array"
+    raise TypeError(
+        f"X is of type {type(X).__name__}, and report takes a data frame of pandas or polars, or "
+        "an array: convert X first, as by numpy.asarray(X)."
+    )
+
+
+def _array_of_list(X: Any) -> np.ndarray:
+    try:
+        return np.array(X)
+    except ValueError as error:
+        raise ValueError("The rows of X have different lengths: X is no table.") from error
+
+
+def _checked_shape(X: Any) -> tuple[int, int]:
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"X has {len(X.shape)} dimension(s), and report takes tables of rows and columns: use "
+            "X.reshape(len(X), -1) for an array, X.to_frame() for one column."
+        )
+    if 0 in X.shape:
+        raise ValueError(f"X is empty, of shape {tuple(X.shape)}: give at least one row.")
+    return int(X.shape[0]), int(X.shape[1])
+
+
+def _numeric_columns(X: Any, kind: str) -> list[int]:
+    """Positions of the columns of numbers and Boolean values."""
+    if kind == "pandas":
+        from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
+
+        return [
+            i
+            for i, dtype in enumerate(X.dtypes)
+            if (is_numeric_dtype(dtype) or is_bool_dtype(dtype))
+            and not is_complex_dtype(dtype)
+        ]
+    if kind == "polars":
+        return [
+            i
+            for i, dtype in enumerate(X.dtypes)
+            if dtype.is_numeric() or str(dtype) == "Boolean"
+        ]
+    if X.dtype.kind in "biuf":
+        return list(range(X.shape[1]))
+    if X.dtype.kind == "O":
+        return [i for i in range(X.shape[1]) if _is_number(X[:, i])]
+    return []
+
+
+def _is_number(column: np.ndarray) -> bool:
+    """Whether a column of objects holds real numbers, None and NaN only."""
+    return all(
+        cell is None or isinstance(cell, bool | int | float | np.number | np.bool_)
+        for cell in column
+    )
+
+
+def _sample(rng: np.random.Generator, places: np.ndarray, most: int) -> np.ndarray:
+    """Return at most so many of the places, in their order."""
+    if len(places) <= most:
+        return places
+    return places[np.sort(rng.choice(len(places), most, replace=False))]
+
+
+def _values(X: Any, kind: str, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    if kind == "pandas":
+        part = X.iloc[rows, positions]
+        columns = [
+            part.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan)
+            for j in range(len(positions))
+        ]
+        return np.column_stack(columns)
+    if kind == "polars":
+        names = [X.columns[position] for position in positions]
+        columns = [X.get_column(name).gather(rows).cast(float).to_numpy() for name in names]
+        return np.column_stack(columns).astype(np.float64)
+    if isinstance(X, np.ma.MaskedArray):
+        return X[rows][:, positions].astype(np.float64).filled(np.nan)
+    return np.array(X[rows][:, positions], dtype=np.float64)
+
+
+def _check_values(values: np.ndarray) -> None:
+    if np.isnan(values).all():
+        raise ValueError(
+            "X has NaN in all cells that were looked at: there is nothing to tell."
+        )
+    if np.isinf(values).any():
+        raise ValueError(
+            "X has infinite cells, which no estimator takes: replace them by NaN first."
+        )
+    size = np.abs(values[~np.isnan(values)])
+    if size.max() > MAX_MAGNITUDE or size[size > 0].min(initial=1.0) < 1 / MAX_MAGNITUDE:
+        raise ValueError(
+            "X has cells beyond 1e100 or below 1e-100 in magnitude, which no estimator takes: "
+            "multiply the columns by other units, or replace the cells by NaN."
+        )
+
+
+def _column_name(name: Any) -> str:
+    return str(name) if isinstance(name, str | tuple) else f"column {name}"
+
+
+def _row_names(X: Any, kind: str, rows: np.ndarray) -> list[str]:
+    """Labels of the index of pandas, positions otherwise."""
+    if kind == "pandas":
+        return [str(label) for label in X.index[rows]]
+    return [str(row) for row in rows]
