@@ -35,6 +35,8 @@ MAX_FIT_ROWS = 500
 N_FOLDS = 3
 # Minimum number of empty and of known cells for a test whether gaps depend on values.
 MIN_GROUP = 10
+# Number of cells that show how far the tail of the good cells reaches.
+N_TAIL = 30
 # Maximum number of roles.
 MAX_ROLES = 5
 
@@ -358,11 +360,14 @@ def find_components(
 
     # hidden entries, for numbers near the number of components above the noise
     rank = fit.model.rank_
-    largest = max(1, (min(values.shape) - 1) // 2)
-    near = {1, 2, rank - 1, rank, rank + 1, 2 * rank}
+    largest = (min(values.shape) - 1) // 2
+    if largest < 2:
+        return None
+    near = {1, rank - 1, rank, rank + 1, max(2, 2 * rank)}
     grid = sorted({min(k, largest) for k in near if k >= 1})
+    noise_std = float(np.median(fit.model.noise_scale_))  # known: three times faster
     search = skmoderndata.EntrySearchCV(
-        skmoderndata.RobustPCA(tol=1e-3, rows=False),
+        skmoderndata.RobustPCA(tol=1e-3, noise_std=noise_std, rows=False),
         {"n_components": grid},
         cv=N_FOLDS,
         random_state=random_state,
@@ -439,9 +444,14 @@ def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | N
     row, column = np.nonzero(support)
     if len(row) == 0 and not odd.any():
         return None
-    size = np.abs(model.sparse_[row, column]) / model.noise_scale_[column]
-    largest = np.argsort(-size, kind="stable")
     expected = model.low_rank_ * fit.scaler.scale_ + fit.scaler.center_
+    sizes = np.abs(values[rows] - expected) / (model.noise_scale_ * fit.scaler.scale_)
+    size = sizes[row, column]
+    largest = np.argsort(-size, kind="stable")
+    if len(row) and _test_of_tail(size, sizes[~support & ~odd[:, None]]) > level / 2:
+        largest = largest[:0]  # the good cells reach as far
+        if not odd.any():
+            return None
     cells = [
         (
             table.rows[rows[row[i]]],
@@ -453,7 +463,24 @@ def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | N
         for i in largest[:MAX_LINES]
     ]
     names = [table.rows[rows[i]] for i in np.flatnonzero(odd)]
-    return _told_cells(table, columns, cells, len(row), names, level)
+    return _told_cells(table, columns, cells, len(largest), names, level)
+
+
+def _test_of_tail(broken: np.ndarray, good: np.ndarray) -> float:
+    """P-value of the broken cells in the tail of the good ones, if it falls as a power.
+
+    Logarithms of successive ratios are then exponential [Renyi 1953], so that the ratio of their
+    means has an F distribution; tails that fall faster make it smaller. Without this test the
+    largest cells of noise with heavy tails, or of counts, would be listed.
+    """
+    good = np.sort(good[good > 0])[::-1][: N_TAIL + 1]
+    if len(good) <= N_TAIL:
+        return 1.0
+    beyond = np.log(np.maximum(broken / good[0], 1.0)).mean()
+    within = np.log(good[:-1] / good[-1]).mean()
+    if within == 0:
+        return 1.0
+    return float(stats.f.sf(beyond / within, 2 * len(broken), 2 * N_TAIL))
 
 
 def _told_cells(
@@ -679,10 +706,20 @@ def find_roles(table: Table, level: float) -> Finding | None:
         tried = math.log(math.comb(len(columns), size) * len(columns))
         log_p = float(stats.binom.logsf(count - 1, len(bits), chance)) + tried
         if log_p <= math.log(level):
-            found.append((role, count, chance))
+            found.append((log_p, role, count, chance))
     if not found:
         return None
-    return _told_roles(table, columns, len(bits), found[:MAX_ROLES])
+
+    # the most significant first, without sets that contain another one or are part of it
+    kept: list[tuple[Any, ...]] = []
+    for _, role, count, chance in sorted(found, key=lambda entry: entry[0]):
+        if not any(_nested(role, other) for other, _, _ in kept):
+            kept.append((role, count, chance))
+    return _told_roles(table, columns, len(bits), kept[:MAX_ROLES])
+
+
+def _nested(role: np.ndarray, other: np.ndarray) -> bool:
+    return bool((role <= other).all() or (role >= other).all())
 
 
 def _told_roles(

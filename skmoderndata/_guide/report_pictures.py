@@ -86,12 +86,12 @@ def _shades() -> Any:
     return LinearSegmentedColormap.from_list("shades", ends)
 
 
-def _bars(names: list[str], values: Any, label: str, **style: Any) -> Any:
+def _bars(names: list[str], values: Any, xlabel: str, **style: Any) -> Any:
     """Draw horizontal bars, the first one on top."""
     ax = _axes(0.9 + 0.27 * len(names))
     ax.barh(np.arange(len(names)), values, height=0.7, color=BLUE, **style)
     ax.set_yticks(np.arange(len(names)), _short(names))
-    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
+    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=xlabel)
     return ax
 
 
@@ -132,7 +132,9 @@ def search_curve(search: Any) -> Any:
     from skmoderndata import model_selection
 
     ax = _axes(2.8)
-    model_selection.EntrySearchDisplay.from_estimator(search, ax=ax, color=BLUE)
+    model_selection.EntrySearchDisplay.from_estimator(
+        search, param_name="n_components", ax=ax, color=BLUE
+    )
     ax.set(xlabel="number of components", ylabel="score of hidden cells")
     return ax.figure
 
