@@ -34,6 +34,10 @@ class Report:
     """
 
     def __init__(self, table: Table, findings: list[Finding], level: float) -> None:
+        if table.kind == "list":
+            findings = [
+                one._replace(code=f"import numpy as np\n{one.code}") for one in findings
+            ]
         self.findings = tuple(findings)
         self.level = level
         self._facts = _facts(table, findings, level)

@@ -30,9 +30,13 @@ N_BLOCKS = 10
 # Maximum number of rows in tests by permutation of the row order.
 MAX_DRIFT_ROWS = 2000
 # Maximum number of rows in fits for hidden entries and roles.
-MAX_FIT_ROWS = 500
-# Number of folds of hidden entries.
-N_FOLDS = 3
+MAX_FIT_ROWS = 400
+# Number of folds of hidden entries for small tables, which can spare few entries.
+MANY_FOLDS = 10
+# Number of folds of hidden entries for other tables, for their time.
+FEW_FOLDS = 3
+# Maximum number of cells of a small table.
+MAX_SMALL = 5000
 # Minimum number of empty and of known cells for a test whether gaps depend on values.
 MIN_GROUP = 10
 # Number of cells that show how far the tail of the good cells reaches.
@@ -365,11 +369,10 @@ def find_components(
         return None
     near = {1, rank - 1, rank, rank + 1, max(2, 2 * rank)}
     grid = sorted({min(k, largest) for k in near if k >= 1})
-    noise_std = float(np.median(fit.model.noise_scale_))  # known: three times faster
     search = skmoderndata.EntrySearchCV(
-        skmoderndata.RobustPCA(tol=1e-3, noise_std=noise_std, rows=False),
+        skmoderndata.RobustPCA(tol=1e-3, rows=False),
         {"n_components": grid},
-        cv=N_FOLDS,
+        cv=MANY_FOLDS if values.size <= MAX_SMALL else FEW_FOLDS,
         random_state=random_state,
     )
     with warnings.catch_warnings():

@@ -88,7 +88,7 @@ def _shades() -> Any:
 
 def _bars(names: list[str], values: Any, xlabel: str, **style: Any) -> Any:
     """Draw horizontal bars, the first one on top."""
-    ax = _axes(0.9 + 0.27 * len(names))
+    ax = _axes(1.2 + 0.27 * len(names))
     ax.barh(np.arange(len(names)), values, height=0.7, color=BLUE, **style)
     ax.set_yticks(np.arange(len(names)), _short(names))
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=xlabel)
@@ -171,11 +171,11 @@ def correlations(matrix: np.ndarray, names: list[str]) -> Any:
     """Draw the rank correlations of the columns of all groups."""
     names = _short(names[:MAX_SHOWN])
     matrix = matrix[:MAX_SHOWN, :MAX_SHOWN]
-    ax = _axes(1.6 + 0.27 * len(names))
+    ax = _axes(2.2 + 0.27 * len(names))
     image = ax.imshow(matrix, aspect="auto", cmap=_shades(), vmin=0, vmax=1)
     ax.set_yticks(np.arange(len(names)), names)
     ax.set_xticks(np.arange(len(names)), names, rotation=90)
-    ax.figure.colorbar(image, ax=ax, label="rank correlation, without sign")
+    ax.figure.colorbar(image, ax=ax, label="|rank correlation|")
     return ax.figure
 
 
@@ -183,5 +183,5 @@ def roles(names: list[str], counts: list[int], expected: list[float]) -> Any:
     """Draw how many rows have all columns of a set, and how many would by chance."""
     ax = _bars(names, counts, "rows with all columns of the set", label="found")
     ax.plot(expected, np.arange(len(names)), "d", color=ORANGE, label="if independent")
-    ax.legend(loc="lower right")
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax.figure
