@@ -118,7 +118,7 @@ def report(X: Any, *, level: float = 0.01, random_state: int = 0) -> Report:
     >>> X[:, 3] = X[:, 0] + 0.01 * rng.normal(size=200)
     >>> page = skmoderndata.report(X)
     >>> [finding.name for finding in page.findings]
-    ['components', 'redundant columns']
+    ['redundant columns']
     """
     if not isinstance(level, Real) or not MIN_LEVEL <= level < 1:
         raise ValueError(f"level={level!r} should be a number from {MIN_LEVEL} to below 1.")

@@ -269,8 +269,12 @@ def find_scales(table: Table, level: float) -> Finding | None:
     ratio = low[largest] / high[smallest]
     if not ratio >= SCALE_RATIO:
         return None
+
+    # all columns, the largest first
     order = np.argsort(-middle, kind="stable")
     names = [table.names[j] for j in columns]
+    medians = np.nanmedian(table.values[:, columns], axis=0)
+    lines = [(names[i], _number(middle[i]), _number(medians[i])) for i in _ends(order)]
     return Finding(
         "scales",
         "Scales of the columns",
@@ -278,14 +282,7 @@ def find_scales(table: Table, level: float) -> Finding | None:
         f"{names[smallest]} (limits by order statistics). Methods that use distances or variances "
         "see mostly the columns of large scale: scale them first.",
         ("column", "interquartile range", "median"),
-        [
-            (
-                names[i],
-                _number(middle[i]),
-                _number(float(np.nanmedian(table.values[:, columns[i]]))),
-            )
-            for i in _ends(order)
-        ],
+        lines,
         "from sklearn.preprocessing import RobustScaler\n"
         f"scaled = RobustScaler().fit_transform({table.code(columns)})",
         lambda: _pictures().ranges(middle[order], [names[i] for i in order]),
@@ -378,6 +375,8 @@ def find_components(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search.fit(RobustScaler().fit_transform(values))
+
+    # what the search says, and how to run it on all rows
     chosen = search.best_params_["n_components"]
     scores = search.cv_results_["mean_test_score"]
     return Finding(
@@ -506,6 +505,8 @@ def _told_cells(
             f"{len(names)} whole {'row is' if len(names) == 1 else 'rows are'} unlike all others: "
             f"{_list(names)}."
         )
+
+    # lines of the table; frames keep the names of their rows and columns in the list
     rows = [(name, "whole row", "", "", "") for name in names[: MAX_LINES // 2]]
     frame = table.kind in ("pandas", "polars")
     output = f'.set_output(transform="{table.kind}")' if frame else ""
@@ -562,6 +563,8 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
     found = found[np.argsort(-observed[found], kind="stable")]
     names = [table.names[columns[j]] for j in found]
     medians = _block_medians(table.values[:, columns[found[:MAX_LINES]]])
+
+    # slow features need columns that vary
     measured = np.flatnonzero(is_measured(table))
     measured = measured if len(measured) >= 2 else columns
     return Finding(
@@ -632,6 +635,8 @@ def find_redundant(table: Table, level: float) -> Finding | None:
         weakest = np.abs(correlation[keep, others]).min()
         names = _list([table.names[columns[j]] for j in others])
         lines.append((table.names[columns[keep]], names, f"{weakest:.3f}"))
+
+    # what stays, and what can go
     members = np.concatenate(groups)[:40]
     return Finding(
         "redundant columns",
@@ -670,7 +675,7 @@ def _code_without(table: Table, dropped: np.ndarray) -> str:
         return f"reduced = X.drop({literal(chosen)})"
     if table.kind == "pandas" and isinstance(chosen[0], str):
         return f"reduced = X.drop(columns={literal(chosen)})"
-    if table.kind == "pandas":
+    if table.kind in ("pandas", "equal names"):
         kept = [i for i in range(table.shape[1]) if i not in set(chosen)]
         return f"reduced = X.iloc[:, {literal(kept)}]"
     return f"import numpy as np\nreduced = np.delete(X, {literal(chosen)}, axis=1)"

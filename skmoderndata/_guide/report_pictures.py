@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import skmoderndata
+
 # Number of bands of rows in the picture of the gaps.
 N_BANDS = 200
 # Maximum number of columns in a picture.
@@ -129,10 +131,8 @@ def ranges(sizes: np.ndarray, names: list[str]) -> Any:
 
 def search_curve(search: Any) -> Any:
     """Draw the scores of a search by hidden entries."""
-    from skmoderndata import model_selection
-
     ax = _axes(2.8)
-    model_selection.EntrySearchDisplay.from_estimator(
+    skmoderndata.model_selection.EntrySearchDisplay.from_estimator(
         search, param_name="n_components", ax=ax, color=BLUE
     )
     ax.set(xlabel="number of components", ylabel="score of hidden cells")

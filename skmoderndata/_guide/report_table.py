@@ -37,8 +37,8 @@ class Table(NamedTuple):
         Numbers of all rows and columns of X.
     others : list of str
         Columns without numbers.
-    kind : {"array", "list", "pandas", "polars"}
-        Container.
+    kind : {"array", "list", "pandas", "equal names", "polars"}
+        Container; "equal names" is a frame of pandas that scikit-learn only takes as an array.
     labels : list
         All columns of X, as code names them; positions if they cannot be named.
     """
@@ -56,7 +56,7 @@ class Table(NamedTuple):
         """Code for some of the columns: "X" if they are all columns of X."""
         source = "np.asarray(X)" if self.kind == "list" else "X"
         if len(columns) == self.shape[1]:
-            return source
+            return f"{source}.to_numpy()" if self.kind == "equal names" else source
         return self._selected(source, self.chosen(columns))
 
     def chosen(self, columns: np.ndarray) -> list[Any]:
@@ -64,6 +64,8 @@ class Table(NamedTuple):
         return [self.labels[position] for position in self.positions[columns]]
 
     def _selected(self, source: str, chosen: list[Any]) -> str:
+        if self.kind == "equal names":
+            return f"{source}.iloc[:, {literal(chosen)}].to_numpy()"
         if self.kind == "polars" or (self.kind == "pandas" and isinstance(chosen[0], str)):
             return f"{source}[{literal(chosen)}]"
         if self.kind == "pandas":
@@ -113,13 +115,14 @@ def read_table(X: Any, random_state: int) -> Table:
         rows=_row_names(X, kind, rows),
         shape=(n, p),
         others=[str(columns[position]) for position in others],
-        kind=kind,
+        kind="equal names" if kind == "pandas" and len(set(columns)) < p else kind,
         labels=columns if named else list(range(p)),
     )
 
 
 def _kind(X: Any) -> str:
     """Name the container, or say what to give instead."""
+    # what is not in memory, or has no gaps
     if is_dask(X) or (hasattr(X, "dask") and hasattr(X, "compute")):
         raise TypeError(
             "X is a collection of Dask, and report takes tables in memory: give some of the rows, "
@@ -134,6 +137,8 @@ def _kind(X: Any) -> str:
         raise TypeError(
             "X is a lazy frame of polars: give X.collect() or X.head(n).collect()."
         )
+
+    # tables in memory
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         return "pandas"
     if hasattr(X, "columns") and hasattr(X, "get_column"):

@@ -40,11 +40,17 @@ def subject(path):
 
 
 def chapter(path, docs):
-    """Chapter of the guide for an example: that of its method's page, else that of its class."""
+    """Chapter of the guide for an example: that of its method's page, else that of its class.
+
+    Examples of functions without a page are in "choosing".
+    """
     homes = {page: chapter for chapter, pages in guide.pages(docs).items() for page in pages}
     stem = path.stem.removeprefix("plot_")
     own = [page for page in homes if stem.startswith(page)]
-    return homes[max(own, key=len) if own else method_stem(_classes()[subject(path)])]
+    if own:
+        return homes[max(own, key=len)]
+    cls = _classes().get(subject(path))
+    return "choosing" if cls is None else homes[method_stem(cls)]
 
 
 def _classes():
