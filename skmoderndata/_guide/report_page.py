@@ -25,7 +25,7 @@ STYLE = """
 .skmoderndata-report pre { background: var(--box); color: inherit; padding: .6rem; margin: .5rem 0;
   overflow-x: auto; font: .85rem/1.4 ui-monospace, monospace; user-select: all; }
 .skmoderndata-report svg { display: block; max-width: 100%; height: auto; color: var(--ink);
-  font-family: system-ui, sans-serif; }
+  font-family: system-ui, sans-serif; stroke-linejoin: round; stroke-linecap: butt; }
 """
 
 

@@ -641,11 +641,11 @@ def find_redundant(table: Table, level: float) -> Finding | None:
     return Finding(
         "redundant columns",
         "Groups of redundant columns",
-        f"{len(groups)} {'group' if len(groups) == 1 else 'groups'} of columns, of which one says "
-        f"nearly what the others say: rank correlations are above {REDUNDANT} at the level, over "
+        f"{len(groups)} {'group' if len(groups) == 1 else 'groups'} of columns that carry nearly "
+        f"the same information: rank correlations are above {REDUNDANT} at the level, over "
         f"all {len(r):,} pairs. Keep one of each group, or use a penalty that treats a group as a "
         "whole, such as GroupLasso.",
-        ("keep", "says the same", "smallest rank correlation"),
+        ("keep", "nearly the same", "smallest rank correlation"),
         lines[:MAX_LINES],
         _code_without(table, columns[np.sort(dropped)]),
         lambda: _pictures().correlations(
@@ -743,9 +743,9 @@ def _told_roles(
     return Finding(
         "roles",
         "Boolean columns that come together",
-        f"{len(found)} {'set' if len(found) == 1 else 'sets'} of Boolean columns are 1 in the "
-        "same rows more often than independent columns would be (binomial test, over all sets of "
-        "the size): rows may share roles.",
+        f"In {len(found)} {'set' if len(found) == 1 else 'sets'} of Boolean columns, all columns "
+        "are 1 in the same rows more often than independent columns would be (binomial test, over "
+        "all sets of the same size). The rows may share roles.",
         ("columns", "rows with all of them", "expected if independent"),
         list(zip(sets, counts, map(_number, expected), strict=True)),
         f"from skmoderndata import {name}\n"

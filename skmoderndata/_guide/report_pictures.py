@@ -50,7 +50,7 @@ def svg(draw: Callable[[], Any], name: str) -> str:
     # the element alone, without names that other pictures have, in the colours of the page
     picture = text.getvalue()
     picture = picture[picture.index("<svg") :]
-    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.DOTALL)
+    picture = re.sub(r"<(metadata|style).*?</\1>", "", picture, flags=re.DOTALL)
     picture = re.sub(r'<(g|text) id="[^"]*"', r"<\1", picture)
     picture = re.sub(r' id="(?=[^"]*")', f' id="{_word(name)}-', picture)
     picture = picture.replace("url(#", f"url(#{_word(name)}-")

@@ -125,12 +125,12 @@ def _kind(X: Any) -> str:
     # what is not in memory, or has no gaps
     if is_dask(X) or (hasattr(X, "dask") and hasattr(X, "compute")):
         raise TypeError(
-            "X is a collection of Dask, and report takes tables in memory: give some of the rows, "
+            "X is a collection of Dask, and report accepts tables in memory: give some rows, "
             "such as X[:10000].compute() of an array or X.head(10000) of a data frame."
         )
     if sparse.issparse(X):
         raise TypeError(
-            "X is a sparse matrix, and report takes dense tables: give some of the rows, such as "
+            "X is a sparse matrix, and report accepts dense tables: give some rows, such as "
             "X[:1000].toarray()."
         )
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
@@ -148,7 +148,7 @@ def _kind(X: Any) -> str:
     if isinstance(X, np.ndarray):
         return "array"
     raise TypeError(
-        f"X is of type {type(X).__name__}, and report takes a data frame of pandas or polars, or "
+        f"X is of type {type(X).__name__}, and report accepts a data frame of pandas or polars, or "
         "an array: convert X first, as by numpy.asarray(X)."
     )
 
@@ -163,7 +163,7 @@ def _array_of_list(X: Any) -> np.ndarray:
 def _checked_shape(X: Any) -> tuple[int, int]:
     if len(X.shape) != 2:
         raise ValueError(
-            f"X has {len(X.shape)} dimension(s), and report takes tables of rows and columns: use "
+            f"X has {len(X.shape)} dimension(s), and report accepts tables of two: use "
             "X.reshape(len(X), -1) for an array, X.to_frame() for one column."
         )
     if 0 in X.shape:
@@ -230,16 +230,16 @@ def _values(X: Any, kind: str, rows: np.ndarray, positions: np.ndarray) -> np.nd
 def _check_values(values: np.ndarray) -> None:
     if np.isnan(values).all():
         raise ValueError(
-            "X has NaN in all cells that were looked at: there is nothing to tell."
+            "X has NaN in all cells that were looked at: there is nothing to report."
         )
     if np.isinf(values).any():
         raise ValueError(
-            "X has infinite cells, which no estimator takes: replace them by NaN first."
+            "X has infinite cells, which no estimator accepts: replace them by NaN first."
         )
     size = np.abs(values[~np.isnan(values)])
     if size.max() > MAX_MAGNITUDE or size[size > 0].min(initial=1.0) < 1 / MAX_MAGNITUDE:
         raise ValueError(
-            "X has cells beyond 1e100 or below 1e-100 in magnitude, which no estimator takes: "
+            "X has cells beyond 1e100 or below 1e-100 in magnitude, which no estimator accepts: "
             "multiply the columns by other units, or replace the cells by NaN."
         )
 
