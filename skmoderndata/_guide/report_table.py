@@ -148,8 +148,8 @@ def _kind(X: Any) -> str:
     if isinstance(X, np.ndarray):
         return "array"
     raise TypeError(
-        f"X is of type {type(X).__name__}, and report accepts a data frame of pandas or polars, or "
-        "an array: convert X first, as by numpy.asarray(X)."
+        f"X is of type {type(X).__name__}, and report accepts frames of pandas or polars and "
+        "arrays: convert X first, as by numpy.asarray(X)."
     )
 
 
