@@ -365,10 +365,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             - `n_nonzero_coefs`, the number of atoms in the code;
             - `residual_norm`, the Euclidean norm of the residual;
             - `stop_reason`, the reason why the code ended: "tol" (the bound or the gap is met),
-            "atoms"
-              (`transform_n_nonzero_coefs` reached), "rank" (no atom is independent of the selected
-              atoms), "stall" (nothing more to gain; the bound is out of reach, or needs a penalty
-              below `transform_alpha`), "max_iter";
+              "atoms" (`transform_n_nonzero_coefs` reached), "rank" (no atom is independent of the
+              selected atoms), "stall" (nothing more to gain; the bound is out of reach, or needs a
+              penalty below `transform_alpha`), "max_iter";
             - `dual_gap`, relative to the objective (with a bound that is met, to the l1 norm of
               the code); NaN for the algorithms that solve no convex problem;
             - `n_iter`, the number of steps.

@@ -226,7 +226,7 @@ def test_a_group_of_nearly_no_weight_is_not_penalised(seed):
     plain = LogisticRegression(C=np.inf, tol=1e-10, solver="newton-cholesky").fit(X[:, :2], y)
     assert_allclose(model.coef_[0, :2], plain.coef_[0], rtol=1e-4)
     assert not model.coef_[0, 2:].any()
-    with pytest.raises(ValueError, match="unpenalised,? use a weight of 1e-6"):
+    with pytest.raises(ValueError, match="use a weight of 1e-6"):
         GroupLassoClassifier(10.0, labels, group_weights=[0.0, 1.0]).fit(X, y)
 
 
