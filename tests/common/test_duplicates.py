@@ -97,6 +97,7 @@ def test_medoids_lie_in_their_own_clusters(case, seed):
 
 
 @pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:KMedoids. with metric=.lcss. all points match")
 def test_distances_that_are_all_zero_give_one_cluster():
     """The longest common subsequence of series within `epsilon` of each other is all of them."""
     X = [np.zeros(n) for n in (4, 4, 4, 4)]

@@ -96,7 +96,7 @@ CASES = {
         Case(sk.KernelCCA(1, **LANDMARKS), ("correlations_",), tol=1e-6),
         Case(
             sk.KernelCCA(1, kernel=("rbf", "linear"), alpha=1.0, **LANDMARKS),
-            ("singular_values_",),
+            ("regularized_correlations_",),
             tol=1e-8,
         ),
         Case(sk.covariance.JamesStein(), ("location_",), weights=False, sparse=False),
