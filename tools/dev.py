@@ -122,7 +122,7 @@ OTHER_ROUNDING = {
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
     "Sandybridge": {"OPENBLAS_CORETYPE": "Sandybridge"},
     "generic": {
-        "OPENBLAS_CORETYPE": "Prescott",
+        "OPENBLAS_CORETYPE": "Nehalem",  # Prescott breaks LAPACK in single precision
         "NUMBA_CPU_NAME": "generic",
         "OMP_NUM_THREADS": "2",
         "OPENBLAS_NUM_THREADS": "2",

@@ -42,14 +42,14 @@ def dense(value):
     return np.asarray(value.todense() if sparse.issparse(value) else value, dtype=float)
 
 
-def assert_same(model, other, X, Z, rtol=1e-10):
-    assert_close(outputs(other, Z), outputs(model, X), rtol)
+def assert_same(model, other, X, Z, rtol=1e-10, atol=1e-12):
+    assert_close(outputs(other, Z), outputs(model, X), rtol, atol)
 
 
-def assert_close(found, expected, rtol):
+def assert_close(found, expected, rtol, atol=1e-12):
     """Whether all that `outputs` names agrees."""
     for name, value in expected.items():
-        assert_allclose(dense(found[name]), dense(value), rtol=rtol, atol=1e-12, err_msg=name)
+        assert_allclose(dense(found[name]), dense(value), rtol=rtol, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
