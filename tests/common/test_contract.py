@@ -246,11 +246,11 @@ def test_read_only_memory_map(estimator, tmp_path):
     mapped = joblib.load(tmp_path / "X.joblib", mmap_mode="r")
     direct = fitted_to_the_sample(estimator)
     through = fitted(estimator, mapped)
-    tol = MAGNIFIED_ROUNDING.get(type(estimator).__name__, 1e-10)
-    atol = tol if tol > 1e-10 else 1e-12
+    tol = MAGNIFIED_ROUNDING.get(type(estimator).__name__)
+    rtol, atol = (tol, tol) if tol else (1e-10, 1e-12)
     for name, value in outputs(direct, X).items():
         assert_allclose(
-            outputs(through, mapped)[name], value, rtol=tol, atol=atol, err_msg=name
+            outputs(through, mapped)[name], value, rtol=rtol, atol=atol, err_msg=name
         )
 
 

@@ -22,7 +22,6 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import worst
 
-TINY = 1e-300
 MAX_SWEEPS = 10  # of coordinate descent on the codes in a pass
 
 
