@@ -1,1 +1,1 @@
-"""What estimators do with a kernel: Gram matrices, expansions, low rank, cached rows, machines."""
+"""Uses of kernels by estimators: Gram matrices, expansions, low rank, cached rows, machines."""

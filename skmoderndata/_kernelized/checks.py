@@ -1,4 +1,4 @@
-"""Checks of what an estimator with a `kernel` parameter gets: samples, target, kernel."""
+"""Checks of the samples, target and kernel of an estimator with a `kernel` parameter."""
 
 from typing import Any
 
@@ -16,8 +16,11 @@ from skmoderndata._samples.nested import copied
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
-SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
-UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
+# Maximum number of samples used to estimate the scales of the columns.
+SCALES_FROM_ROWS = 10_000
+# Smallest ratio of standard deviations at which scaling is advised; the distances then lose the
+# small columns.
+UNSCALED = 1e3
 
 
 def checked_samples(
@@ -34,19 +37,20 @@ def checked_samples(
     Parameters
     ----------
     estimator : estimator
-        It has the parameters of a kernel; `fit` gives it the number of features.
+        Estimator with the parameters of a kernel; if `reset` is True, its number of features is
+        set.
     X : array, sparse matrix or collection of samples
-        As the user gave them.
+        Samples as passed by the user.
     y : array or "no_validation"
         Target, for rows of numbers.
     reset : bool
-        Whether the samples are those of `fit`.
+        If True, the call comes from `fit`.
     own : bool or None
-        As in `structured_samples`; None means in `fit`.
+        As in `structured_samples`; None means the same as `reset`.
     **checks : dict
-        As for `validate_data`.
+        Keyword arguments of `validate_data`.
     """
-    # samples of any kind
+    # samples that are not rows of numbers
     kernel = estimator.kernel
     name = type(estimator).__name__
     if is_structured(kernel) or _is_collection(estimator, X, reset):
@@ -57,7 +61,7 @@ def checked_samples(
             raise ValueError(f"{name} needs at least {at_least} samples, got {n}.")
         return samples
 
-    # rows
+    # rows of numbers
     refuse_texts(kernel, X, name)
     precomputed = isinstance(kernel, str) and kernel == "precomputed"
     return validate_data(
@@ -72,13 +76,14 @@ def checked_samples(
 
 
 def _is_collection(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether a function as kernel gets samples that are no rows of numbers, as in `fit`."""
+    """Whether the kernel is a function, and its samples (as in `fit`) are not rows of numbers."""
     if not callable(estimator.kernel) or isinstance(estimator.kernel, Kernel):
         return False
     if not reset:
         return not hasattr(estimator, "n_features_in_")
     is_collection = not holds_rows(X)
-    if is_collection:  # of an earlier fit on rows
+    if is_collection:
+        # An earlier fit on rows has set these.
         for name in ("n_features_in_", "feature_names_in_"):
             vars(estimator).pop(name, None)
     return is_collection
@@ -87,11 +92,11 @@ def _is_collection(estimator: Any, X: Any, reset: bool) -> bool:
 def checked_samples_and_target(
     estimator: Any, X: Any, y: Any, *, reset: bool = True, **checks: Any
 ) -> tuple[Any, Array]:
-    """Check samples, which the estimator keeps, and one number or label for each."""
+    """Check samples, which the estimator stores, and their targets."""
     checked = checked_samples(estimator, X, y, reset=reset, own=True, **checks)
     if isinstance(checked, tuple):
         X, y = checked
-    else:  # samples that are not rows of numbers
+    else:
         name = type(estimator).__name__
         if y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -101,12 +106,12 @@ def checked_samples_and_target(
 
     n = count_samples(X)
     if len(y) != n:
-        raise ValueError(f"X has {n} samples and y {len(y)} entries.")
+        raise ValueError(f"X has {n} samples, but y has {len(y)} entries.")
     return X, y
 
 
 def resolved_gram(estimator: Any, X: Any, weights: Array | None = None) -> Gram:
-    """Return the kernel of an estimator, its parameters resolved on training samples."""
+    """Return the kernel of an estimator, with its parameters resolved on training samples."""
     gamma = scale_gamma(estimator.gamma, estimator.kernel, X, weights)
     return resolve_kernel(
         estimator.kernel,
@@ -119,7 +124,7 @@ def resolved_gram(estimator: Any, X: Any, weights: Array | None = None) -> Gram:
 
 
 def is_structured(kernel: Any) -> bool:
-    """Whether the samples of a kernel are no rows of numbers."""
+    """Whether the samples of a kernel are not rows of numbers."""
     return isinstance(kernel, Kernel) and not kernel.requires_vector_input
 
 
@@ -129,13 +134,14 @@ def structured_samples(kernel: Any, X: Any, name: str, *, own: bool) -> Any:
     Parameters
     ----------
     kernel : Kernel
-        The kernel that will read them.
+        Kernel that will be evaluated on them.
     X : collection of samples
-        As the user gave them.
+        Samples as passed by the user.
     name : str
         Name of the estimator, for error messages.
     own : bool
-        Whether the estimator keeps them: then changes that the caller makes later have no effect.
+        If True, the samples are copied, because the estimator stores them and later changes by
+        the caller must have no effect.
     """
     if isinstance(X, Encoded):
         samples: Any = X
@@ -144,13 +150,13 @@ def structured_samples(kernel: Any, X: Any, name: str, *, own: bool) -> Any:
     else:
         samples = list_of_samples(X, name, own=own, kernel=kernel)
 
-    # once for all kernel calls of a fit or a prediction
+    # Encode once for all kernel calls of a fit or a prediction.
     encodes = isinstance(kernel, BaseKernel) and kernel.encoding is not None
     return kernel.encode(samples) if encodes else samples
 
 
 def list_of_samples(X: Any, name: str, *, own: bool, kernel: Any = None) -> list[Any]:
-    """Return samples of any kind as a list of at least one; the parameters are as above."""
+    """Return samples of any kind as a non-empty list; parameters as above."""
     collect = kernel._collection if isinstance(kernel, BaseKernel) else as_samples
     samples: list[Any] = collect(X, name)
     if not samples:
@@ -159,7 +165,7 @@ def list_of_samples(X: Any, name: str, *, own: bool, kernel: Any = None) -> list
 
 
 def refuse_texts(kernel: Any, X: Any, name: str) -> None:
-    """Refuse strings where a kernel takes rows of numbers, and say what to change."""
+    """Raise an error with a remedy if the samples are strings but the kernel needs numbers."""
     n_axes = len(getattr(X, "shape", (1,)))
     if n_axes != 1 or not hasattr(X, "__len__") or not len(X):
         return
@@ -168,19 +174,19 @@ def refuse_texts(kernel: Any, X: Any, name: str) -> None:
         return
     if hasattr(kernel, "vectorizer"):
         remedy = (
-            f"{type(kernel).__name__}(vectorizer=None) takes rows of counts; set "
+            f"{type(kernel).__name__}(vectorizer=None) expects rows of counts; set "
             "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
         )
     else:
         remedy = (
-            f"kernel={kernel!r} takes rows of numbers; take a kernel on strings, "
-            "kernels.PSpectrum for instance, or put a vectorizer before this step."
+            f"kernel={kernel!r} expects rows of numbers; use a kernel on strings, such as "
+            "kernels.PSpectrum, or put a vectorizer before this step."
         )
-    raise ValueError(f"{name}: samples are texts, and {remedy}")
+    raise ValueError(f"{name}: the samples are texts, but {remedy}")
 
 
 def is_numeric_table(X: Any) -> bool:
-    """Whether X is an array of numbers with two dimensions or more, or a sparse matrix."""
+    """Whether X is an array of numbers with at least two dimensions, or a sparse matrix."""
     return is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim > 1 and X.dtype != object)
 
 
@@ -190,7 +196,7 @@ def holds_rows(X: Any) -> bool:
         return True
     try:
         table = np.asarray(X)
-    except ValueError:  # arrays of unequal lengths
+    except ValueError:  # The arrays have unequal lengths.
         return False
     if table.dtype.kind in "biufc":
         return table.ndim < 3
@@ -198,9 +204,9 @@ def holds_rows(X: Any) -> bool:
 
 
 def scale_first(X: Any) -> str:
-    """Advise scaling if the columns differ so much that rounding hides the small ones.
+    """Return advice to scale X if its columns differ so much that rounding hides small ones.
 
-    The string is empty if they do not, or if the samples are not rows of numbers.
+    The string is empty if they do not differ, or if the samples are not rows of numbers.
     """
     rows = getattr(X, "ndim", 0) == 2 and X.dtype.kind == "f"
     if not rows or X.shape[0] < 2:
@@ -211,5 +217,5 @@ def scale_first(X: Any) -> str:
         return ""
     return (
         f"scale X, whose columns differ in standard deviation by a factor of "
-        f"{spread.max() / spread.min():.0e}, for example by StandardScaler"
+        f"{spread.max() / spread.min():.0e}, for example with StandardScaler"
     )
