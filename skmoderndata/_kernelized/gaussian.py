@@ -11,28 +11,32 @@ from skmoderndata._samples.containers import dense_blocks, is_sparse, row_blocks
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
-TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed
-SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which no value is
-NEGLIGIBLE = 60.0  # exp(-60) is below any rounding error
-TILE = 2**18  # entries of a tile that stays in the cache
+# Tolerance for the error of a Gaussian value; it is recomputed if the error is larger.
+TOLERANCE = 1e-12
+# Largest sum of `gamma |x|^2` and `gamma |y|^2` at which no value has to be recomputed.
+SAFE = TOLERANCE / (8 * EPS)
+# Largest exponent, in magnitude, that needs any accuracy: exp(-60) is below any rounding error.
+NEGLIGIBLE = 60.0
+# Number of entries of a tile, which stays in the cache.
+TILE = 2**18
 
 
 def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
-    """Values of `exp(-gamma |x - y|^2)`, shape `(n_X, n_Y)`.
+    """Return the values of `exp(-gamma |x - y|^2)`, shape `(n_X, n_Y)`.
 
     Dense samples are centred, so that matrix products cancel little; pairs that still lose digits
     are recomputed from the difference of the samples. The diagonal of `gaussian(X)` is 1.
     """
-    own = Y is None or Y is X
-    single = X.dtype == np.float32 and (own or Y.dtype == np.float32)
+    symmetric = Y is None or Y is X
+    single = X.dtype == np.float32 and (symmetric or Y.dtype == np.float32)
     X = X.astype(np.float64, copy=False)
-    Y = X if own else Y.astype(np.float64, copy=False)
+    Y = X if symmetric else Y.astype(np.float64, copy=False)
 
     n_X = X.shape[0]
     n_Y = Y.shape[0]
     if not n_X or not n_Y:
         K = np.zeros((n_X, n_Y))
-    elif own or is_sparse(X) or is_sparse(Y):
+    elif symmetric or is_sparse(X) or is_sparse(Y):
         K = _from_inner_products(X, Y, gamma)
     else:
         K = np.empty((n_X, n_Y))
@@ -44,21 +48,21 @@ def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
             E = exponents(left, columns, block, Y, gamma, out=K[rows])
             exponential(E)
 
-    if own:
+    if symmetric:
         np.fill_diagonal(K, 1.0)
     return K.astype(np.float32) if single else K
 
 
 def _from_inner_products(X: Any, Y: Any, gamma: float) -> Array:
-    """Values from inner products: of sparse rows, or of one table, whose product is symmetric."""
-    # dense rows from their mean
-    own = Y is X
+    """Compute the values from inner products, for sparse rows or if Y is X."""
+    # centre dense rows
+    symmetric = Y is X
     A = X
     B = Y
     if not (is_sparse(X) or is_sparse(Y)):
         A = B = X - X.mean(axis=0)
     a = gamma * row_norms(A, squared=True)
-    b = a if own else gamma * row_norms(B, squared=True)
+    b = a if symmetric else gamma * row_norms(B, squared=True)
 
     K: Array = np.asarray(safe_sparse_dot(A, B.T, dense_output=True))
     row_bytes = 8 * max(1, len(b))
@@ -78,7 +82,7 @@ def _less_squares(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) ->
 
 
 def packed(X: Array, gamma: float, origin: Array) -> Array:
-    """Rows `(u, 1, |u|^2)` of dense samples, with `u = sqrt(gamma) (x - origin)`."""
+    """Return rows `(u, 1, |u|^2)` of dense samples, with `u = sqrt(gamma) (x - origin)`."""
     n, p = X.shape
     A = np.empty((n, p + 2))
     u = np.subtract(X, origin, out=A[:, :p])
@@ -102,20 +106,20 @@ def opposite(A: Array) -> Array:
 def exponents(
     left: Array, columns: Array, X: Any, Z: Any, gamma: float, *, out: Array
 ) -> Array:
-    """Write the exponents `-gamma |x - z|^2` of one tile, by one product of matrices.
+    """Write the exponents `-gamma |x - z|^2` of one tile, using one matrix product.
 
     Parameters
     ----------
     left : ndarray of shape (n_X, p + 2)
-        The opposite of the packed rows of X.
+        Packed rows of X, after `opposite`.
     columns : ndarray of shape (p + 2, n_Z)
-        Packed rows of Z from the same origin, transposed.
+        Packed rows of Z with the same origin, transposed.
     X, Z : ndarray
-        The samples, for pairs whose exponents cancel.
+        Samples, for pairs whose exponents cancel.
     gamma : float
         Inverse width.
     out : ndarray of shape (n_X, n_Z)
-        The exponents, which rounding may make positive.
+        Exponents; rounding may make them positive.
     """
     np.matmul(left, columns, out=out)
     squares = -left[:, -2]
@@ -124,14 +128,15 @@ def exponents(
 
 
 class GaussianWriter:
-    """Values of `exp(-gamma |x - z|^2)` among rows of one table, written into a given array.
+    """Writer of `exp(-gamma |x - z|^2)` between rows of one table into an existing array.
 
-    A table of few features is packed once. For one of many, only the squared norms are stored:
-    a copy would take the memory of the table, and to pack it in each call takes 1.1 to 1.3 times
-    as long as to subtract the norms from the inner products.
+    A table with few features is packed once. If there are many features, only the squared norms
+    are stored: a packed copy would take as much memory as the table, and packing it in each call
+    takes 1.1 to 1.3 times as long as subtracting the norms from the inner products.
     """
 
-    few = 64  # features up to which the table is packed
+    # Maximum number of features of a table that is packed.
+    few = 64
 
     def __init__(self, X: Array, gamma: float) -> None:
         self.X = X
@@ -148,24 +153,24 @@ class GaussianWriter:
             A = X[rows] - self.origin
             self.norms[rows] = gamma * np.einsum("ij,ij->i", A, A)
 
-    def __call__(self, chosen: Array, rows: Any, out: Array) -> Array:
-        """Write the kernel values of the samples `chosen` with those of `rows` into `out`."""
-        return exponential(self.exponents(chosen, rows, out))
+    def __call__(self, first: Array, second: Any, out: Array) -> Array:
+        """Write the kernel values between the samples `first` and `second` into `out`."""
+        return exponential(self.exponents(first, second, out))
 
-    def exponents(self, chosen: Array, rows: Any, out: Array) -> Array:
-        """Write the logarithms of the kernel values, which rounding may have made positive."""
-        X = self.X[chosen]
-        Z = self.X[rows]
+    def exponents(self, first: Array, second: Any, out: Array) -> Array:
+        """Write the logarithms of the kernel values; rounding may make them positive."""
+        X = self.X[first]
+        Z = self.X[second]
         if self.augmented:
-            left = opposite(self.table[chosen])
-            columns = self.table[rows].T
+            left = opposite(self.table[first])
+            columns = self.table[second].T
             return exponents(left, columns, X, Z, self.gamma, out=out)
 
         left = 2.0 * self.gamma * (X - self.origin)
         columns = (Z - self.origin).T
         np.matmul(left, columns, out=out)
-        a = self.norms[chosen]
-        b = self.norms[rows]
+        a = self.norms[first]
+        b = self.norms[second]
         return _less_squares(out, X, Z, a, b, self.gamma)
 
 
@@ -173,17 +178,17 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
     """Recompute exponents `-gamma |x - y|^2` that suffer from cancellation, in place.
 
     Computed as `2 gamma x'y - a - b`, an exponent has an error of about `8 eps (a + b)`, and the
-    kernel value has that error times the value itself. Where this exceeds 1e-12, the exponent is
+    error of the kernel value is this error times the value. If it exceeds 1e-12, the exponent is
     recomputed from the difference of the samples.
 
     Parameters
     ----------
     E : ndarray of shape (n_X, n_Y)
-        The exponents.
+        Exponents.
     X, Y : ndarray or sparse matrix
         Samples, not centred.
     a, b : ndarray of shape (n_X,) and (n_Y,)
-        The terms `gamma |x|^2` and `gamma |y|^2` of the exponents.
+        Terms `gamma |x|^2` and `gamma |y|^2` of the exponents.
     gamma : float
         Inverse width.
     """
@@ -206,7 +211,7 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
         error = error[i, j]
         spoilt = tile[i, j] + error > np.log(TOLERANCE / error)
 
-        # from the differences of their samples
+        # recompute from the differences of the samples
         i = i[spoilt] + start
         j = j[spoilt]
         for first in range(0, len(i), pairs):
@@ -217,15 +222,17 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
 
 
 def exponential(E: Array) -> Array:
-    """Replace exponents by their exponentials, those that rounding made positive by 1."""
-    if E.max(initial=0.0) > 0.0:  # the maximum takes a sixth of the time of the minimum
+    """Exponentiate in place; exponents that rounding made positive count as 0."""
+    # Finding the maximum takes a sixth of the time of clipping.
+    if E.max(initial=0.0) > 0.0:
         np.minimum(E, 0.0, out=E)
     return np.exp(E, out=E)
 
 
 def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
-    """Values of `exp(-gamma |x - y|_1)`, shape `(n_X, n_Y)`."""
-    # the distances want samples of one kind: that of Y, which is held already
+    """Return the values of `exp(-gamma |x - y|_1)`, shape `(n_X, n_Y)`."""
+    # scikit-learn's distances need both dense or both sparse: convert X to the form of Y, which
+    # is in memory already
     if Y is not None and is_sparse(X) and not is_sparse(Y):
         blocks = [laplacian(rows, Y, gamma=gamma) for _, rows in dense_blocks(X)]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(Y)))
@@ -239,12 +246,12 @@ def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
 
 
 def _plain(X: Any) -> Any:
-    """Copy a sparse matrix as scikit-learn's compiled distances take it: writable, 32-bit."""
+    """Copy a sparse matrix to what scikit-learn's compiled distances need: writable, 32-bit."""
     largest = max(X.shape[1], X.nnz)
     if largest > np.iinfo(np.int32).max:
         raise ValueError(
-            f'kernel="laplacian" takes at most 2^31 - 1 columns and stored entries, and the '
-            f"sparse matrix has {X.shape[1]} and {X.nnz}."
+            f'kernel="laplacian" accepts at most 2^31 - 1 columns and stored entries, but the '
+            f"sparse matrix has {X.shape[1]} columns and {X.nnz} stored entries."
         )
     indices = X.indices.astype(np.int32)
     indptr = X.indptr.astype(np.int32)
