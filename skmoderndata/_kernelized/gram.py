@@ -17,22 +17,22 @@ from skmoderndata._samples.containers import count_samples, is_sparse, row_block
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
-FUNCTIONS = {
-    "rbf": gaussian,
-    "laplacian": laplacian,
-}  # more accurate than those of scikit-learn
+# Functions that are more accurate than their scikit-learn counterparts.
+FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}
 
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
 
-ANCHORS = (
-    32,
-    2**13,
-)  # samples compared, and the number of their partners, to judge the bandwidth
-JUDGED_FROM_SAMPLES = 16  # fewer samples are too few to judge it
-ALIKE = 1e-6  # all samples are alike if no kernel value differs from 1 by more
-ALIEN = 0.1  # a sample is isolated if its kernel values with all others sum to less
+# Maximum numbers of anchors, and of samples that each anchor is compared with, to judge the
+# bandwidth.
+ANCHORS = (32, 2**13)
+# Minimum number of samples for judging the bandwidth.
+JUDGED_FROM_SAMPLES = 16
+# Largest difference of all kernel values from 1 at which all samples count as alike.
+ALIKE = 1e-6
+# Smallest sum of the kernel values of a sample with all others; below it the sample is isolated.
+ALIEN = 0.1
 
-# the entries that every estimator with a `kernel` has in `_parameter_constraints`
+# Entries that every estimator with a `kernel` has in `_parameter_constraints`.
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), Kernel, callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left"), None],
@@ -56,21 +56,21 @@ def resolve_kernel(
     Parameters
     ----------
     kernel : str, Kernel or callable
-        A name of `sklearn.metrics.pairwise`, `"precomputed"`, a kernel object of scikit-learn's
-        protocol (cloned), or a function of `(X, Y, **kernel_params)` that returns the Gram
-        matrix of shape `(n_X, n_Y)`.
+        Name of a kernel in `sklearn.metrics.pairwise`, `"precomputed"`, a kernel object of
+        scikit-learn's protocol (cloned), or a function of `(X, Y, **kernel_params)` that returns
+        the Gram matrix of shape `(n_X, n_Y)`.
     X : array or list
-        Validated training samples; they determine `gamma="scale"`, which is `1 / (n_features *
-        X.var())`, and `"auto"` or None, which is `1 / n_features`.
+        Validated training samples. They determine `gamma`: "scale" means `1 / (n_features *
+        X.var())`, "auto" or None means `1 / n_features`.
     gamma, degree, coef0 : float
-        Parameters of the named kernels that have them; the others ignore them.
+        Parameters of named kernels, ignored by kernels that do not have them.
     kernel_params : mapping or None
         Further keyword arguments of a named kernel or a callable.
 
     Returns
     -------
     Gram
-        A callable that computes Gram matrices, with all parameters resolved.
+        Callable that computes Gram matrices, with all parameters resolved.
     """
     params = dict(kernel_params or {})
     if isinstance(kernel, Kernel):
@@ -81,14 +81,14 @@ def resolve_kernel(
             )
         return Gram(kernel_from_data(kernel, X))
 
-    # a function, or the matrix itself
+    # a function, or a precomputed matrix
     if not isinstance(kernel, str):
         return Gram(kernel, params)
     if kernel == "precomputed":
         _check_square(X)
         return Gram(kernel)
 
-    # a name: parameters of the estimator that its kernel has, unless `kernel_params` gives them
+    # a name: use the estimator's parameters unless `kernel_params` overrides them
     accepted = KERNEL_PARAMS[kernel]
     if "gamma" in accepted:
         params.setdefault("gamma", numeric_gamma(gamma, X, kernel))
@@ -102,7 +102,7 @@ def resolve_kernel(
         names = sorted(accepted) or "no parameters"
         raise ValueError(
             f"kernel_params contains {sorted(unknown)}, which are not parameters of "
-            f"kernel={kernel!r}; it has {names}."
+            f"kernel={kernel!r}; its parameters are {names}."
         )
 
     check_range(kernel, params, X)
@@ -113,23 +113,23 @@ def resolve_kernel(
 
 
 def check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
-    """Refuse parameters and samples for which the kernel is undefined."""
+    """Raise an error if the kernel is undefined for these parameters or samples."""
     if kernel in ("poly", "polynomial") and params["degree"] < 1:
         raise ValueError(
-            f"kernel={kernel!r} needs degree >= 1, and degree={params['degree']!r}."
+            f"kernel={kernel!r} needs degree >= 1, got degree={params['degree']!r}."
         )
     if kernel in ("laplacian", "chi2") and not params["gamma"] > 0:
-        raise ValueError(f"kernel={kernel!r} needs gamma > 0, and gamma={params['gamma']!r}.")
+        raise ValueError(f"kernel={kernel!r} needs gamma > 0, got gamma={params['gamma']!r}.")
     if kernel in ("chi2", "additive_chi2"):
         if is_sparse(X):
             raise ValueError(
-                f"kernel={kernel!r} takes dense samples; convert with X.toarray()."
+                f"kernel={kernel!r} accepts only dense samples; convert with X.toarray()."
             )
         lowest = X.min()
         if lowest < 0:
             raise ValueError(
-                f"kernel={kernel!r} compares frequencies, and X has negative entries, down to "
-                f"{lowest:.3g}: take another kernel, or scale X to at least 0 with MinMaxScaler."
+                f"kernel={kernel!r} compares frequencies, but X has negative entries, down to "
+                f"{lowest:.3g}: use another kernel, or make X non-negative with MinMaxScaler."
             )
 
 
@@ -139,39 +139,43 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     if n < JUDGED_FROM_SAMPLES:
         return
 
-    # values of a few anchors with many others: least, largest, and the sums without their own
-    some, others = (np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS)
-    total = np.zeros(len(some))
+    # values between a few anchors and many samples: smallest, largest, and the sums without the
+    # anchors themselves
+    anchor_index, partner_index = (
+        np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS
+    )
+    n_partners = len(partner_index)
+    total = np.zeros(len(anchor_index))
     least = 1.0
     largest = 0.0
-    anchors = take(X, some)
+    anchors = take(X, anchor_index)
     row_bytes = 8 * X.shape[1]
-    for rows in row_blocks(len(others), row_bytes, n_bytes=2**22):
-        partners = others[rows]
+    for rows in row_blocks(n_partners, row_bytes, n_bytes=2**22):
+        partners = partner_index[rows]
         K = np.asarray(gram(anchors, take(X, partners)), dtype=np.float64)
         least = min(least, float(K.min()))
-        own = some[:, None] == partners
-        K[own] = 0.0
+        with_itself = anchor_index[:, None] == partners
+        K[with_itself] = 0.0
         largest = max(largest, float(K.max()))
         total += K.sum(axis=1)
 
     # all values near one
     gamma = gram.params["gamma"]
-    if least > 1 - ALIKE and not all_equal(take(X, others)):
+    if least > 1 - ALIKE and not all_equal(take(X, partner_index)):
         warnings.warn(
-            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes all samples alike: no value is "
-            f'below {least:.9g}. Increase gamma, or use gamma="scale".',
+            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes all samples alike: no kernel "
+            f'value is below {least:.9g}. Increase gamma, or use gamma="scale".',
             stacklevel=2,
         )
 
     # nearly all values near zero
-    common = float(np.median(total)) * n / len(others)
-    nearly_zero = len(others) == n or largest < ALIEN / n
-    if common < ALIEN and nearly_zero:
+    typical = float(np.median(total)) * n / n_partners
+    nearly_zero = n_partners == n or largest < ALIEN / n
+    if typical < ALIEN and nearly_zero:
         warnings.warn(
-            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes samples dissimilar to each "
-            f"other: the values of one with all others sum to {common:.1e}. Decrease gamma, or "
-            'use gamma="scale".',
+            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes all samples dissimilar: the "
+            f"kernel values of a typical sample with all others sum to {typical:.1e}. Decrease "
+            'gamma, or use gamma="scale".',
             stacklevel=2,
         )
 
@@ -190,17 +194,17 @@ class Gram:
     """Gram matrices of one kernel with resolved parameters.
 
     `gram(X, Y)` has shape `(n_X, n_Y)`, `gram(X)` is `gram(X, X)`. For a precomputed kernel, `X`
-    holds rows of the kernel matrix against all training samples, and `Y` is a result of `subset`:
+    holds kernel values with all training samples, and `Y` is a result of `subset`, which selects
     the columns of some training samples.
 
     Attributes
     ----------
     kernel : str, Kernel or callable
-        The parameter of the estimator; a kernel object is cloned.
+        Parameter of the estimator; a kernel object is cloned.
     params : mapping
         Resolved parameters of a named kernel or a callable.
     origin : ndarray of shape (n_features,) or None
-        Point from which the linear kernel sees the samples.
+        Point that the linear kernel subtracts from the samples.
     """
 
     kernel: Any
@@ -208,10 +212,10 @@ class Gram:
     origin: Array | None = field(default=None, compare=False)
 
     def seen_from_mean(self, X: Any) -> "Gram":
-        """Return the linear kernel of samples less their mean; other kernels as they are.
+        """Return the linear kernel of the centred samples; other kernels unchanged.
 
-        For a function with a free offset this changes nothing but that distances of samples far
-        from the origin do not drown in the rounding of their inner products.
+        A function with a free offset stays the same, and the rounding of inner products no longer
+        hides the distances of samples far from the origin.
         """
         if not (isinstance(self.kernel, str) and self.kernel == "linear"):
             return self
@@ -219,24 +223,24 @@ class Gram:
         return replace(self, origin=mean.ravel())
 
     def seen(self, X: Any) -> Any:
-        """Return dense samples less the origin, if there is one, in double precision."""
+        """Return dense samples minus the origin, if there is one, in double precision."""
         return X if self.origin is None else np.subtract(X, self.origin, dtype=np.float64)
 
     def weighted_sum(self, coef: Array, samples: Any) -> Array:
-        """Weights of the features, `coef @ (samples - origin)`, for the linear kernel."""
+        """Return feature weights, `coef @ (samples - origin)`, for the linear kernel."""
         if self.origin is None or not is_sparse(samples):
             return _dense(coef @ self.seen(samples))
         shift = np.multiply.outer(coef.sum(axis=-1), self.origin)
         return np.asarray(coef @ samples - shift)
 
     def linear_values(self, X: Any, weights: Array) -> Array:
-        """Inner products of samples less the origin with weights of the features."""
+        """Return the inner products of `X - origin` with weights of the features."""
         if self.origin is None or not is_sparse(X):
             return np.asarray(self.seen(X) @ weights)
         return np.asarray(X @ weights - self.origin @ weights)
 
     def _linear(self, X: Any, Y: Any) -> Array:
-        """Inner products of samples less the origin, without making sparse ones dense."""
+        """Return inner products of samples minus the origin; sparse samples stay sparse."""
         if not (is_sparse(X) or is_sparse(Y)):
             return np.asarray(self.seen(X) @ self.seen(Y).T)
         origin: Any = self.origin
@@ -259,49 +263,50 @@ class Gram:
         return self.kernel in ("rbf", "laplacian", "chi2")
 
     def __call__(self, X: Any, Y: Any = None) -> Array:
-        """Kernel values of all pairs, shape `(n_X, n_Y)`."""
+        """Return the kernel values of all pairs, shape `(n_X, n_Y)`."""
         if self.precomputed:
             return _dense(X if Y is None else X[:, Y.indices])
 
         second = X if Y is None else Y
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_finite` raises.
             if isinstance(self.kernel, Kernel):
                 K = self.kernel(X) if Y is None else self.kernel(X, Y)
             elif self.origin is not None:
                 K = self._linear(X, second)
             elif isinstance(self.kernel, str):
-                of_sklearn = PAIRWISE_KERNEL_FUNCTIONS[self.kernel]
-                function = FUNCTIONS.get(self.kernel, of_sklearn)
+                default = PAIRWISE_KERNEL_FUNCTIONS[self.kernel]
+                function = FUNCTIONS.get(self.kernel, default)
                 K = function(X, Y, **self.params)
             else:
                 K = self.kernel(X, second, **self.params)
 
-        # one value for each pair
+        # check that there is one value for each pair
         K = _dense(K)
         n_X = count_samples(X)
         n_Y = count_samples(second)
         if K.shape != (n_X, n_Y):
             raise ValueError(
                 f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
-                f"{n_Y} samples; it must return the Gram matrix, of shape ({n_X}, {n_Y})."
+                f"{n_Y} samples; it must return the Gram matrix of shape ({n_X}, {n_Y})."
             )
         return self.check_finite(K)
 
     def check_finite(self, K: Array) -> Array:
-        """Refuse values that are not finite; return the others."""
+        """Return K; raise an error if it has values that are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             total = K.sum()
         if np.isfinite(total) or np.isfinite(K).all():
             return K
         raise ValueError(
-            f"kernel={self.kernel!r} gives values that are not finite on these samples: rescale "
-            "the samples or change the parameters of the kernel."
+            f"kernel={self.kernel!r} returned values that are not finite on these samples: "
+            "rescale the samples or change the parameters of the kernel."
         )
 
     def diag(self, X: Any) -> Array:
-        """Kernel values of samples with themselves, shape `(n_X,)`, without the matrix.
+        """Return the kernel values of samples with themselves, shape `(n_X,)`.
 
-        For a precomputed kernel the diagonal is known for the training samples only.
+        The matrix is not computed. For a precomputed kernel, the diagonal is known only for the
+        training samples.
         """
         n = count_samples(X)
         if self.precomputed:
@@ -313,7 +318,7 @@ class Gram:
                 )
             return _dense(X.diagonal())
 
-        # known without pairs
+        # known without computing pairs
         if isinstance(self.kernel, Kernel):
             return np.asarray(self.kernel.diag(X))
         if self.constant_diagonal:
@@ -334,22 +339,22 @@ class Gram:
         if self.kernel == "sigmoid":
             return np.asarray(np.tanh(self._inner_with_self(X)))
 
-        # any other function, in blocks of 32 x 32: 32 times the work, a 32nd of the calls
+        # any other function: diagonals of 32 x 32 blocks, 32 times the work but 1/32 of the calls
         step = 32
         blocks = (take(X, slice(start, start + step)) for start in range(0, n, step))
         diagonals = [self(block, block).diagonal() for block in blocks]
         return np.concatenate(diagonals) if diagonals else np.zeros(0)
 
     def _inner_with_self(self, X: Any) -> Array:
-        """Compute `gamma |x|^2 + coef0`, whose functions polynomial and sigmoid kernel are."""
+        """Return `gamma |x|^2 + coef0`, the argument of the polynomial and sigmoid kernels."""
         squared_norms = row_norms(X, squared=True)
         return np.asarray(self.params["gamma"] * squared_norms + self.params["coef0"])
 
     def subset(self, X: Any, indices: Any) -> Any:
-        """Training samples of these indices, in the form of the second argument of a call.
+        """Return training samples by index, in the form of the second argument of a call.
 
-        The result is a copy, so that a model that stores it does not change with the training
-        array.
+        The result is a copy, so that a model that stores it does not change when the training
+        array changes.
         """
         if self.precomputed:
             return Columns(np.arange(count_samples(X))[indices])
@@ -358,11 +363,11 @@ class Gram:
         return samples.copy() if is_view else samples
 
     def order(self, X: Any) -> Array:
-        """Order of samples by what they are, where that can be told, not by where they are.
+        """Return an order of the samples that depends on their values, not on their positions.
 
-        Rows of numbers are ordered along a direction, whatever their storage, rows of a kernel
-        matrix by the sums of their magnitudes, other samples by their kernel values with
-        themselves. Equal ones stay in their order.
+        Rows of numbers, dense or sparse, are ordered along a direction, rows of a kernel matrix
+        by the sums of their magnitudes, and other samples by their kernel values with
+        themselves. Ties keep their order.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             if self.precomputed:
@@ -374,7 +379,7 @@ class Gram:
         return np.argsort(keys, kind="stable")
 
     def writer(self, X: Any) -> GaussianWriter | None:
-        """Fast function for kernel values among the rows of one table; None if there is none."""
+        """Return a fast writer of kernel values among the rows of a table, or None."""
         is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
         if not is_table:
             return None
@@ -389,7 +394,7 @@ class Gram:
     def blocks(
         self, X: Any, Y: Any, *, n_bytes: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
-        """Yield `rows, gram(X[rows], Y)` with each block below scikit-learn's working memory."""
+        """Yield `rows, gram(X[rows], Y)` in blocks below scikit-learn's working memory."""
         n_X = count_samples(X)
         row_bytes = 8 * max(1, count_samples(Y))
         for rows in row_blocks(n_X, row_bytes, n_bytes=n_bytes):
@@ -397,7 +402,7 @@ class Gram:
 
 
 def row_keys(X: Any) -> Array:
-    """Values of rows of numbers along a direction, by which they are ordered."""
+    """Return the coordinates of rows along a fixed direction, as keys for sorting."""
     rng = np.random.RandomState(0)
     direction = rng.uniform(0.5, 1.5, size=X.shape[1])
     return np.asarray(X @ direction)
@@ -429,7 +434,7 @@ def numeric_gamma(
 
 
 def variance_of_entries(X: Any, weights: Array | None = None) -> float:
-    """Variance of all entries of a table, computed in blocks of rows without a copy.
+    """Return the variance of all entries of a table, computed in blocks of rows without a copy.
 
     Two passes avoid cancellation if the mean is large. Entries that a sparse matrix does not store
     count as zeros, and a sample of weight two counts as two samples.
@@ -440,7 +445,7 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
     if not total > 0:
         return 0.0
 
-    # mean, then squared deviations from it
+    # first pass: mean; second pass: squared deviations
     row_bytes = 8 * max(1, p)
     blocks = list(row_blocks(n, row_bytes, n_bytes=2**22))
     mean = 0.0
@@ -451,12 +456,12 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
     variance = 0.0
     for rows in blocks:
         if is_sparse(X):
-            block = X[rows].tocsr().astype(np.float64)  # a copy
+            block = X[rows].tocsr().astype(np.float64)  # A copy, changed in the next line.
             block.sum_duplicates()
-            stored = np.diff(block.indptr)
-            of_stored = np.repeat(w[rows], stored) @ (block.data - mean) ** 2
-            of_zeros = (w[rows] @ (p - stored)) * mean**2
-            variance += float(of_stored + of_zeros) / total
+            n_stored = np.diff(block.indptr)
+            squares_stored = np.repeat(w[rows], n_stored) @ (block.data - mean) ** 2
+            squares_zeros = (w[rows] @ (p - n_stored)) * mean**2
+            variance += float(squares_stored + squares_zeros) / total
         else:
             deviations = np.subtract(X[rows], mean, dtype=np.float64)
             squares = np.einsum("ij,ij->i", deviations, deviations)
@@ -464,10 +469,10 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
 
     if not np.isfinite(variance):
         raise ValueError(
-            'gamma="scale" needs the variance of X, which is not a finite number in double '
-            "precision: rescale X."
+            'gamma="scale" needs the variance of X, which is not finite in double precision: '
+            "rescale X."
         )
-    # the variance of equal numbers is only the rounding error of their mean
+    # If all entries are equal, the computed variance is only the rounding error of the mean.
     rounding = 8 * np.finfo(np.float64).eps * mean
     return variance if variance > rounding**2 else 0.0
 
@@ -483,6 +488,6 @@ def _dense(K: Any) -> Array:
 def _check_square(X: Any) -> None:
     if X.shape[0] != X.shape[1]:
         raise ValueError(
-            'kernel="precomputed" needs the square matrix of all training samples as X, and '
-            f"received one of shape {X.shape}."
+            'kernel="precomputed" needs the square kernel matrix of the training samples as X, '
+            f"got shape {X.shape}."
         )

@@ -232,6 +232,6 @@ def test_samples_are_checked_by_the_kernel(seed):
 def test_ball_of_unit_vectors(algorithm, seed):
     """With rows of size 1e8 the samples are orthogonal unit vectors in feature space."""
     X = 1e8 * data(seed)
-    with pytest.warns(UserWarning, match="makes samples dissimilar"):
+    with pytest.warns(UserWarning, match="makes all samples dissimilar"):
         ball = MinimumEnclosingBall(kernel="rbf", gamma=None, algorithm=algorithm).fit(X)
     assert_allclose(ball.radius_, np.sqrt(1 - 1 / 60), rtol=1e-4)

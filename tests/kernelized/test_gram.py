@@ -140,7 +140,7 @@ def test_scale_of_a_constant_table_is_one():
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        (r"square matrix .* shape \(7, 3\)", lambda X, K: resolve_kernel("precomputed", X)),
+        (r"square kernel matrix .* shape \(7, 3\)", lambda X, K: resolve_kernel("precomputed", X)),
         (
             r"\['width'\], which are not parameters of kernel='rbf'",
             lambda X, K: resolve_kernel("rbf", X, kernel_params={"width": 1}),
@@ -188,7 +188,7 @@ def test_values_out_of_range_name_kernel_and_remedy():
     gram = resolve_kernel("poly", X, gamma=1.0, degree=6)
     for call in (gram, gram.diag):
         with pytest.raises(
-            ValueError, match=r"kernel='poly' gives values that are not finite"
+            ValueError, match=r"kernel='poly' returned values that are not finite"
         ):
             call(X)
     expansion = KernelRows(gram, X).expansion(np.arange(3), np.ones(3))
@@ -206,7 +206,7 @@ def test_a_useless_bandwidth_is_said(kernel, make, seed):
     X = make(samples(seed, n=50))
     with pytest.warns(UserWarning, match="makes all samples alike"):
         resolve_kernel(kernel, X, gamma=1e-9)
-    with pytest.warns(UserWarning, match="makes samples dissimilar"):
+    with pytest.warns(UserWarning, match="makes all samples dissimilar"):
         resolve_kernel(kernel, X, gamma=1e5)
     resolve_kernel(kernel, X, gamma="scale")
     resolve_kernel(kernel, make(np.ones((50, 3))), gamma=1.0)
