@@ -1,4 +1,4 @@
-"""Values of kernel expansions, `f(x) = sum_j coef_j k(x, z_j)`, on many rows in little memory."""
+"""Memory-bounded evaluation of kernel expansions, `f(x) = sum_j coef_j k(x, z_j)`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,20 +13,26 @@ from skmoderndata._samples.encoded import Encoded
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
-GATHER_ROWS = 2**15  # rows picked from the data at a time
-CHUNK_ROWS = 2**13  # rows that one thread scores at a time
-WORTH_THREADS = 2**23  # kernel values below which a second thread does not pay
-SAFE_SQUARE = 64.0  # a term gamma |x|^2 above this cancels too much in single precision
-NORM_KERNELS = ("linear", "poly", "polynomial", "sigmoid")  # the diagonal comes from |x|^2
+# Size in bytes of a tile of kernel values, which stays in the cache of a core.
+TILE_BYTES = 2**19
+# Number of rows picked from the data at a time.
+GATHER_ROWS = 2**15
+# Number of rows that one thread evaluates at a time.
+CHUNK_ROWS = 2**13
+# Maximum number of kernel values for which a single thread is used, as a second one does not pay.
+WORTH_THREADS = 2**23
+# Largest term gamma |x|^2 for single precision; larger ones cancel too much.
+SAFE_SQUARE = 64.0
+# Kernels whose diagonal is computed from |x|^2.
+NORM_KERNELS = ("linear", "poly", "polynomial", "sigmoid")
 
 
 class KernelRows:
     """Kernel values between the samples of one data set.
 
-    The Gaussian and polynomial kernels of dense rows take one matrix product on blocks that fit
-    into the cache; the linear kernel works on weights of the features and needs no kernel values.
-    All other kernels go through `Gram`, block by block.
+    For dense rows, Gaussian and polynomial kernels are computed by one matrix product per block,
+    with blocks that fit into the cache. The linear kernel works on weights of the features and
+    needs no kernel values. All other kernels are computed by `Gram`, block by block.
 
     Attributes
     ----------
@@ -46,7 +52,7 @@ class KernelRows:
         self.n_evaluations = 0
 
     def matrix(self, a: Array, b: Array) -> Array:
-        """Kernel values between samples `a` and samples `b`, in double precision."""
+        """Return the kernel values between samples `a` and samples `b`, in double precision."""
         self.n_evaluations += len(a) * len(b)
         if len(a) == 0 or len(b) == 0:
             return np.zeros((len(a), len(b)))
@@ -56,7 +62,7 @@ class KernelRows:
         return np.asarray(K, dtype=np.float64)
 
     def diag(self, a: Array | slice) -> Array:
-        """Kernel values of samples with themselves."""
+        """Return the kernel values of samples with themselves."""
         if self.gram.precomputed:
             diagonal = np.asarray(self.X.diagonal(), dtype=np.float64)
             return diagonal[a]
@@ -69,10 +75,11 @@ class KernelRows:
         return Expansion(self.gram, samples, coef, origin=self.origin)
 
     def squared_norm(self, coef: Array) -> float:
-        """Squared norm of `sum_j coef_j k(x, x_j)` over all samples."""
+        """Return the squared norm of `sum_j coef_j k(x, x_j)` over all samples."""
         support = np.flatnonzero(coef)
         coef = coef[support]
-        if _kind(self.gram, self.X) == "linear":  # a sum of squares, which does not cancel
+        if _kind(self.gram, self.X) == "linear":
+            # A sum of squares does not cancel.
             samples = _double(take(self.X, support))
             weights = self.gram.weighted_sum(coef, samples)
             return float(weights @ weights)
@@ -83,7 +90,7 @@ class KernelRows:
     def values(
         self, expansion: "Expansion", rows: Array | slice, *, exact: bool = True
     ) -> Array:
-        """Values of an expansion at some of the samples."""
+        """Return the values of an expansion at some of the samples."""
         values = expansion.values(self.X, rows, exact=exact, n_jobs=self.n_jobs)
         per_row = 1 if expansion.kind == "linear" else len(expansion)
         self.n_evaluations += len(values) * per_row
@@ -116,7 +123,7 @@ class Expansion:
         return count_samples(self.samples)
 
     def kernel(self, X: Any) -> Array:
-        """Kernel values between the rows of `X` (one block) and all samples."""
+        """Return the kernel values between the rows of `X` (one block) and all samples."""
         if self._takes_dense_rows() and sparse.issparse(X):
             K = np.empty((count_samples(X), len(self)))
             for rows, block in dense_blocks(X):
@@ -143,7 +150,7 @@ class Expansion:
         exact: bool = True,
         n_jobs: int | None = None,
     ) -> Array:
-        """Values at rows of `X`.
+        """Return the values at rows of `X`.
 
         Parameters
         ----------
@@ -152,9 +159,10 @@ class Expansion:
         rows : array of indices, slice or None
             Rows that are evaluated; None means all.
         exact : bool
-            False allows single precision, about 1e-5 of the largest coefficient.
+            If False, single precision is allowed, with errors of about 1e-5 of the largest
+            coefficient.
         n_jobs : int or None
-            Threads. The blocks, and so the values, are the same for any number.
+            Number of threads. Blocks and values do not depend on it.
         """
         assert self.coef is not None
         n = count_samples(X)
@@ -171,7 +179,7 @@ class Expansion:
         if len(self) == 0:
             return out
 
-        # a chunk for one thread
+        # number of rows that one thread evaluates at a time
         if self.gram.precomputed:
             step = max(1, min(CHUNK_ROWS, 2**24 // len(self)))
         else:
@@ -184,16 +192,18 @@ class Expansion:
             self._fill(take(X, chosen), chunk, exact)
 
         starts: Sequence[int] = range(first, last, step)
-        with one_blas_thread():  # the tiles are too small to share
+        with one_blas_thread():  # The tiles are too small for several BLAS threads.
             worth = len(starts) > 1 and len(out) * len(self) > WORTH_THREADS
-            in_threads(work, starts, n_jobs if worth else 1)  # `work` writes into `out`
+            in_threads(work, starts, n_jobs if worth else 1)  # `work` writes into `out`.
         return self.gram.check_finite(out)
 
     def _takes_dense_rows(self) -> bool:
-        """Whether the fast path of the kernel works on the entries of dense rows."""
+        """Whether the kernel has a fast path that needs the entries of dense rows."""
         return self.kind in ("rbf", "poly")
 
-    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused afterwards
+    @np.errstate(
+        over="ignore", invalid="ignore"
+    )  # `values` rejects results that are not finite.
     def _fill(self, X: Any, out: Array, exact: bool) -> None:
         assert self.coef is not None
         if self._takes_dense_rows() and sparse.issparse(X):
@@ -201,7 +211,8 @@ class Expansion:
                 self._fill(block, out[rows], exact)
             return
 
-        # weights of the features, or blocks of the Gram matrix
+        # linear kernel: weights of the features; kernels without a fast path: blocks of the Gram
+        # matrix
         if self.kind == "linear":
             out[:] = self.gram.linear_values(X, self._primal())
             return
@@ -213,7 +224,7 @@ class Expansion:
                 out[rows] = K @ self.coef
             return
 
-        # rows as the product of matrices takes them; single precision where squares allow it
+        # rows in the form of the matrix product; single precision if no square is too large
         dtype: Any = np.float64 if exact else np.float32
         if self.kind == "rbf":
             A = self._left(X)
@@ -247,7 +258,7 @@ class Expansion:
             out[rows] = K @ coef
 
     def _left(self, X: Any) -> Array:
-        """Rows whose products with the basis are `-gamma |x - z|^2`."""
+        """Return rows whose products with the basis are `-gamma |x - z|^2`."""
         return opposite(packed(X, self.gamma, self.origin))
 
     def _exponents(self, left: Array, X: Any, *, out: Array) -> Array:
@@ -268,7 +279,7 @@ class Expansion:
         return self.coef.astype(dtype, copy=False)
 
     def _primal(self) -> Array:
-        """Weights of the linear function."""
+        """Return the weights of the linear function."""
         if "primal" not in self._packed:
             assert self.coef is not None
             samples = _double(self.samples)
@@ -293,7 +304,7 @@ class Expansion:
 
 
 def _kind(gram: Gram, samples: Any) -> str:
-    """Name of the fast path of a kernel."""
+    """Return the name of the fast path of a kernel; "other" if there is none."""
     if not isinstance(gram.kernel, str) or gram.precomputed:
         return "other"
     if gram.kernel == "linear":
@@ -306,7 +317,7 @@ def _kind(gram: Gram, samples: Any) -> str:
 
 
 def _origin(gram: Gram, X: Any) -> Array | None:
-    """Point near the data, so that squared distances do not cancel."""
+    """Return a point near the data, so that squared distances do not cancel."""
     if _kind(gram, X) != "rbf":
         return None
     if count_samples(X) == 0:
@@ -326,10 +337,10 @@ def _double(X: Any) -> Any:
 
 
 def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
-    """Largest similarity of a sample to itself.
+    """Return the largest kernel value of a sample with itself.
 
-    If each value takes a call of the kernel, only 1000 samples are evaluated, unless `sure` is
-    True.
+    If each value needs a call of the kernel, at most about 1000 samples are evaluated, unless
+    `sure` is True.
     """
     gram = rows.gram
     n = rows.n_rows
@@ -340,14 +351,14 @@ def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
         diagonal = np.asarray(rows.X.diagonal())
         return float(diagonal.max())
 
-    # some of the samples, where each value is a call
+    # every k-th sample if each value needs a call of the kernel
     from_norms = isinstance(gram.kernel, str) and gram.kernel in NORM_KERNELS
     if not (from_norms or sure) and n > 1000:
         step = -(-n // 1000)
-        chosen = np.arange(0, n, step)
-        return float(rows.diag(chosen).max())
+        every_kth = np.arange(0, n, step)
+        return float(rows.diag(every_kth).max())
 
-    # all of them, in blocks
+    # all samples, in blocks
     starts = range(0, n, GATHER_ROWS)
     blocks = [slice(start, min(start + GATHER_ROWS, n)) for start in starts]
     return max(float(rows.diag(block).max()) for block in blocks)
