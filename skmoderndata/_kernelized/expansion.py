@@ -165,17 +165,9 @@ class Expansion:
             Number of threads. Blocks and values do not depend on it.
         """
         assert self.coef is not None
-        n = count_samples(X)
-
-        # the rows, as a slice or as indices
-        index = np.arange(n)[rows] if isinstance(rows, slice) and rows.step else rows
-        first, last = (0, n) if index is None else (0, 0)
-        if isinstance(index, slice):
-            first, last, _ = index.indices(n)
-        elif index is not None:
-            last = len(index)
+        positions = _positions(rows, count_samples(X))
         n_columns = self.coef.shape[1:]
-        out = np.zeros((last - first, *n_columns))
+        out = np.zeros((len(positions), *n_columns))
         if len(self) == 0:
             return out
 
@@ -186,12 +178,13 @@ class Expansion:
             step = CHUNK_ROWS
 
         def work(start: int) -> None:
-            stop = min(start + step, last)
-            chosen = index[start:stop] if isinstance(index, np.ndarray) else slice(start, stop)
-            chunk = out[start - first : stop - first]
-            self._fill(take(X, chosen), chunk, exact)
+            chunk = slice(start, start + step)
+            index: Any = positions[chunk]
+            if isinstance(index, range):
+                index = slice(index.start, index.stop)
+            self._fill(take(X, index), out[chunk], exact)
 
-        starts: Sequence[int] = range(first, last, step)
+        starts: Sequence[int] = range(0, len(out), step)
         with one_blas_thread():  # The tiles are too small for several BLAS threads.
             worth = len(starts) > 1 and len(out) * len(self) > WORTH_THREADS
             in_threads(work, starts, n_jobs if worth else 1)  # `work` writes into `out`.
@@ -301,6 +294,14 @@ class Expansion:
                 power *= K
             return power
         return np.asarray(K**degree)
+
+
+def _positions(rows: Array | slice | None, n: int) -> Array | range:
+    """Return selected positions among n; a range, which selects without a copy, if contiguous."""
+    if isinstance(rows, np.ndarray):
+        return rows
+    selection = slice(None) if rows is None else rows
+    return np.arange(n)[selection] if selection.step else range(n)[selection]
 
 
 def _kind(gram: Gram, samples: Any) -> str:
