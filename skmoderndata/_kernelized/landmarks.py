@@ -1,7 +1,7 @@
-"""Features at landmarks that are drawn at random: of tables in memory, on a disk and on Dask.
+"""Features at randomly drawn landmarks, for tables in memory, on disk and on Dask.
 
-All that a fit needs of the rows are sums over blocks of them, so that one implementation serves
-all kinds of tables. Landmarks are drawn by the numbers of the rows, and fetched.
+A fit needs only sums over blocks of rows, so one implementation serves all kinds of tables.
+Landmarks are drawn as row numbers, then fetched.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,20 +38,21 @@ from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_b
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 
-STRETCH_BYTES = 2**25  # features of so many rows at once
-# landmarks that add less than this fraction of the trace are left out: it bounds what rounding of
-# kernel values does to the features
+# Size in bytes of the features that are computed at a time.
+STRETCH_BYTES = 2**25
+# Smallest fraction of the trace that a landmark must add to be used; it bounds the effect of
+# rounding errors of kernel values on the features.
 NEGLIGIBLE = 1e-10
 
 
 def solver_of(estimator: Any, X: Any, *, low_rank: str = "low_rank") -> str:
-    """Return the solver for X, where "auto" means "nystroem" for a table in blocks.
+    """Return the solver for X; "auto" becomes "nystroem" for a table in blocks.
 
     Raises
     ------
     ValueError
-        If X is a Dask array, and the solver needs all its rows at once; or if the samples are no
-        rows of numbers.
+        If X is a Dask array and the solver needs all its rows at once, or if the solver is
+        "nystroem" and the samples are not rows of numbers.
     """
     solver: str = estimator.solver
     name = type(estimator).__name__
@@ -62,11 +63,11 @@ def solver_of(estimator: Any, X: Any, *, low_rank: str = "low_rank") -> str:
         why = (
             "chooses its samples by the residuals of all rows"
             if solver == low_rank
-            else "takes kernel values of all pairs of rows"
+            else "needs kernel values of all pairs of rows"
         )
         raise ValueError(
-            f"{name}(solver={solver!r}) {why}, which a Dask array does not allow: take "
-            "solver='nystroem' or 'auto', features at max_rank rows that are drawn at random."
+            f"{name}(solver={solver!r}) {why}, which a Dask array does not allow: use "
+            "solver='nystroem' or 'auto', features at max_rank randomly drawn rows."
         )
     if solver == "nystroem":
         _refuse_other_samples(estimator, blocks)
@@ -78,21 +79,21 @@ def _refuse_other_samples(estimator: Any, blocks: bool) -> None:
     if isinstance(kernel, str) and kernel == "precomputed":
         _refuse(estimator, "a precomputed kernel", blocks)
     if is_structured(kernel):
-        _refuse(estimator, "samples that are no rows of numbers", blocks)
+        _refuse(estimator, "samples that are not rows of numbers", blocks)
 
 
 def _refuse(estimator: Any, what: str, blocks: bool) -> None:
-    remedy = "take solver='low_rank'"
+    remedy = "use solver='low_rank'"
     if blocks:
-        remedy = "give the rows and a kernel that can be evaluated"
+        remedy = "pass the rows, and a kernel that can be evaluated on them"
     raise ValueError(
-        f"{type(estimator).__name__}(solver='nystroem') draws rows of a table, and {what} has "
-        f"none: {remedy}."
+        f"{type(estimator).__name__}(solver='nystroem') draws rows of a table and does not "
+        f"support {what}: {remedy}."
     )
 
 
 class Survey:
-    """What a first pass tells of the rows of positive weight; `+` adds those of other blocks."""
+    """Statistics of the rows of positive weight from a first pass; `+` merges other blocks."""
 
     def __init__(
         self,
@@ -104,11 +105,11 @@ class Survey:
         largest_norm: float,
     ) -> None:
         self.counts = counts  # first row and number of rows of each block
-        self.weight = weight  # sum
+        self.weight = weight  # sum over the rows
         self.heaviest = heaviest
         self.mean = mean  # (p,), weighted
         self.scatter = scatter  # weighted sum of squared distances from the mean
-        self.largest_norm = largest_norm  # squared
+        self.largest_norm = largest_norm  # squared norm
 
     def __add__(self, other: "Survey") -> "Survey":
         weight = self.weight + other.weight
@@ -131,7 +132,7 @@ class Survey:
 
     @property
     def variance_of_entries(self) -> float:
-        """Variance of all entries of the table, as of `gamma="scale"`."""
+        """Variance of all entries of the table, as used by `gamma="scale"`."""
         if not self.weight > 0:
             return 0.0
         centred = self.mean - self.mean.mean()
@@ -146,7 +147,7 @@ def _survey(block: Block, owner: str, weighted: bool, kernel: Any) -> tuple[Surv
 
 
 def weights_of_block(block: Block, owner: str, weighted: bool) -> Array:
-    """Weights of the rows, checked."""
+    """Check the weights of the rows, and return them."""
     w = np.ones(block.arrays[0].shape[0])
     if weighted:
         w = np.asarray(block.arrays[1], dtype=np.float64)
@@ -161,13 +162,13 @@ def weights_of_block(block: Block, owner: str, weighted: bool) -> Array:
 
 
 def survey_of_rows(X: Any, w: Array, first: int, owner: str, kernel: Any) -> Survey:
-    """Check the entries of some rows, and tell their moments."""
+    """Check the entries of rows, and return their statistics."""
     check_entries(X, owner=owner)
     if isinstance(kernel, str):
         with rows_named():
             check_range(kernel, {"gamma": 1.0, "degree": 1.0}, X)
 
-    # moments of the rows that count
+    # moments of the rows of positive weight
     weight = float(w.sum())
     mean = np.zeros(X.shape[1])
     scatter = largest = 0.0
@@ -180,30 +181,30 @@ def survey_of_rows(X: Any, w: Array, first: int, owner: str, kernel: Any) -> Sur
 
 
 def _scatter(X: Any, w: Array, mean: Array) -> float:
-    """Weighted sum of squared distances from the mean."""
+    """Return the weighted sum of squared distances from the mean."""
     if not is_sparse(X):
         total = 0.0
         for rows in row_blocks(len(w), 8 * max(1, X.shape[1]), n_bytes=STRETCH_BYTES):
             deviations = X[rows] - mean
             total += float(w[rows] @ np.einsum("ij,ij->i", deviations, deviations))
         return total
-    of_stored = np.repeat(w, np.diff(X.indptr))
-    stored = np.bincount(X.indices, of_stored, minlength=X.shape[1])
-    squares = float(of_stored @ (X.data - mean[X.indices]) ** 2)
+    entry_weights = np.repeat(w, np.diff(X.indptr))
+    stored = np.bincount(X.indices, entry_weights, minlength=X.shape[1])
+    squares = float(entry_weights @ (X.data - mean[X.indices]) ** 2)
     return squares + float((w.sum() - stored) @ mean**2)
 
 
 class FeatureRows(NamedTuple):
-    """Rows of positive weight, by their features."""
+    """Features of rows of positive weight."""
 
     Z: Array  # (n, r), coordinates in the span of the landmarks
     beyond: Array  # (n,), squared distances from the span
     weights: Array  # (n,), relative to the largest
-    others: tuple[Array, ...]  # what goes with the rows
+    others: tuple[Array, ...]  # targets and other arrays aligned with the rows
 
 
 class ColumnFeatures:
-    """The columns themselves as features, of the linear kernel."""
+    """Columns used as features, for the linear kernel."""
 
     gram = None
 
@@ -211,26 +212,26 @@ class ColumnFeatures:
         self.root = np.empty((n_columns, 0))
 
     def __call__(self, X: Any) -> Array:
-        """Rows as a dense array in double precision."""
+        """Return the rows as a dense array in double precision."""
         return np.asarray(dense(as_double(X)), dtype=np.float64)
 
 
 class Fold(NamedTuple):
-    """Rows by a number between 0 and 1 that follows from their entries, alike for copies."""
+    """Rows selected by a number between 0 and 1, a hash of their entries: copies stay together."""
 
     low: float
     high: float
-    outside: bool  # whether the rows are those outside of this range
+    outside: bool  # True for the rows outside this range
 
     def holds(self, X: Any) -> Array:
-        """Whether each of some rows belongs to it."""
+        """Return whether each row belongs to the fold."""
         numbers = numbers_of_rows(X)
         within = (numbers >= self.low) & (numbers < self.high)
         return ~within if self.outside else within
 
 
 def numbers_of_rows(X: Any) -> Array:
-    """Numbers between 0 and 1 that look random, and depend on the entries of a row only."""
+    """Return a pseudo-random number between 0 and 1 per row that depends only on its entries."""
     # an odd factor for each column
     n, p = X.shape
     odd = np.random.RandomState(0).randint(2**62, size=p, dtype=np.int64) * 2 + 1
@@ -244,40 +245,40 @@ def numbers_of_rows(X: Any) -> Array:
     else:
         keys = (_mixed(X) * odd).sum(axis=1, dtype=np.uint64)
 
-    # the low bits reach the high ones, of which 53 make a number
+    # spread the low bits to the high ones; the highest 53 bits make a number
     keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     return (keys >> np.uint64(11)) / 2.0**53
 
 
 def _mixed(values: Any) -> Array:
-    """Bits of numbers in double precision, the high ones spread to the low; 0 of zeros."""
-    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0 is 0
+    """Return the bits of double-precision numbers, high bits spread to low ones; 0 for zeros."""
+    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0 becomes 0.
     keys = bits.view(np.uint64)
     keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return keys ^ (keys >> np.uint64(32))
 
 
 class Seen(NamedTuple):
-    """How a pass sees the rows."""
+    """Features, weights and selection of the rows in a pass."""
 
     features: LowRankFeatures | ColumnFeatures
-    weight_unit: float | None  # None without weights
-    fold: Fold | None  # None of all rows
+    weight_unit: float | None  # weight that counts as 1; None without weights
+    fold: Fold | None  # selected rows; None for all
 
 
 class LandmarkTable:
-    """A table seen through features at landmarks: passes over them, and facts of all rows.
+    """Table represented by features at landmarks: passes over the features, and statistics.
 
     Attributes
     ----------
     features : LowRankFeatures or ColumnFeatures
-        The map of the landmarks, or the columns themselves.
+        Feature map of the landmarks, or the columns themselves.
     landmarks : ndarray of int
-        Their row numbers.
+        Row numbers of the landmarks.
     survey : Survey
-        Number of rows, weights, moments.
+        Number of rows, weights and moments.
     unit : float
-        Weight that 1 stands for.
+        Weight that counts as 1.
     """
 
     def __init__(
@@ -314,27 +315,29 @@ class LandmarkTable:
         return self.blocks.sum(_sum_of_block, seen, function, shared)
 
     def part(self, features: LowRankFeatures, fold: "Fold") -> "LandmarkTable":
-        """Return the rows of a fold, or those outside, seen through other features."""
+        """Return the rows inside or outside a fold, represented by other features."""
         return LandmarkTable(
             self.blocks, self.survey, features, self.landmarks, self.weighted, fold
         )
 
     def signs(self, coef: Array) -> Array:
-        """Signs that make the score of largest magnitude of ``Z @ coef`` positive."""
+        """Return signs that make the largest score of each column of ``Z @ coef`` positive."""
         (peaks,) = self.sum(_peaks, coef)
         return np.where(peaks.values < 0, -1.0, 1.0)
 
     def stored(self) -> "LandmarkTable":
-        """Keep the features of a table in memory where they fit, for many passes."""
-        one = type(self.blocks) is ArrayBlocks and len(self.blocks.states) == 1
-        if not one or not fits_in_memory(self.blocks.shape[0], len(self.features.root)):
+        """Store the features of a table in memory if they fit, for many passes."""
+        single_block = type(self.blocks) is ArrayBlocks and len(self.blocks.states) == 1
+        if not single_block or not fits_in_memory(
+            self.blocks.shape[0], len(self.features.root)
+        ):
             return self
         blocks, _ = self.blocks.step(_with_features, self.features)
         return LandmarkTable(blocks, self.survey, self.features, self.landmarks, self.weighted)
 
 
 class Peaks:
-    """Score of largest magnitude in each column; with `+` among more rows."""
+    """Score of largest magnitude in each column; `+` merges other rows."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
@@ -353,7 +356,7 @@ def _peaks(rows: FeatureRows, coef: Array) -> tuple[Peaks]:
 
 
 class Triangle:
-    """Triangular factor of some rows, ``R'R`` their Gram matrix; with `+` of more rows."""
+    """Triangular factor R of rows Z, with ``R'R = Z'Z``; `+` merges other rows."""
 
     def __init__(self, rows: Array) -> None:
         self.R = rows[:0]
@@ -369,14 +372,14 @@ def _with_features(block: Block, features: LowRankFeatures | ColumnFeatures) -> 
 
 
 def _features_of(features: LowRankFeatures | ColumnFeatures, X: Any) -> tuple[Array, Array]:
-    """Coordinates, and squared distances from the span."""
+    """Return coordinates, and squared distances from the span."""
     X = as_double(X)
     Z = features(X)
     if isinstance(features, ColumnFeatures):
         return Z, np.zeros(len(Z))
-    # what the kernel has beyond the span
-    own = np.asarray(features.gram.diag(X), dtype=np.float64)
-    return Z, np.maximum(own - np.einsum("ij,ij->i", Z, Z), 0.0)
+    # subtract the part within the span from the diagonal of the kernel
+    diagonal = np.asarray(features.gram.diag(X), dtype=np.float64)
+    return Z, np.maximum(diagonal - np.einsum("ij,ij->i", Z, Z), 0.0)
 
 
 def _sum_of_block(
@@ -396,8 +399,8 @@ def _sum_of_block(
 
 
 def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
-    """Yield the features of a block, few rows at a time."""
-    # rows of positive weight, of the fold
+    """Yield the features of a block, a few rows at a time."""
+    # select the rows of positive weight in the fold
     X, *others = block.arrays
     X = block_of(X)
     w = np.ones(X.shape[0])
@@ -407,7 +410,7 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
     if seen.fold is not None:
         used &= seen.fold.holds(X)
 
-    # features that were stored, or those of a stretch
+    # use stored features, or compute them for one stretch
     row_bytes = 24 * max(1, len(seen.features.root))
     for stretch in row_blocks(len(w), row_bytes, n_bytes=STRETCH_BYTES):
         if block.state is None:
@@ -415,9 +418,9 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
         else:
             Z, beyond = (values[stretch] for values in block.state)
         parts = (Z, beyond, w[stretch], *(np.asarray(values[stretch]) for values in others))
-        some = used[stretch]
-        if not some.all():
-            parts = tuple(values[some] for values in parts)
+        selected = used[stretch]
+        if not selected.all():
+            parts = tuple(values[selected] for values in parts)
         yield FeatureRows(parts[0], parts[1], parts[2], tuple(parts[3:]))
 
 
@@ -427,9 +430,9 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
 def rows_in_blocks(
     estimator: Any, X: Any, *aligned: Any, sample_weight: Any = None, **checks: Any
 ) -> tuple[ArrayBlocks, bool]:
-    """Return blocks of X, of weights and of what goes with the rows; whether there are weights.
+    """Return blocks of X, weights and aligned arrays, and whether there are weights.
 
-    A table in memory is checked, and makes one block.
+    A table in memory is checked and becomes a single block.
     """
     weighted = sample_weight is not None
     if any(values is None for values in aligned):
@@ -440,12 +443,10 @@ def rows_in_blocks(
         if not is_dask(sample_weight):
             sample_weight = np.asarray(sample_weight, dtype=np.float64)
         if sample_weight.ndim != 1:
-            raise ValueError(
-                "sample_weight must be one weight for each row: 1D array expected."
-            )
+            raise ValueError("sample_weight must be a 1D array with one weight for each row.")
         rows.insert(0, sample_weight)
 
-    # a table in blocks, or one that makes one block
+    # a table in blocks, or a table in memory as a single block
     if in_blocks(X):
         checks = {"dtype": FLOATS, "accept_sparse": "csr", **checks}
         return blocks_of(estimator, X, *rows, **checks), weighted
@@ -458,22 +459,23 @@ def rows_in_blocks(
 def survey_of(
     estimator: Any, blocks: ArrayBlocks, weighted: bool, at_least: int = 1
 ) -> Survey:
-    """Check the entries and weights of all rows, in one pass, and tell their moments."""
+    """Check the entries and weights of all rows in one pass, and return their statistics."""
     name = type(estimator).__name__
     survey: Survey
     (survey,) = blocks.sum(_survey, name, weighted, estimator.kernel)
     if survey.n_used == 0:
         raise ValueError("Sample weights must contain at least one non-zero number.")
     if survey.n_used < at_least:
-        of = "of positive weight " if weighted else ""
+        condition = " of positive weight" if weighted else ""
         raise ValueError(
-            f"{name} needs at least {at_least} samples {of}and got n_samples={survey.n_used}."
+            f"{name} needs at least {at_least} samples{condition}, got "
+            f"n_samples={survey.n_used}."
         )
     return survey
 
 
 def classes_in(estimator: Any, blocks: ArrayBlocks, weighted: bool) -> tuple[Array, Array]:
-    """Labels of the rows, sorted, and whether each has a row of positive weight."""
+    """Return the sorted labels of the rows, and whether each has a row of positive weight."""
     name = type(estimator).__name__
     every, used = blocks.sum(_labels_of_block, name, weighted)
     classes = np.asarray(every.classes)
@@ -487,7 +489,7 @@ def _labels_of_block(block: Block, name: str, weighted: bool) -> tuple[Labels, L
 
 
 def checked_labels(y: Any, name: str) -> Array:
-    """Labels of the rows of a block, checked; `name` is what messages name."""
+    """Check the labels of the rows of a block, and return them; `name` is for messages."""
     with rows_named():
         y = np.asarray(y)
         check_target(y, owner=name)
@@ -500,7 +502,7 @@ def checked_labels(y: Any, name: str) -> Array:
 
 
 def check_numbers(estimator: Any, blocks: ArrayBlocks) -> None:
-    """Refuse targets that are no finite numbers, in a pass."""
+    """Raise an error if a target is not a finite number; needs one pass."""
     blocks.sum(_check_numbers, type(estimator).__name__)
 
 
@@ -529,11 +531,10 @@ def draw_rows(
 
 
 def rows_of_ranks(blocks: ArrayBlocks, survey: Survey, ranks: Array) -> Array:
-    """Row numbers of the rows of these numbers among those of positive weight."""
+    """Convert ranks among the rows of positive weight to row numbers."""
     if survey.n_used == blocks.shape[0]:
         return np.asarray(ranks)
 
-    # numbers among the rows of positive weight, to row numbers
     order = np.argsort(ranks)
     before = np.cumsum([0, *(count for _, count in survey.counts)])
     firsts = [first for first, _ in survey.counts]
@@ -551,7 +552,7 @@ def _numbers_of(block: Block, before: dict[int, int], ranks: Array) -> tuple[lis
 
 
 def gram_of_survey(estimator: Any, survey: Survey, some: Any) -> Gram:
-    """Return the kernel of an estimator, its parameters resolved on all rows."""
+    """Return the kernel of an estimator, with its parameters resolved on all rows."""
     parameters = {
         name: getattr(estimator, name)
         for name in ("gamma", "degree", "coef0", "kernel_params")
@@ -566,7 +567,7 @@ def gram_of_survey(estimator: Any, survey: Survey, some: Any) -> Gram:
 def gram_of_rows(
     kernel: Any, survey: Survey, some: Any, *, gamma: Any, **parameters: Any
 ) -> Gram:
-    """Resolve the parameters of a kernel on all rows, of which some are given."""
+    """Resolve the parameters of a kernel on all rows; `some` is a sample of them."""
     named = isinstance(kernel, str) and kernel != "linear"
     if named and gamma == "scale":
         variance = survey.variance_of_entries
@@ -577,7 +578,7 @@ def gram_of_rows(
 
 
 def features_at(gram: Gram, samples: Any) -> tuple[LowRankFeatures, Array]:
-    """Features in the span of some samples, and the positions of those that span it."""
+    """Return features in the span of samples, and the positions of the samples in its basis."""
     check_definite(gram)
     samples = as_double(samples)
     result = incomplete_cholesky(
@@ -596,25 +597,25 @@ def landmark_table(
     rng: Any = None,
     n_more: int = 0,
 ) -> tuple[LandmarkTable, Any]:
-    """Draw landmarks, and return the table of the features, and a sample of the rows.
+    """Draw landmarks; return the table of features and a sample of the rows.
 
     Parameters
     ----------
     estimator : estimator instance
-        It has the parameters of a kernel, `max_rank` and `random_state`.
+        Estimator with the parameters of a kernel, `max_rank` and `random_state`.
     blocks, survey, weighted
-        Of `rows_in_blocks` and `survey_of`.
+        Results of `rows_in_blocks` and `survey_of`.
     rng : RandomState or None
-        Draws the rows; None is the one of the estimator.
+        Generator that draws the rows; None means the one of the estimator.
     n_more : int
-        Size of the sample, whose first rows are the landmarks, where it is above `max_rank`.
+        Size of the sample if larger than `max_rank`; the landmarks are its first rows.
 
     Returns
     -------
     table : LandmarkTable
         Features of all rows.
     sample : tuple
-        The rows drawn, and what goes with them.
+        Drawn rows, and the arrays aligned with them.
     """
     if rng is None:
         rng = check_random_state(estimator.random_state)

@@ -140,7 +140,10 @@ def test_scale_of_a_constant_table_is_one():
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        (r"square kernel matrix .* shape \(7, 3\)", lambda X, K: resolve_kernel("precomputed", X)),
+        (
+            r"square kernel matrix .* shape \(7, 3\)",
+            lambda X, K: resolve_kernel("precomputed", X),
+        ),
         (
             r"\['width'\], which are not parameters of kernel='rbf'",
             lambda X, K: resolve_kernel("rbf", X, kernel_params={"width": 1}),

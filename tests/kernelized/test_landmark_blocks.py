@@ -159,7 +159,7 @@ def test_solvers_of_all_rows_are_refused(model, names, solver, no_whole_table):
     X, kind = table()
     y = target_of(model, X, kind)
     refused = clone(model).set_params(solver=solver)
-    with pytest.raises(ValueError, match="Dask array does not allow: take solver='nystroem'"):
+    with pytest.raises(ValueError, match="Dask array does not allow: use solver='nystroem'"):
         refused.fit(in_dask(X, (100,) * 4), y)
 
 
@@ -439,7 +439,7 @@ def test_views_that_blocks_do_not_allow():
     X, _ = table()
     rows = in_dask(X, (200, 200))
     for solver in ("exact", "low_rank"):
-        with pytest.raises(ValueError, match="take solver='nystroem'"):
+        with pytest.raises(ValueError, match="use solver='nystroem'"):
             sk.KernelCCA(solver=solver).fit(rows, rows)
     with pytest.raises(ValueError, match="use 'maxvar' or 'sumcor'"):
         sk.KernelCCA(criterion="gcca").fit(rows, rows)
