@@ -23,23 +23,25 @@ from skmoderndata._solvers.kernel.incomplete_cholesky import (
 )
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-BLOCK_BYTES = 2**25  # kernel values in a block, which is multiplied and discarded
-EXACT_LIMIT = 1000  # samples up to which solver="auto" factors the kernel matrix
+# Size in bytes of a block of kernel values, which is multiplied and discarded.
+BLOCK_BYTES = 2**25
+# Maximum number of samples for which solver="auto" factors the kernel matrix.
+EXACT_LIMIT = 1000
 # Maximum fraction of the variance in feature space that an automatic approximation may omit
 # without a warning.
 LARGEST_OMITTED = 0.5
 
 
 class LowRankFeatures:
-    """Coordinates `z(x)` of the projection of `phi(x)` on the span of landmarks.
+    """Coordinates `z(x)` of the projection of `phi(x)` onto the span of landmarks.
 
     `z(x)'z(y)` is the kernel of the projections (the Nystroem approximation), and
-    `k(x, x) - |z(x)|^2` the squared distance from the span.
+    `k(x, x) - |z(x)|^2` is the squared distance from the span.
 
     Attributes
     ----------
     gram : Gram
-        The kernel.
+        Kernel.
     landmarks : array, list or Columns
         Training samples that span the subspace, in the form of the second argument of `gram`.
     root : ndarray of shape (n_landmarks, n_landmarks)
@@ -52,17 +54,17 @@ class LowRankFeatures:
         self.root = root
 
     def __call__(self, X: Any) -> Array:
-        """Coordinates, one row per sample."""
+        """Return the coordinates, one row per sample."""
         Z = np.empty((count_samples(X), len(self.root)))
         for rows, block in self.blocks(X):
             Z[rows] = block
         return Z
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """Yield `rows, z(X[rows])` with each block below scikit-learn's working memory."""
+        """Yield `rows, z(X[rows])` in blocks below scikit-learn's working memory."""
         row_bytes = 16 * max(1, len(self.root))
         for rows in row_blocks(count_samples(X), row_bytes):
-            if len(self.root) == 0:  # a kernel that is zero on the training samples
+            if len(self.root) == 0:  # The kernel is zero on the training samples.
                 yield rows, np.zeros((rows.stop - rows.start, 0))
                 continue
             block = as_double(take(X, rows))
@@ -74,8 +76,8 @@ def low_rank_features(
 ) -> tuple[LowRankFeatures, CholeskyResult]:
     """Choose landmarks by pivoted incomplete Cholesky factorisation.
 
-    Returns the map, and the result, whose `factor` holds the coordinates of the samples in `X`
-    and whose `residual` their squared distances from the span.
+    Return the feature map and the factorisation: `factor` contains the coordinates of the samples
+    in `X`, `residual` their squared distances from the span.
     """
     check_definite(gram)
     X = as_double(X)
@@ -84,7 +86,7 @@ def low_rank_features(
     if len(result.pivots) == 0 and result.residual_trace > 0:
         raise ValueError(
             f"kernel={gram.kernel!r}: the diagonal of the kernel matrix differs from the values "
-            "of diag, as happens when squares of numbers round off: rescale the samples."
+            "of diag, which can be due to rounding of squared entries: rescale the samples."
         )
     landmarks = gram.subset(X, result.pivots)
     root = np.ascontiguousarray(result.factor[result.pivots])
@@ -92,7 +94,7 @@ def low_rank_features(
 
 
 def check_definite(gram: Gram) -> None:
-    """Refuse a kernel whose matrices have no Cholesky factor."""
+    """Raise an error if the matrices of a kernel have no Cholesky factor."""
     if gram.kernel == "additive_chi2":
         raise ValueError(
             "kernel='additive_chi2' is only conditionally positive definite and has no Cholesky "
@@ -101,7 +103,7 @@ def check_definite(gram: Gram) -> None:
 
 
 def fits_in_memory(n_rows: int, n_columns: int, itemsize: int = 8) -> bool:
-    """Whether a matrix is within scikit-learn's working memory."""
+    """Whether a matrix fits into scikit-learn's working memory."""
     return len(list(row_blocks(n_rows, itemsize * n_columns))) <= 1
 
 
@@ -115,7 +117,7 @@ def as_double(X: Any) -> Any:
 
 
 def kernel_matrix(gram: Gram, X: Any) -> Array:
-    """Kernel matrix of the training samples in double precision, checked and symmetric.
+    """Return the kernel matrix of the training samples, checked and in double precision.
 
     Raises
     ------
@@ -128,11 +130,11 @@ def kernel_matrix(gram: Gram, X: Any) -> Array:
 
 
 def refuse_cancellation(gram: Gram, X: Any) -> None:
-    """Refuse samples so far from the origin that the linear or polynomial kernel cancels.
+    """Raise an error if the linear or polynomial kernel cancels, far from the origin.
 
-    Methods that centre in feature space take differences of kernel values. These have no correct
-    digits if the squared distances of the samples are below the rounding error of their squared
-    norms.
+    Methods that centre in feature space subtract kernel values. The differences have no correct
+    digits if the squared distances between the samples are below the rounding error of their
+    squared norms.
     """
     if gram.kernel not in ("linear", "poly", "polynomial") or not isinstance(X, np.ndarray):
         return
@@ -145,26 +147,29 @@ def refuse_cancellation(gram: Gram, X: Any) -> None:
 def refuse_cancelling(
     gram: Gram, largest_norm: float, variance: float, *, equal: Callable[[], bool]
 ) -> None:
-    """Refuse samples by their largest squared norm and their variance, unless all are equal."""
+    """Raise an error if the variance is too small for the largest squared norm.
+
+    Samples that are all equal are accepted.
+    """
     if gram.kernel not in ("linear", "poly", "polynomial"):
         return
     rounding = np.finfo(np.float64).eps * largest_norm
     if variance < 64 * rounding and not equal():
         raise ValueError(
             f"kernel={gram.kernel!r} cannot resolve these samples: their distances are too small "
-            "compared with their norms. Centre them first, for example by StandardScaler."
+            "compared with their norms. Centre them first, for example with StandardScaler."
         )
 
 
 def check_symmetric(gram: Gram, K: Array) -> None:
-    """Refuse a matrix that is not symmetric."""
+    """Raise an error if a kernel matrix is not symmetric."""
     if isinstance(gram.kernel, str) and not gram.precomputed:
-        return  # the named kernels are symmetric
+        return  # Named kernels are symmetric.
     largest = float(K.max(initial=0.0))
     least = float(K.min(initial=0.0))
     scale = max(largest, -least)
 
-    # tiles, which stay in the cache when they are transposed
+    # in tiles that stay in the cache when they are transposed
     n = len(K)
     worst = 0.0
     step = 512
@@ -175,9 +180,9 @@ def check_symmetric(gram: Gram, K: Array) -> None:
             difference = np.abs(K[rows, columns] - K[columns, rows].T)
             worst = max(worst, float(difference.max(initial=0.0)))
 
-    if worst > 1e-6 * scale:  # single precision counts as symmetric
+    if worst > 1e-6 * scale:  # Matrices that are symmetric in single precision are accepted.
         raise ValueError(
-            f"kernel={gram.kernel!r} gives a matrix that is not symmetric: entries (i, j) and "
+            f"kernel={gram.kernel!r} returned a matrix that is not symmetric: entries (i, j) and "
             f"(j, i) differ by up to {worst:.3g}. A kernel must be symmetric: pass "
             "(K + K.T) / 2 instead."
         )
@@ -189,9 +194,9 @@ class Projection:
     Attributes
     ----------
     source : Gram or LowRankFeatures
-        Kernel if `W` is given by dual coefficients, low-rank map if it is given by coordinates.
+        Kernel if `W` is stored as dual coefficients, low-rank map if it is stored as coordinates.
     coef : ndarray of shape (n_samples or rank, n_columns)
-        The coefficients or coordinates.
+        Coefficients or coordinates.
     samples : array, list or Columns
         Samples of the dual coefficients; None with coordinates.
     """
@@ -205,11 +210,11 @@ class Projection:
 
     @property
     def source_gram(self) -> Gram:
-        """Return the kernel."""
+        """Kernel of the source."""
         return self.source.gram if isinstance(self.source, LowRankFeatures) else self.source
 
     def __call__(self, X: Any) -> Array:
-        """Values of the functions, one row per sample."""
+        """Return the values of the functions, one row per sample."""
         values = np.empty((count_samples(X), self.coef.shape[1]))
         if isinstance(self.source, LowRankFeatures):
             for rows, Z in self.source.blocks(X):
@@ -225,10 +230,10 @@ class Projection:
 
 
 def is_low_rank(solver: str, gram: Gram, n: int, limit: int = EXACT_LIMIT) -> bool:
-    """Resolve `solver="auto"`: low rank above `limit` samples.
+    """Return whether the solver is low-rank; "auto" is low-rank above `limit` samples.
 
-    At `EXACT_LIMIT` samples the exact route takes 1.6 to 2.5 times as long as one of rank 300,
-    which no user notices; at 3000 samples it would be 10 to 35 times.
+    At `EXACT_LIMIT` samples the exact route takes 1.6 to 2.5 times as long as a low-rank route of
+    rank 300, which no user notices; at 3000 samples it would take 10 to 35 times as long.
     """
     if solver == "auto":
         return not gram.precomputed and n > limit
@@ -236,7 +241,7 @@ def is_low_rank(solver: str, gram: Gram, n: int, limit: int = EXACT_LIMIT) -> bo
 
 
 def omitted_fraction(result: CholeskyResult) -> float:
-    """Fraction of the variance in feature space outside the span of the pivots."""
+    """Return the fraction of the variance in feature space outside the span of the pivots."""
     means = result.factor.mean(axis=0)
     within = float(np.einsum("ij,ij->", result.factor, result.factor))
     within = max(within - len(result.factor) * float(means @ means), 0.0)
@@ -244,11 +249,11 @@ def omitted_fraction(result: CholeskyResult) -> float:
 
 
 def warn_of_rank(estimator: Any, rank: int, omitted: float, *, what: str = "kernel") -> None:
-    """Warn if `max_rank` was reached while an automatic approximation omits most of the variance.
+    """Warn if an automatic approximation reaches `max_rank` and omits most of the variance.
 
-    Only this much is doubtful: of 17 tables with 3 to 200 columns the rank 300 omits more than a
-    thousandth on 16, mostly without harm, and more than half on 3, which have 50 and more columns
-    without common factors.
+    Only this much is doubtful. On 17 tables with 3 to 200 columns, rank 300 omits more than a
+    thousandth in 16 cases, mostly without harm, and more than half in 3 cases, with at least 50
+    columns without common factors.
     """
     name = "algorithm" if hasattr(estimator, "algorithm") else "solver"
     automatic = getattr(estimator, name) == "auto"
@@ -266,13 +271,13 @@ def warn_of_rank(estimator: Any, rank: int, omitted: float, *, what: str = "kern
 class Labelled(NamedTuple):
     """Samples of positive weight with their classes."""
 
-    X: Any  # all samples, those of weight 0 included
+    X: Any  # all samples, including samples of weight 0
     train: "TrainingSet"
-    weights: Array  # (n,), positive
+    weights: Array  # (n,), positive weights
     classes: Array  # labels of all classes
-    present: Array  # (n_all,), whether these have samples of positive weight
-    codes: Array  # (n,), numbers among the classes that are present
-    mass: Array  # (n_present,), sums of weights
+    present: Array  # (n_all,), True for classes with samples of positive weight
+    codes: Array  # (n,), class numbers among the classes that are present
+    mass: Array  # (n_present,), sums of weights per class
 
 
 def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
@@ -308,16 +313,16 @@ def positive_weights(X: Any, sample_weight: Any) -> tuple[Array, Array]:
 
 
 class TrainingSet:
-    """Samples that a model is fitted to: those of positive weight.
+    """Samples of positive weight, to which a model is fitted.
 
     Attributes
     ----------
     gram : Gram
-        The kernel.
+        Kernel.
     kept : ndarray of int
-        Positions of the samples that are used.
+        Positions of the samples of positive weight.
     X : array, sparse matrix or list
-        These samples in double precision; for a precomputed kernel their square matrix.
+        These samples in double precision; for a precomputed kernel, their square matrix.
     """
 
     def __init__(
@@ -331,11 +336,11 @@ class TrainingSet:
         everything = len(kept) == count_samples(X)
         self.kept = kept
         samples = X if everything else take(X, kept)
-        given = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+        precomputed = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
         if gram is None:
-            gram = resolved_gram(estimator, X if given else samples, weights)
+            gram = resolved_gram(estimator, X if precomputed else samples, weights)
         self.gram: Gram = gram
-        if given and not everything:
+        if precomputed and not everything:
             samples = samples[:, kept]
         self.X = as_double(samples)
         refuse_cancellation(gram, self.X)
@@ -344,7 +349,7 @@ class TrainingSet:
         return len(self.kept)
 
     def matrix(self) -> Array:
-        """Kernel matrix, checked."""
+        """Compute the kernel matrix, and check it."""
         return kernel_matrix(self.gram, self.X)
 
     def times(self, coef: Array) -> Array:
@@ -362,7 +367,7 @@ class TrainingSet:
         return self.gram.subset(self.X, indices)
 
     def low_rank(self, rank: int) -> tuple[LowRankFeatures, CholeskyResult]:
-        """Coordinates in the span of a few samples."""
+        """Compute coordinates in the span of a few samples."""
         rank = min(rank, len(self))
         features, result = low_rank_features(self.gram, self.X, rank=rank)
         features.landmarks = self.second(result.pivots)
