@@ -33,25 +33,27 @@ MACHINE_CONSTRAINTS = {
     "max_iter": [Interval(Integral, -1, None, closed="left")],
     "n_jobs": N_JOBS,
 }
-LOOKED_AT = 2000  # samples whose kernel matrix is factored to check definiteness
+# Maximum number of samples whose kernel matrix is factored to check definiteness.
+LOOKED_AT = 2000
 
 
 class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
     """Mixin of estimators that are fitted on kernel rows and store their support vectors.
 
-    With a free offset a linear kernel sees the samples from their mean. The coefficients of the
-    function then sum to zero, so that it is `sum_j coef_j k(x, z_j)` less its value at the mean.
+    If the offset is free, the linear kernel is computed from centred samples. The coefficients of
+    the function then sum to zero, so the function is `sum_j coef_j k(x, z_j)` minus its value at
+    the mean.
     """
 
-    _free_offset = False  # whether a constant added to the function changes nothing
+    _free_offset = False  # True if adding a constant to the function changes nothing
     _at_mean: Any = 0.0  # value of the function at the origin of the kernel
 
     def _weights_of(self, X: Any, sample_weight: Any) -> Array:
-        """Check weights of samples; ones for None."""
+        """Check sample weights, and return them; None means ones."""
         n = count_samples(X)
         if sample_weight is None:
             return np.ones(n)
-        rows = np.zeros((n, 1))  # weights are checked against the number of rows
+        rows = np.zeros((n, 1))  # Only the number of rows is checked.
         weights: Array = check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
@@ -60,7 +62,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         return weights
 
     def _ridge(self, weights: Array) -> Array:
-        """Ridge `1 / (2 C u)` of samples with weights u; ValueError beyond the magnitudes."""
+        """Return the ridge `1 / (2 C u)` for weights u; ValueError if C u is out of range."""
         with np.errstate(over="ignore"):
             costs = 2.0 * float(self.C) * weights
         check_magnitude(costs, owner=type(self).__name__, input_name="C times sample_weight")
@@ -69,38 +71,38 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
     def _row_store(
         self, X: Any, order: Array, weights: Array, *, plus: float = 0.0
     ) -> tuple[Gram, RowStore]:
-        """Return the kernel, and a cache of kernel rows for the samples in a given order."""
+        """Return the kernel, and a cache of kernel rows for the samples in this order."""
         gram = resolved_gram(self, X, weights / weights.max())
-        chosen = X[np.ix_(order, order)] if gram.precomputed else take(X, order)
+        ordered = X[np.ix_(order, order)] if gram.precomputed else take(X, order)
         if self._free_offset:
-            gram = gram.seen_from_mean(chosen)
-            refuse_cancellation(gram, chosen)
+            gram = gram.seen_from_mean(ordered)
+            refuse_cancellation(gram, ordered)
         cache: float = self.cache_size
-        store = RowStore(gram, chosen, cache_size=cache, plus=plus)
+        store = RowStore(gram, ordered, cache_size=cache, plus=plus)
         if not np.isfinite(store.diagonal).all():
             raise ValueError(
-                f"kernel={gram.kernel!r} gives values that are not finite: rescale X."
+                f"kernel={gram.kernel!r} returned values that are not finite: rescale X."
             )
         return gram, store
 
     def _check_psd(self, gram: Gram, store: RowStore, support: Array, ridge: Array) -> None:
-        """Refuse a kernel whose matrix on the support vectors has a negative eigenvalue."""
+        """Raise an error if the kernel matrix of the support vectors is not semidefinite."""
         if surely_psd(gram):
             return
         samples = support if len(support) else np.arange(store.n)
-        chosen = samples[:LOOKED_AT]
-        K = store.compute(chosen)[:, chosen]
+        checked = samples[:LOOKED_AT]
+        K = store.compute(checked)[:, checked]
         size = float(np.abs(K).max()) or 1.0
         K = 0.5 * (K + K.T)
-        K[np.diag_indices(len(K))] += ridge[chosen] + 1e-8 * size
+        K[np.diag_indices(len(K))] += ridge[checked] + 1e-8 * size
         try:
             linalg.cholesky(K, check_finite=False)
         except linalg.LinAlgError:
             eigenvalues = linalg.eigvalsh(K, subset_by_index=[0, 0])
             lowest = float(eigenvalues[0]) - 1e-8 * size
             raise ValueError(
-                f"The kernel is not positive semi-definite: {lowest / size:.2g} is an eigenvalue "
-                f"of the matrix of {len(chosen)} samples, relative to its largest entry. Use "
+                f"The kernel is not positive semi-definite: the matrix of {len(checked)} samples "
+                f"has an eigenvalue of {lowest / size:.2g}, relative to its largest entry. Use "
                 "another kernel, or correct the matrix with SpectrumCorrector."
             ) from None
 
@@ -114,23 +116,23 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         self._at_mean = 0.0 if gram.origin is None else self._linear_weights() @ gram.origin
 
     def _linear_weights(self) -> Array:
-        """Weights of the features, for the linear kernel."""
+        """Return the weights of the features, for the linear kernel."""
         return self._gram.weighted_sum(self.dual_coef_, self._basis)
 
     def _function_values(self, X: Any) -> Array:
-        """Values of the function at validated samples."""
+        """Return the values of the function at validated samples."""
         coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
         expansion = Expansion(self._gram, self._basis, coef)
         return expansion.values(X, n_jobs=getattr(self, "n_jobs", None)) + self._at_mean
 
     def _keep_work(self, X: Any, gap: float, n_iter: int, converged: bool) -> None:
-        """Store the duality gap; warn if it is above `tol`, with what may be wrong with X."""
+        """Store the duality gap; warn, with a remedy, if it is above `tol`."""
         self.dual_gap_ = float(gap)
         self.n_iter_ = max(1, int(n_iter))
         tol: float = self.tol
         if not converged:
             scale = "" if self._gram.precomputed else scale_first(X)
-            general = "increase max_iter or tol, or scale X, for example by StandardScaler"
+            general = "increase max_iter or tol, or scale X, for example with StandardScaler"
             warn_not_converged(  # type: ignore[no-untyped-call]
                 self,
                 reached=f"after {n_iter} steps the relative duality gap is {gap:.1e} "
@@ -140,7 +142,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
 
 
 class MachineClassifierMixin(KernelClassifierMixin):
-    """Mixin of machines with one function for two classes, or one for each of several classes."""
+    """Mixin of machines with one function for two classes, or one per class for more."""
 
     def decision_function(self, X: Any) -> Array:
         """Compute the decision function.
@@ -153,8 +155,8 @@ class MachineClassifierMixin(KernelClassifierMixin):
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive values mean the second; with more, the largest value
-            decides.
+            With two classes, positive values predict the second class; with more classes, the
+            largest value determines the prediction.
         """
         check_is_fitted(self)
         machine: Any = self
@@ -164,7 +166,7 @@ class MachineClassifierMixin(KernelClassifierMixin):
 
 
 class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
-    """Mixin of machines whose function with `intercept_` predicts the target."""
+    """Mixin of machines that predict the target by their function plus `intercept_`."""
 
     def predict(self, X: Any) -> Array:
         """Predict the targets of samples.
