@@ -19,7 +19,7 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class KernelSamples:
-    """Mixin of estimators with `kernel`, `gamma`, `degree`, `coef0` and `kernel_params`: tags."""
+    """Mixin with the tags of estimators that have `kernel` and the parameters of a kernel."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -48,7 +48,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Negative of the distance that defines the detector, so at most 0.
+            Negative of the distance that defines the detector; never positive.
         """
         check_is_fitted(self)
         return self._score_samples(checked_samples(self, X, reset=False))
@@ -64,7 +64,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         Returns
         -------
         values : ndarray of shape (n_samples,)
-            Negative for outliers.
+            Scores relative to the threshold, negative for outliers.
         """
         return self.score_samples(X) - self.offset_
 
@@ -79,13 +79,13 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            -1 for outliers, 1 for others.
+            Labels: -1 for outliers, 1 for inliers.
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
 class KernelClassifierMixin(AbsentClasses, KernelSamples, ClassifierMixin):  # type: ignore[misc]
-    """Mixin of classifiers that decide by the sign or largest column of `decision_function`."""
+    """Mixin of classifiers that predict by the sign or largest column of `decision_function`."""
 
     def predict(self, X: Any) -> Array:
         """Predict the classes of samples.
@@ -98,7 +98,7 @@ class KernelClassifierMixin(AbsentClasses, KernelSamples, ClassifierMixin):  # t
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            The predicted labels.
+            Predicted labels.
         """
         return self._decided(self.decision_function(X))
 
@@ -113,7 +113,7 @@ class KernelProjectionMixin(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
 ):
-    """Mixin of estimators that project samples on directions and centre the scores."""
+    """Mixin of estimators that project samples onto directions and centre the scores."""
 
     _project: Any
     _centre: Any = 0.0
