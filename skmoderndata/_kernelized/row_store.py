@@ -11,39 +11,42 @@ from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-ROWS_TOGETHER = 64  # rows computed at a time, by one matrix product
-ROWS_IN_CACHE = 16  # of a Gaussian kernel, whose exponents are computed in a buffer of doubles
-DOUBLE_UP_TO = 2000  # samples; the rows of more are stored in single precision
+# Number of rows computed at a time, by one matrix product.
+ROWS_TOGETHER = 64
+# Number of rows of a Gaussian kernel whose exponents, in double precision, stay in the cache.
+ROWS_IN_CACHE = 16
+# Maximum number of samples whose rows are stored in double precision; above, in single precision.
+DOUBLE_UP_TO = 2000
 
 
 class RowStore:
     """Cache of rows of the kernel matrix of one data set, in bounded memory.
 
-    Rows are stored in double precision for up to 2000 samples, above in single precision, which
-    changes the optimum of a support vector machine by about 1e-6 of its value. A full cache drops
-    the least recently used rows, and a row that was just brought counts as used.
+    Rows are stored in double precision for up to 2000 samples and in single precision for more,
+    which changes the optimum of a support vector machine by about 1e-6 of its value. A full cache
+    drops the least recently used rows; a row that was just computed counts as used.
 
     Parameters
     ----------
     gram : Gram
-        The kernel, with resolved parameters.
+        Kernel, with resolved parameters.
     X : array, sparse matrix or list
         Samples.
     cache_size : float
         Memory in MB.
     plus : float
-        Constant added to every kernel value: the offset of a machine that penalises its offset.
+        Constant added to every kernel value, for machines that penalise their offset.
 
     Attributes
     ----------
     values : ndarray of shape (capacity, n)
-        Rows. Memory pages without rows are not used.
+        Stored rows. Memory pages without rows are not used.
     slot : ndarray of int of shape (n,)
-        Slot of the row of each sample, -1 if it is not stored.
+        Slot of the row of each sample, -1 if the row is not stored.
     used : ndarray of int of shape (n,)
         Time of the last use of each row, updated by the solvers.
     clock : int
-        The time, which the solvers put forward by one with each step.
+        Current time, which the solvers increase by one with each step.
     n_evaluations : int
         Number of kernel values computed.
     """
@@ -57,7 +60,7 @@ class RowStore:
         self.rows = KernelRows(gram, X)
         self.writer = gram.writer(X)
 
-        # rows, as many as the memory holds
+        # allocate as many rows as fit into the memory
         dtype: Any = np.float64 if self.n <= DOUBLE_UP_TO else np.float32
         row_bytes = np.dtype(dtype).itemsize * self.n
         fits = int(cache_size * 2**20 // row_bytes)
@@ -67,19 +70,19 @@ class RowStore:
         n_exponents = ROWS_TOGETHER if wide else ROWS_IN_CACHE
         self.exponents = np.empty((n_exponents, self.n))
 
-        # which row stands where
+        # positions of the rows
         self.slot = np.full(self.n, -1)
         self.used = np.zeros(self.n, np.int64)
         self.owner = np.full(capacity, -1)
         self.diagonal = self.rows.diag(np.arange(self.n)) + plus
         self.clock = self.n_filled = self.n_evaluations = 0
 
-    def subset(self, chosen: Array) -> "RowStore":
+    def subset(self, index: Array) -> "RowStore":
         """Return a cache of the same size for some of the samples."""
         gram = self.rows.gram
         X = self.rows.X
-        some = X[np.ix_(chosen, chosen)] if gram.precomputed else take(X, chosen)
-        return RowStore(gram, some, cache_size=self.cache_size, plus=self.plus)
+        samples = X[np.ix_(index, index)] if gram.precomputed else take(X, index)
+        return RowStore(gram, samples, cache_size=self.cache_size, plus=self.plus)
 
     @property
     def holds_all(self) -> bool:
@@ -87,40 +90,41 @@ class RowStore:
         return self.n_filled == self.n
 
     def reader(self) -> "RowStore":
-        """Return a view of a store that holds all rows, with a count of its own."""
+        """Return a view of a store that holds all rows, with a separate count."""
         view = copy.copy(self)
         view.used = self.used.copy()
         view.n_evaluations = 0
         return view
 
-    def bring(self, wanted: Array) -> None:
-        """Compute missing rows, as many as the cache holds at most."""
-        if not len(wanted):
+    def bring(self, missing: Array) -> None:
+        """Compute missing rows; their number must not exceed the capacity."""
+        if not len(missing):
             return
-        # 1. free slots, then those of the least recently used rows
+        # 1. Use free slots, then the slots of the least recently used rows.
         stored = self.owner[: self.n_filled]
-        end = min(self.n_filled + len(wanted), len(self.values))
+        end = min(self.n_filled + len(missing), len(self.values))
         slots = np.arange(self.n_filled, end)
-        lacking = len(wanted) - len(slots)
+        lacking = len(missing) - len(slots)
         if lacking:
             order = np.argpartition(self.used[stored], lacking - 1)
             oldest = order[:lacking]
             self.slot[stored[oldest]] = -1
             slots = np.concatenate([slots, oldest])
 
-        # 2. the rows
-        for first in range(0, len(wanted), ROWS_TOGETHER):
+        # 2. Compute the rows.
+        for first in range(0, len(missing), ROWS_TOGETHER):
             block = slice(first, first + ROWS_TOGETHER)
-            self._write(wanted[block], slots[block], self.exponents)
-        self.n_evaluations += len(wanted) * self.n
+            self._write(missing[block], slots[block], self.exponents)
+        self.n_evaluations += len(missing) * self.n
         n_used = int(slots.max()) + 1
         self.n_filled = max(self.n_filled, n_used)
-        self.owner[slots] = wanted
-        self.slot[wanted] = slots
+        self.owner[slots] = missing
+        self.slot[missing] = slots
 
-        # 3. just used: a row of weight zero that nobody has looked at is no older than others
+        # 3. Count them as used now, so that a row of weight zero, which no solver has used yet,
+        # is not dropped first.
         self.clock += 1
-        self.used[wanted] = self.clock
+        self.used[missing] = self.clock
 
     def bring_all(self, n_jobs: int | None = None) -> None:
         """Compute all rows of a cache that can hold them, in threads."""
@@ -129,29 +133,29 @@ class RowStore:
             rows = np.arange(start, min(start + ROWS_TOGETHER, self.n))
             self._write(rows, rows, np.empty((len(rows), self.n)))
 
-        # `work` writes into `values`
+        # `work` writes into `values`.
         in_threads(work, range(0, self.n, ROWS_TOGETHER), n_jobs)
         self.owner[:] = self.slot[:] = np.arange(self.n)
         self.n_filled = self.n
         self.n_evaluations += self.n**2
 
-    def _write(self, wanted: Array, slots: Array, buffer: Array) -> None:
-        """Compute rows into their slots, with room for some exponents.
+    def _write(self, samples: Array, slots: Array, buffer: Array) -> None:
+        """Compute rows and write them into their slots; `buffer` holds exponents.
 
-        Single precision from exponents in double: rows of a Gaussian kernel then take half of the
-        time that they take by way of a matrix of doubles.
+        Gaussian rows in single precision are computed directly from the exponents in double
+        precision. This takes half the time of a detour by a matrix in double precision.
         """
         if self.writer is None or self.values.dtype == np.float64:
-            self.values[slots] = self._compute(wanted)
+            self.values[slots] = self._compute(samples)
             return
 
         step = len(buffer)
         with one_blas_thread():
-            for first in range(0, len(wanted), step):
-                chosen = wanted[first : first + step]
-                E = buffer[: len(chosen)]
-                self.writer.exponents(chosen, slice(None), E)
-                # in one call where slots are neighbours, as while a cache fills
+            for first in range(0, len(samples), step):
+                block = samples[first : first + step]
+                E = buffer[: len(block)]
+                self.writer.exponents(block, slice(None), E)
+                # Write in one call if the slots are adjacent, as they are while the cache fills.
                 places = slots[first : first + step]
                 if (np.diff(places) == 1).all():
                     neighbours = slice(places[0], places[-1] + 1)
@@ -161,40 +165,41 @@ class RowStore:
                         (self.values[slot], row) for slot, row in zip(places, E, strict=True)
                     ]
                 for target, logarithms in targets:
-                    # rounding makes exponents positive by less than single precision can tell
+                    # Positive exponents are rounding errors below the resolution of single
+                    # precision.
                     np.exp(logarithms, out=target, dtype=np.float32, casting="same_kind")
                     if self.plus:
                         target += np.float32(self.plus)
 
-    def compute(self, wanted: Array) -> Array:
+    def compute(self, samples: Array) -> Array:
         """Compute rows in double precision, without storing them."""
-        self.n_evaluations += len(wanted) * self.n
-        return self._compute(wanted)
+        self.n_evaluations += len(samples) * self.n
+        return self._compute(samples)
 
-    def _compute(self, wanted: Array) -> Array:
+    def _compute(self, samples: Array) -> Array:
         with one_blas_thread():
             if self.writer is not None:
-                out = np.empty((len(wanted), self.n))
-                rows = self.writer(wanted, slice(None), out)
+                out = np.empty((len(samples), self.n))
+                rows = self.writer(samples, slice(None), out)
             else:
-                X, Y = self._pair(wanted)
+                X, Y = self._pair(samples)
                 rows = np.asarray(self.rows.gram(X, Y), dtype=np.float64)
         return rows + self.plus if self.plus else rows
 
     def product(self, weights: Array) -> Array:
-        """Product of the kernel matrix with weights of samples, in double precision."""
+        """Return the product of the kernel matrix and sample weights, in double precision."""
         support = np.flatnonzero(weights)
         out = np.zeros(self.n)
         for start in range(0, len(support), ROWS_TOGETHER):
-            chosen = support[start : start + ROWS_TOGETHER]
-            slots = self.slot[chosen]
+            block = support[start : start + ROWS_TOGETHER]
+            slots = self.slot[block]
             stored = self.values.dtype == np.float64 and slots.min() >= 0
-            K = self.values[slots] if stored else self.compute(chosen)
-            out += weights[chosen] @ K
+            K = self.values[slots] if stored else self.compute(block)
+            out += weights[block] @ K
         return out
 
-    def _pair(self, wanted: Array) -> tuple[Any, Any]:
+    def _pair(self, samples: Array) -> tuple[Any, Any]:
         X = self.rows.X
         gram = self.rows.gram
         second = gram.subset(X, slice(None)) if gram.precomputed else X
-        return take(X, wanted), second
+        return take(X, samples), second
