@@ -14,16 +14,20 @@ from skmoderndata._estimator.plotting import (
 )
 
 KINDS = ("image", "signal", "table")
-MAX_ATOMS = {"image": 100, "signal": 20, "table": 20}  # that are legible on one axes
-ROUNDING = 1e-6  # of the largest entry, up to which a negative entry counts as zero
-BRIGHT = 0.85  # mean of red, green and blue that is hardly told from white
-SIGNAL_STEP = 2.2  # from one signal to the next, in units of their largest magnitude
+# Maximum number of atoms that are legible on one axes.
+MAX_ATOMS = {"image": 100, "signal": 20, "table": 20}
+# Largest magnitude of a negative entry that counts as zero, relative to the largest entry.
+ROUNDING = 1e-6
+# Smallest mean of red, green and blue that is hard to distinguish from white.
+BRIGHT = 0.85
+# Size of the step from one signal to the next, in units of their largest magnitude.
+SIGNAL_STEP = 2.2
 
 
 class AtomsDisplay:
     """Plot of atoms or components as images, as signals, or as a table of named features.
 
-    Each atom is scaled by its entry of largest magnitude: what is seen is its shape.
+    Each atom is scaled by its entry of largest magnitude, so the plot shows only its shape.
 
     Parameters
     ----------
@@ -32,13 +36,13 @@ class AtomsDisplay:
 
     image_shape : tuple of int, default=None
         Numbers of rows and columns of pixels, for atoms that are images; (rows, columns, 3) for
-        images in red, green and blue, of which an entry of 0 is drawn as half of the light.
+        images in red, green and blue, whose entries of 0 are drawn at half brightness.
 
     feature_names : array-like of str of shape (n_features,), default=None
         Names of the features.
 
     usage : array-like of shape (n_atoms,), default=None
-        How often each atom is used; the most used is drawn first. None keeps the order.
+        Number of uses of each atom; the most used atom is drawn first. None keeps the order.
 
     Attributes
     ----------
@@ -49,14 +53,14 @@ class AtomsDisplay:
         Figure of the plot.
 
     image_ : matplotlib AxesImage or None
-        The sheet of images or the table.
+        Sheet of images, or table.
 
     lines_ : list of matplotlib Line2D
-        The signals, from top to bottom; empty for images and tables.
+        Signals, from top to bottom; empty for images and tables.
 
     order_ : ndarray of int of shape (n_drawn,)
-        Which atoms are drawn, in the order in which they are: images row by row, signals from top
-        to bottom, columns of a table from left to right.
+        Indices of the atoms in drawing order: images row by row, signals from top to bottom,
+        columns of a table from left to right.
 
     See Also
     --------
@@ -98,31 +102,34 @@ class AtomsDisplay:
         Parameters
         ----------
         estimator : estimator with `components_`
-            Fitted: a dictionary, a factorisation, or `PCA` and `NMF` of scikit-learn; of a
-            pipeline the last step is drawn. Where it has `usage_`, the most used atom is first.
+            Fitted dictionary, factorisation, or scikit-learn's `PCA` or `NMF`; for a pipeline,
+            its last step is drawn. If the estimator has `usage_`, the most used atom comes first.
         image_shape : tuple of int, default=None
-            Numbers of rows and columns of pixels, for atoms that are images, and 3 as the third
-            for colours.
+            Numbers of rows and columns of pixels, for atoms that are images; (rows, columns, 3)
+            for colour images.
         feature_names : array-like of str, default=None
-            Names of the features; None takes those of the table that the estimator was fitted to.
+            Names of the features; None uses the names of the table that the estimator was fitted
+            to.
         kind : {"image", "signal", "table"}, default=None
-            "image" for pixels, "signal" for features in an order, such as points in time, "table"
-            for features of different kinds, such as words. None is "image" with `image_shape`,
-            else "table" where features have names, else "signal".
+            Kind of plot: "image" for pixels, "signal" for ordered features, such as points in
+            time, "table" for features of different kinds, such as words. None means "image" if
+            `image_shape` is given, otherwise "table" if the features have names, otherwise
+            "signal".
         max_atoms : int, default=None
-            Number of atoms that are drawn at most; None is 100 images, or 20 of the other kinds.
+            Maximum number of atoms that are drawn; None means 100 images, 20 signals or 20
+            columns of a table.
         n_columns : int, default=None
             Number of images beside each other; None makes the sheet about square.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.imshow`, for signals to
-            :meth:`matplotlib.axes.Axes.plot`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.imshow`, or of
+            :meth:`matplotlib.axes.Axes.plot` for signals.
 
         Returns
         -------
         display : AtomsDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         step = last_step(estimator)
@@ -130,12 +137,10 @@ class AtomsDisplay:
         if atoms is None or np.ndim(atoms) != 2:
             found = "has none" if atoms is None else f"has an array of shape {np.shape(atoms)}"
             raise ValueError(
-                f"AtomsDisplay draws the rows of a table components_, as of KSVD, and "
-                f"{type(step).__name__} {found}: give what is to be drawn as "
-                "AtomsDisplay(atoms=...)."
+                f"AtomsDisplay draws the rows of a two-dimensional array components_, but "
+                f"{type(step).__name__} {found}: pass the atoms as AtomsDisplay(atoms=...)."
             )
 
-        # names of the table and numbers of uses, where the estimator has them
         if feature_names is None:
             feature_names = getattr(step, "feature_names_in_", None)
 
@@ -155,19 +160,20 @@ class AtomsDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         kind : {"image", "signal", "table"}, default=None
-            As in :meth:`from_estimator`.
+            Kind of plot, as in :meth:`from_estimator`.
         max_atoms : int, default=None
-            Number of atoms that are drawn at most; None is 100 images, or 20 of the other kinds.
+            Maximum number of atoms that are drawn; None means 100 images, 20 signals or 20
+            columns of a table.
         n_columns : int, default=None
             Number of images beside each other; None makes the sheet about square.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.imshow`, for signals to
-            :meth:`matplotlib.axes.Axes.plot`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.imshow`, or of
+            :meth:`matplotlib.axes.Axes.plot` for signals.
 
         Returns
         -------
         self : AtomsDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         atoms = self._checked_atoms()
         kind = self._checked_kind(kind, atoms.shape[1])
@@ -176,7 +182,7 @@ class AtomsDisplay:
         if n_columns is not None:
             check_limit("n_columns", n_columns)
 
-        # the most used atoms, each scaled to its largest magnitude
+        # select the most used atoms, and scale each by its largest magnitude
         order = np.arange(len(atoms))
         if self.usage is not None:
             order = np.argsort(-np.asarray(self.usage), kind="stable")
@@ -197,22 +203,22 @@ class AtomsDisplay:
         return self
 
     def _checked_atoms(self):
-        """Atoms as a table of real numbers."""
+        """Return the atoms as a table of real numbers."""
         atoms = self.atoms.toarray() if sparse.issparse(self.atoms) else np.asarray(self.atoms)
         if atoms.ndim != 2 or atoms.size == 0:
             raise ValueError(
-                f"AtomsDisplay: atoms has the shape {atoms.shape}; give a table with one atom in "
-                "each row."
+                f"AtomsDisplay: atoms has shape {atoms.shape}; pass a non-empty table with one "
+                "atom in each row."
             )
         if np.iscomplexobj(atoms):
             raise ValueError(
-                "AtomsDisplay: atoms are complex: draw their real part, atoms.real."
+                "AtomsDisplay: atoms are complex; pass their real part, atoms.real."
             )
         return atoms.astype(np.float64)
 
     def _checked_kind(self, kind, n_features):
-        """Kind of picture, which `image_shape` and `feature_names` must fit."""
-        # as far as nobody says, what is known of the features decides
+        """Return the kind of plot, checked against `image_shape` and `feature_names`."""
+        # the default depends on `image_shape` and `feature_names`
         if kind is None and self.image_shape is not None:
             kind = "image"
         elif kind is None:
@@ -223,7 +229,7 @@ class AtomsDisplay:
         names = self.feature_names
         if names is not None and len(names) != n_features:
             raise ValueError(
-                f"feature_names has {len(names)} names, and the atoms have {n_features} entries."
+                f"feature_names has {len(names)} names, but the atoms have {n_features} entries."
             )
         if kind != "image":
             return kind
@@ -232,8 +238,8 @@ class AtomsDisplay:
         fits = np.shape(shape) == (2,) or (np.shape(shape) == (3,) and shape[2] == 3)
         if not fits or np.prod(shape) != n_features:
             raise ValueError(
-                f"image_shape={shape!r} should be the numbers of rows and columns of pixels, "
-                f"with the product {n_features}, the entries of an atom."
+                f"image_shape={shape!r} should be the numbers of rows and columns of pixels; "
+                f"their product must be {n_features}, the number of entries of an atom."
             )
         return kind
 
@@ -247,7 +253,7 @@ class AtomsDisplay:
         down = -(-k // across)
         tiles = 0.5 + 0.5 * scaled if colours else scaled
 
-        # tiles with a border of one
+        # place the tiles, with a border of one pixel
         sheet = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1, *colours), np.nan)
         for j, tile in enumerate(tiles):
             top = 1 + (rows + 1) * (j // across)
@@ -261,7 +267,7 @@ class AtomsDisplay:
             self.image_ = ax.imshow(np.nan_to_num(sheet, nan=1.0), **kwargs)
         else:
             self.image_ = ax.imshow(sheet, **(_colours(scaled) | kwargs))
-            # lines that differ from an atom of zeros
+            # make the lines differ from an atom of zeros
             brightness = self.image_.to_rgba(np.zeros((1, 1)))[0, 0, :3].mean()
             background = "0.75" if brightness > BRIGHT else "white"
         ax.set(xticks=[], yticks=[], facecolor=background)
@@ -292,7 +298,7 @@ class AtomsDisplay:
         return ax
 
     def _draw_table(self, ax, scaled, **kwargs):
-        """Draw features in rows and atoms in columns; of many features the largest."""
+        """Draw features in rows and atoms in columns; if there are many features, the largest."""
         k, p = scaled.shape
         shown = largest_features(scaled, NAMED_UP_TO)
         names = range(p) if self.feature_names is None else self.feature_names
@@ -312,34 +318,34 @@ class AtomsDisplay:
 
 
 def largest_features(scaled, limit):
-    """Features of the largest entries, grouped by the atom in which they are largest.
+    """Return the features of the largest entries, grouped by the atom in which they are largest.
 
     Parameters
     ----------
     scaled : ndarray of shape (n_atoms, n_features)
         Atoms.
     limit : int
-        Number of features at most; up to it all are taken, in their order.
+        Maximum number of features. If there are fewer, all are returned in their order.
 
     Returns
     -------
     shown : ndarray of int of shape (n_shown,)
-        Numbers of features. Every atom has as many of its largest entries among them as fit.
+        Indices of features. Each atom contributes as many of its largest entries as fit.
     """
     p = scaled.shape[1]
     if p <= limit:
         return np.arange(p)
     sizes = np.abs(scaled)
 
-    # rank of each entry in its atom: the first of all atoms, then the second of all
+    # rank the entries of each atom; select the largest of every atom, then the second largest
     ranks = np.argsort(np.argsort(-sizes, axis=1, kind="stable"), axis=1)
-    chosen = np.argsort(ranks.min(axis=0), kind="stable")[:limit]
-    home = sizes[:, chosen].argmax(axis=0)
-    return chosen[np.lexsort((-sizes[home, chosen], home))]
+    shown = np.argsort(ranks.min(axis=0), kind="stable")[:limit]
+    atom = sizes[:, shown].argmax(axis=0)
+    return shown[np.lexsort((-sizes[atom, shown], atom))]
 
 
 def _colours(scaled):
-    """Colours around zero, or from white to black where nothing is negative."""
+    """Return colours centred at zero, or from white to black if no entry is negative."""
     if scaled.min() < -ROUNDING:
         return {"vmin": -1, "vmax": 1, "cmap": "RdBu_r"}
     return {"vmin": 0, "vmax": 1, "cmap": "Greys"}
