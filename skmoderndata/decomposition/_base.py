@@ -1,4 +1,4 @@
-"""What learners of components share: decoding, initial atoms."""
+"""Decoding and initial atoms, shared by the learners of components."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,7 @@ class FromCodes:
         Returns
         -------
         signals : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
+            Reconstruction ``X @ components_``.
         """
         check_is_fitted(self)
         X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
@@ -28,13 +28,13 @@ class FromCodes:
         return np.asarray(X @ atoms)
 
 
-def given_atoms(init, n_components, n_features):
-    """Check initial atoms: as many as asked for, none zero."""
+def check_initial_atoms(init, n_components, n_features):
+    """Return initial atoms; raise an error if their shape is wrong or if one is zero."""
     atoms = check_array(init, dtype=np.float64, input_name="init")
-    wanted = (n_components or len(atoms), n_features)
-    if atoms.shape != wanted:
-        raise ValueError(f"init has shape {atoms.shape}, and {wanted} is wanted.")
+    expected_shape = (n_components or len(atoms), n_features)
+    if atoms.shape != expected_shape:
+        raise ValueError(f"init has shape {atoms.shape}, but must have {expected_shape}.")
     nonzero = np.any(atoms != 0, axis=1)
     if not nonzero.all():
-        raise ValueError("init has a zero atom: omit it, or replace it.")
+        raise ValueError("init has a zero atom: remove it, or replace it.")
     return atoms

@@ -49,11 +49,11 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata.decomposition._base import FromCodes, given_atoms
+from skmoderndata.decomposition._base import FromCodes, check_initial_atoms
 from skmoderndata.decomposition._blocks_base import NO_WEIGHT, open_rows
 
-# Fraction of the median norm of the signals that is the default penalty: codes of signals with
-# noise of a tenth of their size are sparse and not empty.
+# Size of the default penalty, as a fraction of the median norm of the signals: if noise is a tenth
+# of the signals, their codes are sparse but not empty.
 PENALTY_FRACTION = 0.1
 
 
@@ -73,13 +73,13 @@ class FeatureSignDictionaryLearning(
         \min_{D, A}\ \tfrac12 \|X - A D\|_F^2 + \alpha \sum_{ij} |a_{ij}|
         \quad\text{subject to}\quad \|d_j\| \le 1,
 
-    the objective of `sklearn.decomposition.DictionaryLearning`. For given atoms the codes are a
-    lasso problem for each signal, for given codes the atoms are a least squares problem with a
-    bound on each norm. Both problems are convex and are solved to a certified duality gap: the
-    first by feature-sign search, the second by Newton's method on its dual, which has one variable
-    for each atom, whatever the number of signals and features [1]_. The joint problem is not
-    convex, so the result depends on the start. The objective never increases. Missing entries are
-    NaN and are ignored.
+    the objective of `sklearn.decomposition.DictionaryLearning`. For fixed atoms, each code solves
+    a lasso problem; for fixed codes, the atoms solve a least squares problem with a bound on each
+    norm. Both problems are convex and are solved to a certified duality gap: the first by
+    feature-sign search, the second by Newton's method on its dual, which has one variable for
+    each atom, whatever the number of signals and features [1]_. The joint problem is not convex,
+    so the result depends on the start. The objective never increases. Missing entries (NaN) are
+    ignored.
 
     Parameters
     ----------
@@ -93,61 +93,63 @@ class FeatureSignDictionaryLearning(
         Algorithm that codes the signals in `fit`. "feature_sign" and "coordinate_descent" start
         from the codes of the previous pass; all three compute the same codes.
     momentum : bool, default=True
-        Whether to extrapolate the atoms along their last update before coding. A step that does
-        not lower the objective is undone. Momentum needs far fewer passes.
+        If True, the atoms are extrapolated along their last update before coding. A step that
+        does not lower the objective is undone. Momentum reduces the number of passes a lot.
     positive_code : bool, default=False
-        Whether codes must be non-negative.
+        If True, codes are non-negative.
     positive_dict : bool, default=False
-        Whether atoms must be non-negative. An array `init` must then be non-negative, too.
+        If True, atoms are non-negative. An array `init` must then be non-negative, too.
     init : {"data", "random"} or array-like of shape (n_components, n_features), default="data"
-        Initial atoms: distinct signals, random directions, or a given array.
+        Initial atoms: "data" means distinct signals, "random" means random directions.
     max_iter : int, default=200
         Largest number of passes.
     tol : float, default=1e-5
-        Stop when a pass lowers the objective by a smaller relative amount. 0 makes all passes.
+        Tolerance: passes stop when one lowers the objective by a smaller relative amount. 0 makes
+        all passes.
     transform_alpha : float, default=None
         Weight of the penalty in `transform` and `score`; None means `alpha`.
     store_codes : bool, default=False
-        Whether to store `codes_`.
+        If True, `codes_` is stored.
     warm_start : bool, default=False
-        Whether `fit` starts from the atoms of the last call.
+        If True, `fit` starts from the atoms of the last call.
     forget : float, default=1.0
-        Factor applied to the statistics of earlier batches in each `partial_fit`, above 0 and at
-        most 1.
+        Factor applied to the statistics of earlier batches in each `partial_fit`, between 0 and
+        1.
     n_jobs : int, default=None
         Number of threads for coding, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Controls the initial atoms. Pass an int for reproducible results.
+        Seed or generator of the initial atoms. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The atoms, of unit norm; the entry of largest magnitude is positive, unless `positive_code`
+        Atoms of unit norm. The entry of largest magnitude is positive, unless `positive_code`
         determines the sign.
     alpha_ : float
-        Weight of the penalty that was used.
+        Weight of the penalty used in the fit.
     objective_ : float
-        The objective after the last pass; after `partial_fit`, that of the last batch.
+        Objective after the last pass; after `partial_fit`, the objective of the last batch.
     objective_history_ : ndarray of shape (n_iter_,)
-        The objective after each pass; after `partial_fit`, that of the last batch only.
+        Objective after each pass; after `partial_fit`, only the objective of the last batch.
     dual_gap_ : ndarray of shape (n_samples,)
-        Duality gap of the last code of each training signal, relative to its objective. Not kept
-        for a table in blocks.
+        Duality gap of the last code of each training signal, relative to its objective. It is not
+        stored for tables in blocks.
     largest_dual_gap_ : float
-        The largest of these.
+        Largest duality gap of a code.
     dictionary_gap_ : float
         Duality gap of the last update of the atoms, relative to the objective. With
-        `positive_dict` it is the Frank-Wolfe gap, which is also an upper bound.
+        `positive_dict`, it is the Frank-Wolfe gap, which is also an upper bound.
     multipliers_ : ndarray of shape (n_components,)
-        Lagrange multipliers of the constraints ``|d_j|^2 / 2 <= 1 / 2``: the rate at which the
-        objective decreases if the bound on an atom is relaxed. 0 for atoms that no signal uses.
+        Lagrange multipliers of the constraints ``|d_j|^2 / 2 <= 1 / 2``: rates at which the
+        objective decreases if the bound on an atom is relaxed. They are 0 for atoms that no
+        signal uses.
     n_replaced_ : ndarray of shape (n_iter_,)
         Number of unused atoms replaced at the end of each pass.
     usage_ : ndarray of shape (n_components,)
         Number of training signals that use each atom.
     codes_ : csr_array of shape (n_samples, n_components)
-        Codes of the training signals, with ``store_codes=True``. They belong to the atoms before
-        the last update and differ slightly from those of `transform`.
+        Codes of the training signals, if ``store_codes=True``. They belong to the atoms before
+        the last update and differ slightly from the codes of `transform`.
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
@@ -165,26 +167,26 @@ class FeatureSignDictionaryLearning(
 
     Notes
     -----
-    A pass costs ``N (n k + s k + s^3)`` for the codes of N signals of n values with s of k atoms,
-    ``N s (s + n)`` for the statistics ``A^T A`` and ``A^T X``, and some times ``k^3`` for the
-    atoms.
+    For N signals of n values, each coded with s of k atoms, a pass costs ``N (n k + s k + s^3)``
+    operations for the codes, ``N s (s + n)`` for the statistics ``A^T A`` and ``A^T X``, and a
+    few times ``k^3`` for the atoms.
 
-    Two steps are added to the algorithm of the source, and both lower the objective. Atoms of norm
-    below the bound are scaled up and their codes scaled down: the fit is unchanged, the penalty
-    decreases. An unused atom is replaced by the direction of the largest residual if the norm of
-    that residual exceeds `alpha`; otherwise no signal would use it.
+    Two steps are added to the algorithm of [1]_, and both lower the objective. Atoms of norm
+    below the bound are scaled up and their codes scaled down: the fit is unchanged, and the
+    penalty decreases. An unused atom is replaced by the direction of the largest residual if the
+    norm of that residual exceeds `alpha`; otherwise no signal would use it.
 
-    `fit` takes Dask arrays and tables on a disk, whose codes stay where the signals are read; with
-    missing entries each pass reads them twice. Atoms that start as signals are drawn from a sample
-    of up to 10,000 of them there.
+    `fit` accepts Dask arrays and tables on disk. The codes stay where the signals are read; with
+    missing entries, each pass reads the signals twice. For such tables, ``init="data"`` draws the
+    atoms from a sample of up to 10,000 signals.
 
     The fit fills missing entries before each update of the atoms, which majorises the objective
     over the known entries: it still never increases, but each pass gains less. `partial_fit` codes
-    a batch, adds it to the statistics, and computes the optimal atoms for these. With
-    `positive_dict` the dual does not separate: atoms are updated in turn, each to its optimum for
-    given others, until a bound on the possible decrease is 1e-8 of the objective or after 200
-    rounds. Sparse signals are converted to dense blocks of bounded memory. All computations are in
-    double precision. X is not centred.
+    a batch, adds it to the statistics, and computes the optimal atoms for these statistics. With
+    `positive_dict` the dual does not separate. The atoms are then updated in turn, each to its
+    optimum with the others fixed, until a bound on the possible decrease is 1e-8 of the objective
+    or after 200 rounds. Sparse signals are converted to dense blocks of bounded memory. All
+    computations are in double precision. X is not centred.
 
     References
     ----------
@@ -311,7 +313,7 @@ class FeatureSignDictionaryLearning(
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
-            Signals; NaN marks missing entries of an array. Dask arrays and tables on a disk are
+            Signals; NaN marks missing entries of an array. Dask arrays and tables on disk are
             read block by block in each pass.
         y : Ignored
             Not used, present by convention.
@@ -323,15 +325,15 @@ class FeatureSignDictionaryLearning(
         self : FeatureSignDictionaryLearning
             The fitted estimator.
         """
-        # start: the last atoms, or those of `init` from rows that count
+        # initial atoms: the last atoms, or atoms from `init`
         warm = self.warm_start and hasattr(self, "components_")
         rng = check_random_state(self.random_state)
         read = self._signals_in_blocks if in_blocks(X) else self._signals_in_memory
-        signals, dtype, some_signals, alpha, size = read(X, sample_weight)
+        signals, dtype, draw_signals, alpha, size = read(X, sample_weight)
         if warm:
             start = self._last(self.n_features_in_)
         else:
-            start = self._start(self.n_features_in_, some_signals, rng)
+            start = self._start(self.n_features_in_, draw_signals, rng)
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             result = learn_l1_dictionary(
@@ -349,9 +351,9 @@ class FeatureSignDictionaryLearning(
         self.alpha_ = alpha
         self._size = size
         k = len(result.atoms)
-        # signs are free unless codes or atoms are bound to be positive
-        tied = self.positive_code or self.positive_dict
-        atoms = result.atoms if tied else fix_signs(result.atoms)
+        # Signs are free unless codes or atoms must be non-negative.
+        fixed = self.positive_code or self.positive_dict
+        atoms = result.atoms if fixed else fix_signs(result.atoms)
 
         self.components_ = atoms.astype(dtype, copy=False)
         self.objective_ = float(result.objective[-1])
@@ -365,7 +367,7 @@ class FeatureSignDictionaryLearning(
         self.multipliers_ = result.multipliers
         self.n_iter_ = result.n_iter
 
-        # codes change sign with their atoms
+        # change the signs of the codes with their atoms
         if self.store_codes:
             signs = np.sign(np.einsum("ij,ij->i", atoms, result.atoms))
             codes = result.codes
@@ -379,8 +381,8 @@ class FeatureSignDictionaryLearning(
         if self.tol > 0 and not result.converged and not progress.stopped:
             warn_not_converged(
                 self,
-                reached=f"after {result.n_iter} passes the objective still falls by more than "
-                f"tol={self.tol:g} a pass",
+                reached=f"after {result.n_iter} passes the objective still decreases by more "
+                f"than tol={self.tol:g} per pass",
                 remedy="increase max_iter or tol",
             )
         return self
@@ -410,10 +412,10 @@ class FeatureSignDictionaryLearning(
         data, observed = self._observed(X)
         if observed is not None:
             raise ValueError(
-                f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
+                f"{type(self).__name__}.partial_fit accepts no missing entries; use fit."
             )
 
-        # the last atoms, or those of `init` from rows that count
+        # initial atoms: the last atoms, or atoms from `init`
         rng = check_random_state(self.random_state)
         if first:
             D = self._start(X.shape[1], lambda rng: data[w > 0], rng)
@@ -426,7 +428,7 @@ class FeatureSignDictionaryLearning(
             typical = typical.joined(self._size, self.forget)
         alpha = self._penalty(typical)
 
-        # sums of the codes, to which the older ones add with less weight
+        # statistics of the codes; add the older statistics with less weight
         codes = self._code(data, None, D, alpha)
         S, T, _ = code_statistics(codes, data, w, len(D))
         if getattr(self, "_statistics", None) is not None:
@@ -434,7 +436,7 @@ class FeatureSignDictionaryLearning(
             S += self.forget * S_before
             T += self.forget * T_before
 
-        # atoms from the sums: they may have any norm up to one
+        # update the atoms from the statistics; their norms are at most one
         value = coded_objective(codes, alpha, w)
         improve = update_positive_atoms if self.positive_dict else update_atoms
         size = max(value, 1e-300)
@@ -443,12 +445,12 @@ class FeatureSignDictionaryLearning(
         norms[norms == 0] = 1.0
         D = update.atoms / norms[:, None]
 
-        # the statistics are those of codes for atoms of unit norm
+        # scale atoms to unit norm, and codes and statistics accordingly
         self._statistics = S * np.outer(norms, norms), T * norms[:, None]
         values = codes.values * norms[codes.indices]
         scaled = codes._replace(values=values)
 
-        # atoms without a code become signals that are coded badly
+        # replace atoms that no code uses by signals with large residuals
         coded = np.diag(S) > 0
         signs = (self.positive_dict, self.positive_code)
         worst = partial(worst_signals, data, scaled, w, D)
@@ -467,7 +469,7 @@ class FeatureSignDictionaryLearning(
         self.multipliers_ = update.multipliers
         self.n_replaced_ = np.array([replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
-        if "codes_" in vars(self):  # of atoms that have changed
+        if "codes_" in vars(self):  # They belong to the previous atoms.
             del self.codes_
 
         return self
@@ -483,7 +485,7 @@ class FeatureSignDictionaryLearning(
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components)
-            Codes; the code of a row depends on that row only.
+            Codes; the code of a row depends only on that row.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -493,8 +495,8 @@ class FeatureSignDictionaryLearning(
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 
-        More atoms score higher, as the signals are coded again: the score does not decide their
-        number.
+        The score increases with the number of atoms and as `alpha` decreases, because the signals
+        are coded again, so it cannot be used to choose them.
 
         Parameters
         ----------
@@ -506,8 +508,7 @@ class FeatureSignDictionaryLearning(
         Returns
         -------
         score : float
-            0 for signals that are coded exactly, -1 for zero codes. The score increases with the
-            number of atoms and as `alpha` decreases.
+            Score: 0 if the signals are coded exactly, -1 for zero codes.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -525,12 +526,12 @@ class FeatureSignDictionaryLearning(
         return self._code(data, observed, atoms, alpha)
 
     def _observed(self, X):
-        """Signals with 0 for missing entries, and the mask of observed entries, or None."""
+        """Return signals with 0 for missing entries, and the mask of observed entries or None."""
         if not sparse.issparse(X):
             return known_entries(X)
         if np.isnan(X.data).any():
             raise ValueError(
-                f"{type(self).__name__} accepts missing entries (NaN) in arrays only: use "
+                f"{type(self).__name__} accepts missing entries (NaN) only in arrays: use "
                 "X.toarray()."
             )
         return X, None
@@ -540,13 +541,13 @@ class FeatureSignDictionaryLearning(
         return coder(data, observed, atoms)
 
     def _penalty(self, size):
-        """Weight of the penalty, given or a fraction of the typical norm of the signals."""
+        """Return the weight of the penalty; "scale" is a fraction of the typical signal norm."""
         if self.alpha != "scale":
             return float(self.alpha)
         return PENALTY_FRACTION * size.norm if size.norm > 0 else 1.0
 
     def _coder(self, alpha, *, n_jobs=None):
-        """Return what codes signals, with `n_jobs` threads where that is not None."""
+        """Return a function that codes signals, with `n_jobs` threads."""
         return partial(
             _code_signals,
             alpha=float(alpha),
@@ -556,7 +557,7 @@ class FeatureSignDictionaryLearning(
         )
 
     def _signals_in_memory(self, X, sample_weight):
-        """Signals as one block, their dtype, and those from which a start is drawn."""
+        """Return signals as one block, their dtype, a drawing function, penalty, and size."""
         X = self._validate(X, reset=True)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         signals = Signals(*self._observed(X), w)
@@ -566,39 +567,39 @@ class FeatureSignDictionaryLearning(
         return coded, X.dtype, lambda rng: signals.X[w > 0], alpha, size
 
     def _signals_in_blocks(self, X, sample_weight):
-        """Signals of a table that is not in memory, checked in a first pass."""
+        """Return the same for a table that is not in memory; a first pass checks its signals."""
         name = type(self).__name__
         if self.store_codes:
             raise ValueError(
-                f"{name}(store_codes=True) would keep codes of all rows of a table in blocks: set "
-                "store_codes=False, and take transform(X) of it."
+                f"{name}(store_codes=True) would store the codes of all rows of a table in "
+                "blocks: set store_codes=False, and call transform(X)."
             )
         blocks, reader = open_rows(self, X, sample_weight)
-        n_counted, n_gaps = blocks.sum(_look_at, reader)
+        n_counted, n_gaps = blocks.sum(_check_block, reader)
         if n_counted == 0:
             raise ValueError(NO_WEIGHT)
 
-        # a start from rows that count
+        # initial atoms come from signals of positive weight
         read = partial(_read_signals, reader=reader)
 
-        def some_signals(rng):
+        def draw_signals(rng):
             signals = read(sampled_rows(blocks, rng))
             return signals.X[signals.weights > 0]
 
-        # the penalty, from the norms of a sample of rows
+        # estimate the penalty from the norms of a sample of rows
         size = _Size(0.0, 0.0)
         if self.alpha == "scale":
             sample = read(sampled_rows(blocks, np.random.RandomState(0)))
             size = _Size.of(sample.X, sample.weights)
         alpha = self._penalty(size)
         signals = CodedSignals(blocks, read, self._coder(alpha), n_gaps == 0)
-        return signals, reader.dtype, some_signals, alpha, size
+        return signals, reader.dtype, draw_signals, alpha, size
 
     def __getattr__(self, name):
         if name == "dual_gap_" and "n_features_in_" in vars(self):
             raise AttributeError(
-                f"{type(self).__name__} does not keep dual_gap_ for the rows of a table in "
-                "blocks: largest_dual_gap_ is the largest of them."
+                f"{type(self).__name__} does not store dual_gap_ for the rows of a table in "
+                "blocks; use largest_dual_gap_."
             )
         return super().__getattr__(name)
 
@@ -615,28 +616,33 @@ class FeatureSignDictionaryLearning(
     def _last(self, n):
         """Return the atoms of the last fit as initial atoms."""
         k = 2 * n if isinstance(self.init, str) else len(self.init)
-        wanted = (self.n_components or k, n)
-        if self.components_.shape != wanted:
+        expected_shape = (self.n_components or k, n)
+        if self.components_.shape != expected_shape:
             raise ValueError(
                 "the components of the last fit (warm_start=True) must be an array of shape "
-                f"(n_components, n_features) = {wanted}, and are one of shape "
-                f"{self.components_.shape}: set n_components as it was, or warm_start=False."
+                f"(n_components, n_features) = {expected_shape}, but have shape "
+                f"{self.components_.shape}: restore n_components, or set warm_start=False."
             )
         return self.components_.astype(np.float64)
 
-    def _start(self, n, some_signals, rng):
-        # directions of signals, or random ones
+    def _start(self, n, draw_signals, rng):
+        # directions of signals, or random directions
         if isinstance(self.init, str):
             k = self.n_components or 2 * n
-            signals = some_signals(rng) if self.init == "data" else np.empty((0, n))
-            signs = {"positive": self.positive_dict, "positive_code": self.positive_code}
-            return draw_atoms(signals, k, rng, **signs)
+            signals = draw_signals(rng) if self.init == "data" else np.empty((0, n))
+            return draw_atoms(
+                signals,
+                k,
+                rng,
+                positive=self.positive_dict,
+                positive_code=self.positive_code,
+            )
 
-        # atoms that are given: their norm is free, their signs are not
-        start = given_atoms(self.init, self.n_components, n)
+        # an array: the norms of its atoms are free, their signs are not
+        start = check_initial_atoms(self.init, self.n_components, n)
         if self.positive_dict and (start < 0).any():
             raise ValueError(
-                "init has negative entries, and positive_dict=True: clip them to 0."
+                "init has negative entries, but positive_dict=True: clip them to 0."
             )
         return start / np.linalg.norm(start, axis=1, keepdims=True)
 
@@ -653,14 +659,14 @@ class FeatureSignDictionaryLearning(
 
 
 class _Size(NamedTuple):
-    """Typical norm of some signals, and their weight."""
+    """Typical norm of signals, and their weight."""
 
     norm: float
     weight: float
 
     @classmethod
     def of(cls, X, w):
-        """Weighted median of the norms, which a few huge cells do not change."""
+        """Compute the weighted median of the norms, which a few huge cells do not change."""
         if sparse.issparse(X):
             squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         else:
@@ -673,14 +679,14 @@ class _Size(NamedTuple):
         return cls(float(np.sqrt(squares[middle])), float(reached[-1]))
 
     def joined(self, before, forget):
-        """Mean with earlier batches, whose weight is multiplied by `forget`."""
+        """Average with earlier batches, after multiplying their weight by `forget`."""
         weight = self.weight + forget * before.weight
         norm = self.weight * self.norm + forget * before.weight * before.norm
         return _Size(norm / weight if weight > 0 else 0.0, weight)
 
 
 def _code_signals(data, observed, atoms, start=None, *, alpha, method, positive, n_jobs):
-    """Lasso codes of signals, dense or sparse, from the codes `start`."""
+    """Compute lasso codes of signals, dense or sparse, starting from the codes `start`."""
     prepared = prepare_atoms(atoms, normalize=False, distinct=True, signed=positive)
     settings = {"method": method, "positive": positive, "mask": observed, "n_jobs": n_jobs}
     if method == "homotopy":
@@ -698,14 +704,14 @@ def _code_signals(data, observed, atoms, start=None, *, alpha, method, positive,
     n = data.shape[0]
     if not sparse.issparse(data):
         return code(slice(0, n))
-    row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
 
-    # blocks of rows in working memory
+    # sparse signals become dense blocks within the working memory
+    row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
     return concatenate_codes([code(rows) for rows in row_blocks(n, row_bytes)])
 
 
-def _look_at(block, reader):
-    """Check a block; count the rows of positive weight, and say whether entries are missing."""
+def _check_block(block, reader):
+    """Check a block; return its number of rows of positive weight, and 1 if entries are NaN."""
     X, weights, _ = reader.checked(block, allow_nan=True)
     gaps = not sparse.issparse(X) and bool(np.isnan(X).any())
     n_counted = X.shape[0] if weights is None else np.count_nonzero(weights)

@@ -48,10 +48,12 @@ from skmoderndata._solvers.dictionaries.ksvd import (
     learn_dictionary,
 )
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
-from skmoderndata.decomposition._base import FromCodes, given_atoms
+from skmoderndata.decomposition._base import FromCodes, check_initial_atoms
 
-GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas
-# signals for each atom between updates within a pass: half as many gain nothing and cost more
+# Number of signals per atom for the initialisation by sparse coding neural gas.
+GAS_STEPS = 100
+# Number of signals per atom between updates within a pass. Half as many cost more without any
+# gain.
 SIGNALS_PER_ATOM = 8
 
 
@@ -70,16 +72,16 @@ class KSVD(
     coding all signals by orthogonal matching pursuit and updating each atom, together with its
     coefficients, by a rank-one approximation. The problem is not convex: the result depends on the
     start, and there is no optimality certificate. Each update of an atom lowers the objective, and
-    pursuit nearly always does. Missing entries are NaN and are ignored; a ridge, estimated from
-    the residuals, then bounds atoms and codes that few entries determine (see Notes).
+    pursuit nearly always does. Missing entries (NaN) are ignored; a ridge, estimated from the
+    residuals, then bounds atoms and codes that are determined by few entries (see Notes).
 
     Parameters
     ----------
     n_components : int, default=None
         Number of atoms; None means twice the number of features.
     n_nonzero_coefs : int, default=None
-        Largest number of atoms in a code. None means a tenth of the features, at least one, or as
-        many as needed if `residual_tol` is given.
+        Largest number of atoms in a code. None means a tenth of the features (but at least
+        one), or as many as needed if `residual_tol` is given.
     residual_tol : float, default=None
         Largest Euclidean norm of the residual of each signal.
     algorithm : {"ormp", "omp"}, default="ormp"
@@ -87,46 +89,49 @@ class KSVD(
         atom that minimises the next residual, which costs slightly more and recovers more planted
         atoms. Non-negative codes always use "omp".
     update : {"approximate", "exact", "mod"}, default="approximate"
-        "approximate" makes one step of the power method for each atom [2]_, "exact" computes a
-        singular value decomposition. "mod" is the method of optimal directions [3]_: least squares
-        for all atoms simultaneously, with fixed codes. With `positive` or missing entries, "exact"
-        is the same as "approximate": power steps with negative values set to 0, or alternating
-        weighted least squares.
+        Update of the atoms: "approximate" makes one step of the power method for each atom [2]_,
+        "exact" computes a singular value decomposition. "mod" is the method of optimal directions
+        [3]_: least squares for all atoms simultaneously, with fixed codes. With `positive` or
+        missing entries, "exact" is the same as "approximate": power steps with negative values
+        set to 0, or alternating weighted least squares.
     positive : bool, default=False
-        Whether atoms and codes must be non-negative.
+        If True, atoms and codes are non-negative.
     dc_atom : bool, default=False
-        Whether the first atom is constant and fixed; the others have zero mean (unless
-        `positive`). Useful for image patches whose mean has not been subtracted. The constant atom
-        is one of the `n_components`, and in a code one of the `n_nonzero_coefs`.
+        If True, the first atom is constant and fixed, and all other atoms have zero mean (unless
+        `positive`). This suits image patches whose mean has not been subtracted. The constant
+        atom is one of the `n_components`, and in a code one of the `n_nonzero_coefs`.
     init : {"data", "random", "neural_gas"} or array-like, default="data"
-        Initial atoms: distinct signals, random directions, the atoms of sparse coding neural gas
-        [4]_ started at distinct signals, or an array of shape (n_components, n_features).
+        Initial atoms: "data" means distinct signals, "random" random directions, "neural_gas" the
+        atoms of sparse coding neural gas [4]_ started at distinct signals; or an array of shape
+        (n_components, n_features).
     max_iter : int, default=30
         Largest number of passes.
     tol : float, default=0.0
-        Stop when a pass lowers the objective by a smaller relative amount; while atoms are still
-        replaced in every pass, when five passes together do. 0 makes all passes.
+        Tolerance: passes stop when one of them lowers the objective by a smaller relative amount.
+        As long as every pass replaces atoms, they stop only if five passes together do so. 0
+        makes all passes.
     min_usage : int, default=3
-        An atom used by fewer signals is replaced by the signal with the largest residual, and so
-        is the less used of two atoms with a cosine above 0.9. 0 replaces only the latter.
+        Smallest number of signals that use an atom. An atom used by fewer signals is replaced by
+        the signal with the largest residual, and so is the less used of two atoms with a cosine
+        above 0.9. 0 replaces only similar atoms.
     replace_until : float, default=1.0
         Fraction of the passes in which atoms are replaced; 0 disables replacement. In the first 60
         % of these passes, atoms that represent two true atoms are also split.
     monotone : bool, default=False
-        Whether a signal keeps its old code if the new one is worse, which can happen because
+        If True, a signal keeps its old code if the new one is worse, which can happen because
         pursuit is greedy. The objective then never increases between replacements, but learning
-        gets stuck more often. Not allowed with `residual_tol`, because the old code may have more
-        atoms than necessary.
+        gets stuck more often. It has no effect with `residual_tol`, because the old code may have
+        more atoms than necessary.
     batch_size : int, "auto" or None, default="auto"
-        Number of signals after which the atoms are updated within a pass, using the latest codes,
-        older ones with less weight, in addition to the update at its end. Such a pass takes
-        slightly longer and learns about twice as much. "auto" means eight signals per atom, at
-        most a quarter of all signals and at least one per atom. None updates once per pass, and so
-        does every fit with missing entries, and "auto" with `monotone`.
+        Number of signals after which the atoms are updated within a pass, in addition to the
+        update at its end. These updates use the latest codes, with less weight for older ones.
+        Such a pass takes slightly longer and learns about twice as much. "auto" means eight
+        signals per atom, but at most a quarter of all signals and at least one per atom. None updates
+        once per pass; so do all fits with missing entries, and "auto" with `monotone`.
     store_codes : bool, default=False
-        Whether to store `codes_`.
+        If True, `codes_` is stored.
     warm_start : bool, default=False
-        Whether `fit` starts from the atoms of the last call; `n_components` must be unchanged.
+        If True, `fit` starts from the atoms of the last call; `n_components` must be unchanged.
     forget : float or "auto", default="auto"
         Factor applied to the statistics of earlier batches in each `partial_fit`. "auto" means
         ``(1 - m / N) ** 10`` for a batch of m of the N signals seen so far, because codes for old
@@ -135,24 +140,24 @@ class KSVD(
     n_jobs : int, default=None
         Number of threads for coding, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Controls the initial atoms and the order of the updates. Pass an int for reproducible
-        results.
+        Seed or generator of the initial atoms and the order of the updates. Pass an int for
+        reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The atoms, of unit norm, the entry of largest magnitude positive.
+        Atoms of unit norm; the entry of largest magnitude in each is positive.
     objective_ : float
-        ``|X - A D|^2`` after the last pass.
+        Objective ``|X - A D|^2`` after the last pass.
     objective_history_ : ndarray of shape (n_iter_,)
-        The same after each pass.
+        Objective after each pass.
     n_replaced_ : ndarray of shape (n_iter_,)
         Number of atoms replaced at the end of each pass.
     usage_ : ndarray of shape (n_components,)
         Number of training signals that use each atom.
     codes_ : csr_array of shape (n_samples, n_components)
-        Codes of the training signals, with ``store_codes=True``. They belong to the atoms after
-        the last pass and differ slightly from those of `transform`.
+        Codes of the training signals, if ``store_codes=True``. They belong to the atoms after
+        the last pass and differ slightly from the codes of `transform`.
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
@@ -164,36 +169,39 @@ class KSVD(
     --------
     sklearn.decomposition.DictionaryLearning : Learns with an l1 penalty and codes with any method
         afterwards; its objective does not bound the number of atoms in a code.
-    skmoderndata.sparse_coding.SparseCoder : Codes with a given dictionary, with more algorithms.
+    skmoderndata.sparse_coding.SparseCoder : Codes for a fixed dictionary, by more algorithms.
 
     Notes
     -----
-    A pass takes ``N (n k + s k + s^2 k)`` operations for N signals of n values with s of k atoms,
-    and ``4 N n s`` for the updates. X is not centred: subtract the mean of image patches first.
+    For N signals of n values, each coded with s of k atoms, a pass takes
+    ``N (n k + s k + s^2 k)`` operations, and ``4 N n s`` for the updates. X is not centred:
+    subtract the mean of image patches first.
 
-    In a typical local minimum one atom lies between two true atoms and represents the signals of
-    both, while another atom represents hardly any. Each pass searches for such atoms: without the
-    contribution of the first atom, the residuals of its signals lie near two lines. The directions
-    of these lines replace the first atom and the atom that lowers the error least. In the recovery
-    experiment of [1]_ (20 dimensions, 50 atoms, 1500 signals of 3 atoms, 80 passes) this raises
-    the fraction of atoms recovered from about 92 % at 10 dB, and 95 % above 10 dB, to 99 % and
-    more. There are no splits with missing entries, `positive` or ``replace_until=0``.
+    In a typical local minimum, one atom lies between two true atoms and represents the signals of
+    both, while another atom represents hardly any signals. Each pass searches for such atoms:
+    without the contribution of the first atom, the residuals of its signals lie near two lines.
+    The directions of these lines replace the first atom and the atom that lowers the error least.
+    In the recovery experiment of [1]_ (20 dimensions, 50 atoms, 1500 signals of 3 atoms, 80
+    passes), this increases the fraction of recovered atoms from about 92 % at 10 dB, and 95 %
+    above 10 dB, to at least 99 %. Atoms are not split with missing entries, `positive` or
+    ``replace_until=0``.
 
-    With missing entries ``n v`` is added to the sum of squared coefficients that determines an
-    entry of an atom, and ``v / t_j`` to the squared norm of what an incomplete signal shows of
-    atom j, with the mean squared residual v and the mean squared coefficient ``t_j`` of the atom:
-    the most probable values if entries of atoms have variance ``1 / n``. Squared predictions of
-    hidden entries are added with the weights ``v / v_c``, where ``v_c`` is the mean square of
-    feature c. The objective, which is without these terms, may then increase. With
-    ``monotone=True`` only `transform` has them.
+    With missing entries, two ridges are added, with the mean squared residual v and the mean
+    squared coefficient ``t_j`` of atom j: ``n v`` is added to the sum of squared coefficients
+    that determines an entry of an atom, and ``v / t_j`` to the squared norm of the observed part
+    of atom j in an incomplete signal. The results are the most probable values if entries of
+    atoms have variance ``1 / n``. Squared predictions of hidden entries are added with the
+    weights ``v / v_c``, where ``v_c`` is the mean square of feature c. The objective does not
+    contain these terms, so it may increase. With ``monotone=True``, only `transform` uses them.
 
-    `partial_fit` learns from the first signals, eight for each atom, together, however they are
-    cut into calls. It then codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, and
-    moves each atom to the least squares optimum given the others. The signals of the batch with
-    the largest residuals replace atoms used by fewer than `min_usage` of the last eight signals
-    per atom, and the less used of two similar atoms (unless ``replace_until=0``). `partial_fit`
-    does not accept missing entries. `objective_`, `objective_history_` and `n_replaced_` then
-    belong to the last batch, and there are no `codes_`. Computations are in double precision.
+    `partial_fit` first collects eight signals per atom, in any number of calls, and learns from
+    them together. It then codes each batch, adds it to the statistics ``A^T A`` and ``A^T X``,
+    and moves each atom to its least squares optimum with the other atoms fixed. The signals of
+    the batch with the largest residuals replace atoms used by fewer than `min_usage` of the last
+    eight signals per atom, and the less used of two similar atoms (unless ``replace_until=0``).
+    `partial_fit` does not accept missing entries. `objective_`, `objective_history_` and
+    `n_replaced_` then belong to the last batch, and there are no `codes_`. Computations are in
+    double precision.
 
     References
     ----------
@@ -255,13 +263,15 @@ class KSVD(
             problem="noisy_patches",
             params={"n_components": 72},
             grid={"n_nonzero_coefs": (8, 12, 16)},
-            # codes of more than half of the 36 pixels are not sparse
+            # Codes of more than half of the 36 pixels are not sparse.
             bounds={"n_nonzero_coefs": 16},
             baseline_params={
                 "n_components": 72,
                 "transform_algorithm": "omp",
-                "alpha": 100.0,  # five times the noise: codes are sparse, as ours are
-                "fit_algorithm": "cd",  # the same atoms as by "lars", in a third of the time
+                # Five times the noise, so that codes are sparse like the codes of KSVD.
+                "alpha": 100.0,
+                # The atoms are the same as with "lars", in a third of the time.
+                "fit_algorithm": "cd",
                 "max_iter": 10,
             },
             baseline_grid={"transform_n_nonzero_coefs": (8, 12, 16)},
@@ -354,14 +364,15 @@ class KSVD(
             self._check_number()
         if self.monotone and isinstance(self.batch_size, Integral):
             raise ValueError(
-                f"{type(self).__name__}(monotone=True, batch_size={self.batch_size}): in batches "
-                "the codes belong to different atoms; set batch_size=None or monotone=False."
+                f"{type(self).__name__}(monotone=True, batch_size={self.batch_size}): the codes "
+                "of different batches belong to different atoms; set batch_size=None or "
+                "monotone=False."
             )
 
         X = self._validate(X, reset=True)
         check_n_components(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
 
-        # start: atoms of the last fit, given ones, or signals
+        # initial atoms: from the last fit, or from `init`
         data, observed = known_entries(X)
         rng = check_random_state(self.random_state)
         start = self._continued(X) if warm else self._start(data, rng)
@@ -373,8 +384,8 @@ class KSVD(
         if self.tol > 0 and not result.converged and not stopped:
             warn_not_converged(
                 self,
-                reached=f"after {result.n_iter} passes the objective still falls by more than "
-                f"tol={self.tol:g} a pass",
+                reached=f"after {result.n_iter} passes the objective still decreases by more "
+                f"than tol={self.tol:g} per pass",
                 remedy="increase max_iter or tol",
             )
         return self
@@ -386,7 +397,7 @@ class KSVD(
             mask = None if observed is None else observed[rows]
             return self._code(data[rows], mask, atoms, ridges)
 
-        # products are small: more threads would slow each other down
+        # The products are so small that several threads would slow each other down.
         rules = self._rules(len(data), len(start))
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
@@ -403,7 +414,7 @@ class KSVD(
         return result, progress.stopped
 
     def _continued(self, X):
-        """Return the atoms of the last call as start of this one."""
+        """Return the atoms of the last call as initial atoms."""
         start = self.components_.astype(np.float64)
         if self.dc_atom:
             start = self._with_constant(start)
@@ -411,7 +422,7 @@ class KSVD(
         if start.shape[1] != X.shape[1]:
             raise ValueError(
                 f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
-                f"and X has {X.shape[1]}."
+                f"but X has {X.shape[1]}: set warm_start=False."
             )
         return start
 
@@ -430,7 +441,7 @@ class KSVD(
         )
 
     def _store(self, result, dtype):
-        # an atom and its codes keep their product when both change sign
+        # change the signs of atoms and codes together
         signs = row_signs(result.atoms)
         atoms = result.atoms * signs[:, None]
         self.components_ = atoms.astype(dtype, copy=False)
@@ -456,8 +467,8 @@ class KSVD(
     def partial_fit(self, X, y=None):
         """Update the atoms with a batch of signals.
 
-        The first signals, eight for each atom, are kept and learned from as by `fit`, however they
-        are cut into calls; what follows is coded, added to statistics, and forgotten.
+        The first signals, eight per atom, are collected and used together, as by `fit`, in any
+        number of calls. Later signals are coded, added to statistics, and discarded.
 
         Parameters
         ----------
@@ -476,10 +487,10 @@ class KSVD(
         data, observed = known_entries(X)
         if observed is not None:
             raise ValueError(
-                f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
+                f"{type(self).__name__}.partial_fit accepts no missing entries; use fit."
             )
 
-        # few signals so far: learn from all of them
+        # at the beginning of a stream, learn from all signals so far
         data = data.astype(np.float64)
         if first:
             self._start_stream(EarlyRows(data), X, y)
@@ -494,7 +505,7 @@ class KSVD(
         return self
 
     def _start_stream(self, early, X, y):
-        """Learn from the first signals, and add further ones of the same batch."""
+        """Learn from the first signals, then add the remaining signals of the batch."""
         rng = check_random_state(self.random_state)
         start = self._start(early.X, rng)
         n_needed = WAIT * len(start)
@@ -506,7 +517,7 @@ class KSVD(
             self._warn_dense_codes(*start.shape)
         result, _ = self._learn(early.X[:n_needed], None, start, rng, X, y)
 
-        # statistics of these signals, and of further ones
+        # statistics of these signals, then of the remaining signals
         D = result.atoms
         added = self._add(D, Stream.empty(*D.shape), early.X[:n_needed])
         n_replaced = int(result.replaced.sum())
@@ -523,7 +534,7 @@ class KSVD(
 
     def _add(self, D, stream, data):
         """Code a batch, add it to the statistics, and move the atoms."""
-        # products are small: more threads would slow each other down
+        # The products are so small that several threads would slow each other down.
         with one_blas_thread():
             codes = self._code(data, None, prepare_atoms(D))
             D, stream, n_replaced = add_batch(
@@ -540,8 +551,8 @@ class KSVD(
         return _Added(D, stream, codes, n_replaced)
 
     def _store_batch(self, added, usage, n_replaced, dtype):
-        """Store the atoms after a batch, of which `n_replaced` had been replaced before."""
-        # codes change sign with their atoms
+        """Store the atoms after a batch; `n_replaced` counts earlier replacements."""
+        # change the signs of atoms and statistics together
         D = added.atoms
         signs = row_signs(D)
         S = added.stream.S * np.outer(signs, signs)
@@ -573,7 +584,7 @@ class KSVD(
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components)
-            Codes; the code of a row depends on that row only.
+            Codes; the code of a row depends only on that row.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -584,19 +595,18 @@ class KSVD(
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 
-        More atoms score higher, as the signals are coded again: the score does not decide their
-        number.
+        The score increases with the number of atoms, also on new signals, and with the number of
+        atoms in a code, because the signals are coded again, so it cannot be used to choose them.
 
         Parameters
         ----------
         X, y
-            As in `fit`.
+            Same as in `fit`.
 
         Returns
         -------
         score : float
-            0 for signals that are coded exactly. The score increases with the number of atoms,
-            also on new signals, and with the number of atoms in a code.
+            Score; 0 if the signals are coded exactly.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -626,27 +636,29 @@ class KSVD(
 
     def _start(self, data, rng):
         n = data.shape[1]
-        # atoms that are given
+        # an array
         if not isinstance(self.init, str):
-            start = given_atoms(self.init, self.n_components, n)
+            start = check_initial_atoms(self.init, self.n_components, n)
             if self.positive and (start < 0).any():
-                raise ValueError("init has negative entries, and positive=True.")
+                raise ValueError(
+                    "init has negative entries, but positive=True: clip them to 0."
+                )
             if self.dc_atom:
                 start = self._with_constant(start)
             return start / np.linalg.norm(start, axis=1, keepdims=True)
 
-        # directions of signals in random order, all of them only if the first are too alike
+        # directions of randomly drawn signals
         k = (self.n_components or 2 * n) - self.dc_atom
         start = np.zeros((0, n))
         if self.init != "random":
             order = rng.permutation(len(data))
             first = order[: max(2 * k, 100)]
             start = self._directions(data[first])[:k]
-            # zeros or duplicates: consider all signals
+            # many zeros or duplicates: consider all signals
             if len(start) < k and len(first) < len(data):
                 start = self._directions(data[order])[:k]
 
-        # too few distinct signals: random directions
+        # fill up with random directions if there are too few distinct signals
         missing = k - len(start)
         if missing > 0:
             directions = rng.normal(size=(missing, n))
@@ -657,7 +669,7 @@ class KSVD(
             directions /= np.linalg.norm(directions, axis=1, keepdims=True)
             start = np.concatenate([start, directions])
 
-        # neural gas moves them; the constant atom stands apart
+        # improve the atoms by neural gas, without the constant atom
         if self.init == "neural_gas" and k > 0:
             start = self._gas(data, start, rng)
         if self.dc_atom:
@@ -666,13 +678,13 @@ class KSVD(
         return start
 
     def _directions(self, data):
-        """Return distinct directions of signals as unit rows, in the given order."""
+        """Return distinct directions of signals as unit rows, in the order of the signals."""
         rows = data.astype(np.float64)
         if self.positive:
             rows = np.maximum(rows, 0)
         norms = np.linalg.norm(rows, axis=1)
 
-        # beside a constant atom only deviations from the mean count
+        # with a constant atom, only deviations from the mean count
         if self.dc_atom and not self.positive:
             sizes = norms
             rows = rows - rows.mean(axis=1, keepdims=True)
@@ -683,13 +695,13 @@ class KSVD(
         if not len(rows):
             return rows
 
-        # equal up to sign and rounding
+        # remove directions that are equal up to sign and rounding
         keys = np.round(fix_signs(rows), 9) + 0.0
         _, first = np.unique(keys, axis=0, return_index=True)
         return rows[np.sort(first)]
 
     def _gas(self, data, start, rng):
-        """Return the atoms of sparse coding neural gas started at `start`."""
+        """Return the atoms of sparse coding neural gas, started at `start`."""
         if self.dc_atom and not self.positive:
             data = data - data.mean(axis=1, keepdims=True)
 
@@ -698,42 +710,42 @@ class KSVD(
         n_steps = GAS_STEPS * len(start)
         atoms = sparse_coding_gas(data, start, n_nonzero=n_nonzero, n_steps=n_steps, rng=rng)
 
-        # signs such that the larger part is positive
+        # keep the larger of the positive and the negative part
         if self.positive:
             atoms = np.maximum(fix_signs(atoms), 0.0)
             atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
         return atoms
 
     def _with_constant(self, start):
-        """Make the first atom constant and subtract the mean of the others."""
+        """Make the first atom constant, and subtract the mean of all other atoms."""
         n = start.shape[1]
-        others = start[1:]
+        atoms = start[1:]
         if not self.positive:
-            sizes = np.linalg.norm(others, axis=1)
-            others = others - others.mean(axis=1, keepdims=True)
-            deviations = np.linalg.norm(others, axis=1)
+            sizes = np.linalg.norm(atoms, axis=1)
+            atoms = atoms - atoms.mean(axis=1, keepdims=True)
+            deviations = np.linalg.norm(atoms, axis=1)
             if (deviations <= 1e-10 * sizes).any():
                 raise ValueError(
-                    "init has a constant atom besides the first, and dc_atom=True: omit it."
+                    "init has a constant atom besides the first, but dc_atom=True: remove it."
                 )
-        return np.concatenate([_constant_atom(n), others])
+        return np.concatenate([_constant_atom(n), atoms])
 
     def _check_number(self):
-        """Refuse to continue from atoms whose number differs from `n_components`."""
-        wanted = self.n_components
-        if wanted is None and isinstance(self.init, str):
-            wanted = 2 * self.components_.shape[1]
-        elif wanted is None:
-            wanted = len(self.init)
-        if wanted != len(self.components_):
+        """Raise an error if the number of atoms to continue from differs from `n_components`."""
+        n_atoms = self.n_components
+        if n_atoms is None and isinstance(self.init, str):
+            n_atoms = 2 * self.components_.shape[1]
+        elif n_atoms is None:
+            n_atoms = len(self.init)
+        if n_atoms != len(self.components_):
             raise ValueError(
                 f"{type(self).__name__}(n_components={self.n_components}, warm_start=True) has "
-                f"{len(self.components_)} atoms from the last call, but {wanted} are needed: set "
+                f"{len(self.components_)} atoms from the last call, but {n_atoms} are needed: set "
                 "warm_start=False, or keep n_components."
             )
 
     def _warn_dense_codes(self, n_atoms, n_features):
-        """Warn of more non-zeros than a code can have: any atoms that span the data would do."""
+        """Warn if codes may have more non-zeros than needed: any atoms that span X would do."""
         largest = min(n_atoms, n_features)
         if self.n_nonzero_coefs is not None and self.n_nonzero_coefs > largest:
             side = "n_components" if n_atoms == largest else "n_features"
@@ -744,23 +756,23 @@ class KSVD(
             )
 
     def _code(self, data, observed, atoms, ridges=None):
-        """Code signals, incomplete ones with ridges if there are any."""
+        """Code signals; use the ridges, if there are any, for incomplete signals."""
         if observed is None or ridges is None:
             return self._pursue(data, observed, atoms)
         return code_incomplete(self._pursue, data, observed, atoms, ridges)
 
     def _pursue(self, data, observed, atoms):
-        """Code signals by the pursuit that the parameters name."""
+        """Code signals by the pursuit set by the parameters."""
         n_nonzero = len(atoms.rows)
         bound = self.residual_tol
         if bound is None:
             n_nonzero = max(1, self.n_features_in_ // 10)
-            bound = -1.0  # none
+            bound = -1.0  # no bound
         bounds = np.full(len(data), bound)
         if data.dtype == np.float32:
             bounds = bounds_for_rounding(bounds, data)
 
-        given = {
+        settings = {
             "n_nonzero": self.n_nonzero_coefs or n_nonzero,
             "tol_sq": np.where(bounds < 0, -1.0, bounds**2),
             "mask": observed,
@@ -768,9 +780,9 @@ class KSVD(
         }
 
         if self.positive:
-            return nonnegative_matching_pursuit(data, atoms, **given)
+            return nonnegative_matching_pursuit(data, atoms, **settings)
         optimised = self.algorithm == "ormp"
-        return orthogonal_matching_pursuit(data, atoms, optimised=optimised, **given)
+        return orthogonal_matching_pursuit(data, atoms, optimised=optimised, **settings)
 
     @property
     def _n_features_out(self):
@@ -784,7 +796,7 @@ class KSVD(
 
 
 class _Added(NamedTuple):
-    """Atoms and statistics after a batch, its codes, and how many atoms it replaced."""
+    """Atoms and statistics after a batch, its codes, and the number of atoms it replaced."""
 
     atoms: Any
     stream: Stream

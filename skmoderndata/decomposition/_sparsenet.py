@@ -29,9 +29,10 @@ from skmoderndata._solvers.dictionaries.sparsenet import (
     energies,
     smooth_codes,
 )
-from skmoderndata.decomposition._base import FromCodes, given_atoms
+from skmoderndata.decomposition._base import FromCodes, check_initial_atoms
 
-BLOCK_SIGNALS = 512  # signals that are coded together
+# Number of signals that are coded together.
+BLOCK_SIGNALS = 512
 
 
 class Sparsenet(
@@ -45,9 +46,9 @@ class Sparsenet(
         E(x, a) = \tfrac12 \|x - a D\|^2 + \alpha \sum_j S(a_j),
         \qquad S(a) = \log(1 + a^2),\ |a| \text{ or } -e^{-a^2}.
 
-    The codes minimise the energy for given atoms D (rows); stochastic gradient steps on batches of
-    signals lower the mean energy over the atoms, whose norms are controlled [1]_, [2]_. From
-    whitened patches of photographs the method learns localised, oriented edges like the receptive
+    The codes minimise the energy for fixed atoms D (rows). Stochastic gradient steps on batches of
+    signals minimise the mean energy over the atoms, whose norms are controlled [1]_, [2]_. From
+    whitened patches of photographs, the method learns localised, oriented edges like the receptive
     fields of simple cells in the visual cortex. The problem is not convex, and the steps are
     stochastic: the only certificate is the gradient at the codes, in `gradient_norm_`.
 
@@ -56,14 +57,15 @@ class Sparsenet(
     n_components : int, default=None
         Number of atoms; None means the number of features.
     prior : {"log", "abs", "gauss"}, default="log"
-        The function S, in the order of the formula.
+        Function S, in the order of the formula.
     alpha : float, default=0.2
         Weight of the prior: the noise variance times the scale of the negative log-prior. The
         default suits signals with a variance of 0.1 in each feature.
     norm : {"unit", "gain"}, default="unit"
-        "unit" keeps the norms of the atoms at 1. "gain" adapts them so that each coefficient has
-        the variance `variance_goal`, as in the program of the authors; it needs more passes and a
-        smaller `learning_rate`, for example 0.3, and rarely used atoms learn slowly.
+        Control of the norms of the atoms: "unit" keeps them at 1; "gain" adapts them so that each
+        coefficient has the variance `variance_goal`, as in the program of the authors. "gain"
+        needs more passes and a smaller `learning_rate`, for example 0.3, and rarely used atoms
+        learn slowly.
     variance_goal : float, default=0.1
         Target variance of the coefficients.
     learning_rate : float, default=1.0
@@ -73,25 +75,26 @@ class Sparsenet(
     max_iter : int, default=10
         Number of passes over the signals.
     tol_code : float, default=1e-3
-        Coding stops when the largest entry of the gradient, relative to the largest inner product
-        of the signal with an atom, is at most this; for "abs", when the relative duality gap is. A
-        warning reports codes that do not reach the tolerance (within 300 steps for a smooth
-        prior), unless it is 0.
+        Tolerance of coding, which stops when the largest entry of the gradient, relative to the
+        largest inner product of the signal with an atom, is at most this. For "abs", the criterion
+        is the relative duality gap. A warning reports codes that do not reach the tolerance
+        (within 300 steps for a smooth prior), unless it is 0.
     init : {"random"} or array-like of shape (n_components, n_features), default="random"
-        Initial atoms: random directions, or a given array.
+        Initial atoms: random directions, or an array.
     n_jobs : int, default=None
         Number of threads for coding, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Controls the initial atoms and the batches. Pass an int for reproducible results.
+        Seed or generator of the initial atoms and the batches. Pass an int for reproducible
+        results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The atoms, the entry of largest magnitude positive.
+        Atoms; the entry of largest magnitude in each is positive.
     objective_ : float
         Mean energy of the signals in the last pass, each with the atoms of its batch.
     objective_history_ : ndarray of shape (n_iter_,)
-        The same in each pass.
+        Mean energy of the signals in each pass.
     gradient_norm_ : float
         Largest relative gradient at a code in the last pass, in the units of `tol_code`.
     gains_ : ndarray of shape (n_components,)
@@ -110,16 +113,16 @@ class Sparsenet(
     sklearn.decomposition.FastICA : The special case of a square dictionary without noise.
     sklearn.decomposition.MiniBatchDictionaryLearning : Uses the prior "abs" and atoms of unit
         norm, with accumulated least squares instead of gradient steps; converges faster.
-    skmoderndata.decomposition.FeatureSignDictionaryLearning : Batch learning with the prior "abs",
-        with certificates.
+    skmoderndata.decomposition.FeatureSignDictionaryLearning : Batch learning with the prior "abs"
+        and certificates.
 
     Notes
     -----
     Codes under the smooth priors are computed by preconditioned conjugate gradients, for all
-    signals of a block together: ``2 n k^2`` operations for each of some tens of steps. Both priors
-    are majorised by parabolas, so that steps need no line search and never increase the energy.
+    signals of a block together, in some tens of steps of ``2 n k^2`` operations each. Both smooth
+    priors are majorised by parabolas, so steps need no line search and never increase the energy.
     Codes under "abs" are exact lasso codes. Coefficients under smooth priors are small but rarely
-    zero. Non-zero magnitudes outside [1e-100, 1e100] are refused.
+    zero. Non-zero entries with magnitudes outside [1e-100, 1e100] raise an error.
 
     References
     ----------
@@ -145,8 +148,8 @@ class Sparsenet(
         cite=("olshausen1996emergence", "olshausen1997sparse"),
         cost="T n k (p + t k)",
         tier="textbook",
-        instead="Use `MiniBatchDictionaryLearning`: five of its atoms leave less of new digits, "
-        "though it takes longer, and its codes are exactly sparse.",
+        instead="Use `MiniBatchDictionaryLearning`: with five of its atoms, the error on new "
+        "digits is smaller, though it takes longer, and its codes are exactly sparse.",
         checks=(
             {"max_iter": 2, "random_state": 0},
             {"n_components": 3, "prior": "abs", "max_iter": 2, "random_state": 0},
@@ -255,7 +258,7 @@ class Sparsenet(
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
-        """Update the atoms by one pass over the signals, in the given order.
+        """Update the atoms by one pass over the signals, in their order.
 
         Parameters
         ----------
@@ -318,7 +321,8 @@ class Sparsenet(
         Returns
         -------
         score : float
-            Higher is better; comparable only between models with the same `alpha` and `prior`.
+            Negative mean energy; higher is better. Compare it only between models with the same
+            `alpha` and `prior`.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False).astype(np.float64)
@@ -328,20 +332,20 @@ class Sparsenet(
         return -float(energy.mean())
 
     def _pass(self, X, order, state):
-        """Make steps over all batches; return the state, mean energy, and results of `_code`."""
+        """Make steps over all batches; return state, mean energy, gradient, and missed codes."""
         D, variance, gain = state
         total = 0.0
         largest = 0.0
         missed = 0
         goal = self.variance_goal if self.norm == "gain" else None
         for block in gen_batches(len(order), self.batch_size):
-            # infer codes, then step down the gradient of the energy
+            # compute codes, then make a gradient step on the atoms
             batch = X[order[block]].astype(np.float64)
-            A, gradient, missed_here = self._code(batch, D)
+            A, gradient, missed_in_batch = self._code(batch, D)
             energy = energies(batch, D, A, alpha=self.alpha, prior=self.prior)
             total += float(energy.sum())
             largest = max(largest, gradient)
-            missed = missed + missed_here
+            missed = missed + missed_in_batch
 
             D, variance, gain = dictionary_step(
                 batch, D, A, variance, gain, rate=self.learning_rate, goal=goal
@@ -358,17 +362,17 @@ class Sparsenet(
 
     def _warn(self, missed, n, gradient):
         if missed and self.tol_code > 0:
-            what = "duality gap" if self.prior == "abs" else "gradient"
+            criterion = "duality gap" if self.prior == "abs" else "gradient"
             warn_not_converged(
                 self,
-                reached=f"the codes of {missed} of {n} signals have a {what} of up to "
+                reached=f"the codes of {missed} of {n} signals have a {criterion} of up to "
                 f"{gradient:.1e} (tol_code={self.tol_code:g})",
                 remedy="increase tol_code or alpha",
             )
 
     def _code(self, X, D):
-        """Return codes, the largest relative gradient or gap, and how many miss the tolerance."""
-        # the absolute value has a kink: an l1 problem with a duality gap
+        """Return codes, the largest relative gradient or gap, and the number above `tol_code`."""
+        # the absolute value: an l1 problem with a duality gap
         if self.prior == "abs":
             atoms = prepare_atoms(D, normalize=False, distinct=True)
             alpha = np.full(len(X), float(self.alpha))
@@ -379,15 +383,15 @@ class Sparsenet(
 
         # smooth priors, in blocks of signals
         blocks = [X[rows].astype(np.float64) for rows in gen_batches(len(X), BLOCK_SIGNALS)]
-        given = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
+        settings = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
 
         if effective_n_jobs(self.n_jobs) > 1 and len(blocks) > 1:
-            one = delayed(smooth_codes)
+            code_block = delayed(smooth_codes)
             with one_blas_thread():
                 jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-                results = jobs(one(block, D, **given) for block in blocks)
+                results = jobs(code_block(block, D, **settings) for block in blocks)
         else:
-            results = [smooth_codes(block, D, **given) for block in blocks]
+            results = [smooth_codes(block, D, **settings) for block in blocks]
 
         codes = np.concatenate([result.codes for result in results])
         gradient = np.concatenate([result.gradient for result in results])
@@ -402,7 +406,7 @@ class Sparsenet(
         if isinstance(self.init, str):
             D = rng.normal(size=(self.n_components or n, n))
         else:
-            D = given_atoms(self.init, self.n_components, n)
+            D = check_initial_atoms(self.init, self.n_components, n)
 
         k = len(D)
         D = D / np.linalg.norm(D, axis=1, keepdims=True)

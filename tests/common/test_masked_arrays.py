@@ -142,7 +142,7 @@ def test_partial_fit_treats_a_mask_as_nan(cls):
     X = table(cls)
     mask = hidden(X)
     if cls in (KSVD, FeatureSignDictionaryLearning):  # only fit accepts missing entries
-        with pytest.raises(ValueError, match="takes no missing entries; use fit"):
+        with pytest.raises(ValueError, match="accepts no missing entries; use fit"):
             fit(small(cls), masked(X, mask), method="partial_fit")
         return
     expected = fit(small(cls), np.where(mask, np.nan, X), method="partial_fit")

@@ -524,7 +524,7 @@ def test_borders(seed):
             ).fit(X),
         ),
         (
-            "partial_fit takes no missing entries",
+            "partial_fit accepts no missing entries",
             lambda X, zeros, hidden: FeatureSignDictionaryLearning(2).partial_fit(hidden),
         ),
         ("5 codes a row", lambda X, zeros, hidden: zeros.inverse_transform(np.ones((1, 5)))),

@@ -793,7 +793,7 @@ def test_borders(seed):
         with pytest.raises(ValueError, match=message):
             KSVD(2, init=init, positive=True).fit(X)
 
-    with pytest.raises(ValueError, match="partial_fit takes no missing entries"):
+    with pytest.raises(ValueError, match="partial_fit accepts no missing entries"):
         KSVD(2).partial_fit(hidden)
     with pytest.raises(ValueError, match="5 codes a row"):
         zeros.inverse_transform(np.ones((1, 5)))
