@@ -1,4 +1,4 @@
-"""Numbers, weights of rows and weights of entries of a table in blocks, for the factorisations."""
+"""Readers of a table in blocks, with weights of rows and entries, for the factorisations."""
 
 from numbers import Real
 from typing import NamedTuple
@@ -22,17 +22,17 @@ NO_ENTRY = "{} got entry_weight of zeros only: at least one entry needs a positi
 
 
 class RowReader(NamedTuple):
-    """Reads the rows of a block; `owner` is what messages name, `dtype` that of the numbers."""
+    """Reader of the rows of a block."""
 
-    owner: str
-    dtype: type
-    weighted: bool
-    celled: bool
+    owner: str  # name for messages
+    dtype: type  # data type of the numbers
+    weighted: bool  # True if rows have weights
+    celled: bool  # True if entries have weights
 
     def read(self, block):
-        """Numbers, weights of the rows or None, weights of the entries or None.
+        """Return numbers, weights of the rows or None, and weights of the entries or None.
 
-        Where there are weights of entries, NaN marks those of weight 0 too.
+        If entries have weights, NaN also marks entries of weight 0.
         """
         X = block_of(block.arrays[0]).astype(self.dtype, copy=False)
         weights = cells = None
@@ -46,21 +46,20 @@ class RowReader(NamedTuple):
         return X, weights, cells
 
     def counts(self, block):
-        """Whether an entry of the block has a weight other than zero."""
+        """Return whether any entry of the block has a weight other than zero."""
         return not self.celled or bool(np.any(block.arrays[-1]))
 
     def checked(self, block, *, allow_nan, nonnegative=None, fourth_powers=False):
-        """Read a block, and raise `BadRow` for what it must not hold.
+        """Read a block, and raise `BadRow` if it contains invalid values.
 
-        `nonnegative` is None, or the remedy for numbers below zero.
+        If `nonnegative` is not None, negative numbers are invalid, and it is the remedy.
         """
         X = block_of(block.arrays[0])
-        # NaN marks missing entries of arrays only
+        # NaN marks missing entries only in arrays
         check_entries(X, owner=self.owner, allow_nan=allow_nan and not sparse.issparse(X))
         with rows_named():
             check_magnitude(X, owner=self.owner, fourth_powers=fourth_powers)
 
-        # rows, refused where they cannot be
         X, weights, cells = self.read(block)
         if nonnegative is not None:
             row = _first_row_below_zero(X)
@@ -80,7 +79,7 @@ class RowReader(NamedTuple):
             raise BadRow(
                 int(bad[0]),
                 f"sample_weight of {self.owner} is {weights[bad[0]]:.3g} in row {{row}}: weights "
-                "are finite numbers of at least 0.",
+                "must be finite and non-negative.",
             )
         with rows_named():
             check_magnitude(weights, input_name="sample_weight")
@@ -95,8 +94,8 @@ def _first_row_below_zero(X):
 
 
 def open_rows(estimator, X, sample_weight=None, entry_weight=None, **checks):
-    """Return the blocks of a table, with weights cut like it, and what reads them."""
-    # what has an entry for each row is cut like the rows
+    """Return the blocks of a table and its weights, and their reader."""
+    # weights are cut into the same blocks as the rows
     aligned = []
     if sample_weight is not None:
         if isinstance(sample_weight, Real):
