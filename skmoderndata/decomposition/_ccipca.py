@@ -34,7 +34,7 @@ class CCIPCA(OnlineSubspace):
         \qquad
         r_{j+1} = r_j - r_j^\top \frac{v_j}{\|v_j\|} \, \frac{v_j}{\|v_j\|} .
 
-    The rate :math:`\eta_t = (1 + \ell(t)) / t` is that of an amnesic mean: :math:`\ell > 0` gives
+    The rate :math:`\eta_t = (1 + \ell(t)) / t` makes it an amnesic mean: :math:`\ell > 0` gives
     later rows more weight, because earlier rows were processed with worse estimates of the
     directions. There is no step size to tune.
 
@@ -45,7 +45,7 @@ class CCIPCA(OnlineSubspace):
         None uses ``min(n_samples, n_features)`` in `fit` and ``n_features`` in `partial_fit`.
 
     whiten : bool, default=False
-        Whether to divide the outputs by their standard deviations.
+        If True, the outputs are divided by their standard deviations.
 
     amnesic : float, default=2.0
         Final memory loss :math:`\ell`, usually 2 to 4. 0 gives all rows equal weight, which is
@@ -61,28 +61,28 @@ class CCIPCA(OnlineSubspace):
         which converges for data without drift.
 
     min_learning_rate : float, default=0.0
-        Smallest rate, at most 0.5. A positive value follows drifting data with a memory of about
+        Smallest rate, up to 0.5. A positive value follows drifting data with a memory of about
         ``1 / min_learning_rate`` rows.
 
     shuffle : bool, default=True
-        Whether to process the rows in a new random order in each pass of `fit`. `partial_fit`
-        never shuffles.
+        If True, `fit` processes the rows in a new random order in each pass. `partial_fit` never
+        shuffles.
 
     refine : bool, default=True
-        Whether `fit` ends with one step of orthogonal iteration, which multiplies the subspace by
-        the covariance of the rows, and a Rayleigh-Ritz step, which diagonalises the covariance
-        inside the subspace. Both cost less than a pass. False returns the estimates of the rule
-        above.
+        If True, `fit` ends with one step of orthogonal iteration, which multiplies the subspace
+        by the covariance of the rows, and a Rayleigh-Ritz step, which diagonalises the covariance
+        inside the subspace. Both together cost less than a pass. If False, the estimates of the
+        rule above are returned.
 
     max_iter : int, default=100
         Largest number of passes over the rows in `fit`.
 
     tol : float or None, default=3e-3
-        `fit` stops when a pass changes the subspace by less than this, see `subspace_change_`.
-        None makes `max_iter` passes.
+        Tolerance of `fit`, which stops when a pass changes the subspace by less than this (see
+        `subspace_change_`). None makes `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None
-        Order of the rows when `shuffle` is True.
+        Seed or generator of the order of the rows if `shuffle` is True.
 
     Attributes
     ----------
@@ -94,10 +94,10 @@ class CCIPCA(OnlineSubspace):
         Variance along each component, with divisor n; always float64.
 
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        The same, divided by the total variance; 0 if that is 0.
+        Explained variance divided by the total variance; 0 if the total variance is 0.
 
     singular_values_ : ndarray of shape (n_components,)
-        ``sqrt(n_samples_seen_ * explained_variance_)``.
+        Singular values, ``sqrt(n_samples_seen_ * explained_variance_)``.
 
     noise_variance_ : float
         Mean variance of the omitted directions; 0 if there are none.
@@ -109,7 +109,7 @@ class CCIPCA(OnlineSubspace):
         Number of components.
 
     n_samples_seen_ : int
-        Number of rows seen; those of `fit` count once, whatever the number of passes.
+        Number of rows seen. The rows of `fit` count once, whatever the number of passes.
 
     orthogonality_error_ : float
         Largest inner product of two vectors :math:`v_i, v_j`, scaled to unit norm, before they
@@ -123,8 +123,9 @@ class CCIPCA(OnlineSubspace):
         last pass, between 0 and 1; infinite after a single pass.
 
     eigen_residuals_ : ndarray of shape (n_components,)
-        After `fit`: ``|C v - lambda v|`` for each component, divided by the largest lambda, with
-        the covariance C of the rows; 0 for exact eigenvectors. `partial_fit` removes it.
+        Residuals ``|C v - lambda v|`` of the components after `fit`, divided by the largest
+        lambda, with the covariance C of the rows; 0 for exact eigenvectors. `partial_fit` removes
+        the attribute.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -135,17 +136,18 @@ class CCIPCA(OnlineSubspace):
     See Also
     --------
     sklearn.decomposition.IncrementalPCA : Uses singular value decompositions of batches of rows.
-        More work for each row, no dependence on a rate.
+        It needs more work for each row, but has no rate.
     sklearn.decomposition.PCA : The exact solution, for rows that fit into memory.
     MinorComponentAnalysis : Directions of smallest variance, one row at a time.
 
     Notes
     -----
-    One row costs ``8 n_features n_components`` operations; the memory is that of the components.
+    One row costs ``8 n_features n_components`` operations; no memory is needed beyond the
+    components.
 
     The result of `partial_fit` depends only on the order of the rows: it is bitwise independent of
     how they are divided into calls. Rows sorted by class give worse estimates than shuffled rows.
-    `fit` centres the rows at their exact mean and repeats the rule over them until the subspace
+    `fit` centres the rows at their exact mean and makes passes over them until the subspace
     converges.
 
     Two details differ from [1]_. A component is initialised with ``eta r r'`` instead of the
@@ -185,8 +187,8 @@ class CCIPCA(OnlineSubspace):
         cite=("weng2003candid",),
         cost="8 n p k T",
         tier="textbook",
-        instead="Use `IncrementalPCA`: on digits in batches its components explain as much, in a "
-        "small part of the time.",
+        instead="Use `IncrementalPCA`: on digits in batches, its components explain as much "
+        "variance in a fraction of the time.",
         checks=(
             {},
             {"n_components": 2, "whiten": True, "random_state": 0},
@@ -257,7 +259,7 @@ class CCIPCA(OnlineSubspace):
                 source, state, schedule, orders, **limits, progress=progress
             )
 
-        # error before refining: how far the passes alone have come
+        # error before refining, which shows the convergence of the passes alone
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)
@@ -281,7 +283,7 @@ class CCIPCA(OnlineSubspace):
             self._refuse_other_number(k, len(self._state.lam))
             state = self._state.copy()
 
-        # one pass in the given order
+        # one pass, without shuffling
         work = np.empty(p)
         for block in RowSource(X).blocks():
             principal_rows(block, True, state, schedule, work)
@@ -318,7 +320,7 @@ class CCIPCA(OnlineSubspace):
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            The nearest rows in the subspace.
+            Rows in the subspace with these coordinates.
         """
         check_is_fitted(self)
         Z = check_array(X, dtype=FLOATS)
@@ -350,7 +352,7 @@ class CCIPCA(OnlineSubspace):
         Returns
         -------
         score : float
-            Between -1 and 0; 0 if every row is the mean.
+            Score between -1 and 0; 0 if every row equals the mean.
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
@@ -376,14 +378,14 @@ class CCIPCA(OnlineSubspace):
         total = float(state.total[0])
         self._state = state
 
-        # principal components with signs of our rule
+        # orthonormal components: the largest entry of each is positive
         self.components_ = fix_signs(Q).astype(dtype, copy=False)
         self.mean_ = state.mean.astype(dtype)
         self.explained_variance_ = lam
         self.explained_variance_ratio_ = lam / total if total > 0 else np.zeros(k)
         self.singular_values_ = np.sqrt(n * lam)
 
-        # mean variance in the directions that are left out
+        # mean variance in the omitted directions
         unexplained = max(total - float(lam.sum()), 0.0)
         self.noise_variance_ = unexplained / (p - k) if p > k else 0.0
         self.n_components_ = k

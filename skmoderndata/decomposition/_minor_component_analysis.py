@@ -29,9 +29,9 @@ class MinorComponentAnalysis(OnlineSubspace):
 
     Successively minimises :math:`w_j^\top C w_j` over orthonormal :math:`w_1, \dots, w_k` with
     the covariance C, which is never formed. The matrix :math:`\gamma I - C` with :math:`\gamma`
-    at least the largest eigenvalue of C has the eigenvectors of C in opposite order; the rule is
-    that of online principal components for it, with sequential deflation [1]_: for each centred
-    row u and j = 1, ..., k,
+    at least the largest eigenvalue of C has the eigenvectors of C in opposite order. The rule of
+    online principal components is applied to this matrix, with sequential deflation [1]_: for
+    each centred row u and j = 1, ..., k,
 
     .. math::
 
@@ -65,29 +65,30 @@ class MinorComponentAnalysis(OnlineSubspace):
         constant.
 
     min_learning_rate : float, default=0.0
-        Smallest value of the learning rate and of the rate of the means, at most 0.5. A positive
+        Smallest value of the learning rate and of the rate of the means, up to 0.5. A positive
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     shuffle : bool, default=True
-        Whether to process the rows in a new random order in each pass of `fit`. `partial_fit`
-        never shuffles.
+        If True, `fit` processes the rows in a new random order in each pass. `partial_fit` never
+        shuffles.
 
     refine : bool, default=True
-        Whether `fit` refines the estimates with all rows. True: the learning rate is 0.9 at first
-        and is multiplied by 0.7 after each pass that lowers the variance inside the subspace by
-        less than one per cent, and a final Rayleigh-Ritz step diagonalises the covariance of the
-        rows inside the subspace. False: the rule of the stream is repeated.
+        If True, `fit` refines the estimates with all rows: the learning rate is 0.9 at first and
+        is multiplied by 0.7 after each pass that lowers the variance inside the subspace by less
+        than one per cent, and a final Rayleigh-Ritz step diagonalises the covariance of the rows
+        inside the subspace. If False, `fit` repeats the rule above with the learning rate of a
+        stream.
 
     max_iter : int, default=100
         Largest number of passes over the rows in `fit`.
 
     tol : float or None, default=1e-2
-        `fit` stops when a pass rotates the subspace by less than this, see `subspace_change_`.
-        None makes `max_iter` passes.
+        Tolerance of `fit`, which stops when a pass rotates the subspace by less than this (see
+        `subspace_change_`). None makes `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the initial directions, and the order of the rows if `shuffle` is True. Pass an
-        int for reproducible results.
+        Seed or generator of the initial directions, and of the order of the rows if `shuffle` is
+        True. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         Mean of the rows: exact after `fit`, amnesic after `partial_fit`.
 
     n_samples_seen_ : int
-        Number of rows seen; those of `fit` count once, whatever the number of passes.
+        Number of rows seen. The rows of `fit` count once, whatever the number of passes.
 
     n_iter_ : int
         Number of passes of `fit`.
@@ -116,8 +117,8 @@ class MinorComponentAnalysis(OnlineSubspace):
         before and after the last pass; infinite after a single pass.
 
     eigen_residuals_ : ndarray of shape (n_components,)
-        After `fit`: ``|C w - lambda w| / gamma_`` for each component, with the covariance C of
-        the rows; 0 for exact eigenvectors. `partial_fit` removes it.
+        Residuals ``|C w - lambda w| / gamma_`` of the components after `fit`, with the covariance
+        C of the rows; 0 for exact eigenvectors. `partial_fit` removes the attribute.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -166,7 +167,7 @@ class MinorComponentAnalysis(OnlineSubspace):
 
     Examples
     --------
-    A plane through noisy points, from its normal vector:
+    Fit a plane through noisy points by its normal vector:
 
     >>> import numpy as np
     >>> from skmoderndata.decomposition import MinorComponentAnalysis
@@ -184,8 +185,8 @@ class MinorComponentAnalysis(OnlineSubspace):
         cite=("kompella2012incremental", "peng2007convergence"),
         cost="4 n p k (k + 2) T",
         tier="textbook",
-        instead="Use the last components of `PCA`: they are exact, and a stream needs sums of "
-        "products only.",
+        instead="Use the last components of `PCA`: they are exact, and a stream needs only sums "
+        "of products.",
         checks=(
             {"random_state": 0},
             {"n_components": 2, "random_state": 0, "learning_rate_hold": 50},
@@ -258,7 +259,7 @@ class MinorComponentAnalysis(OnlineSubspace):
 
         if self.refine:
             state.W[:], state.eigenvalues[:] = refine_minor(source, mean, state.W)
-        # partial_fit continues with rows of weight 1 / n, at the learning rate reached here
+        # `partial_fit` continues with rows of weight 1 / n, at the learning rate reached here.
         state.n_seen[:] = n, clock_of_rate(step, rate)
 
         self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)
@@ -277,7 +278,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         else:
             moving, state = (array.copy() for array in self._state)
             self._refuse_other_number(self._number_of_components(p), len(state.W))
-        # the row count continues from that of fit, where each row counts once
+        # The row count continues from the count of `fit`, where each row counts once.
         moving.n_seen[:] = state.n_seen[0]
         work = np.empty((2, p))
         for block in RowSource(X).blocks():
@@ -319,7 +320,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         Returns
         -------
         score : float
-            Between -1 and 0; 0 if every row is the mean.
+            Score between -1 and 0; 0 if every row equals the mean.
         """
         check_is_fitted(self)
         return -self._fractions(self._check(X, reset=False))[0]

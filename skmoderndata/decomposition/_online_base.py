@@ -31,11 +31,11 @@ RATE_CONSTRAINTS = {
 
 
 def shortfall(passes, name, tol):
-    """Say why passes have not converged; `name` is the public name of their residual."""
+    """Return why passes have not converged; `name` is the public name of their residual."""
     if passes.residual <= tol:
         return (
-            "the variance inside the subspace still fell by more than one per cent in one of the "
-            f"last two of {passes.n_iter} passes"
+            "the variance inside the subspace still decreased by more than one per cent in one "
+            f"of the last two of {passes.n_iter} passes"
         )
     return f"{name}={passes.residual:.2g} > tol={tol:g} after {passes.n_iter} passes"
 
@@ -43,7 +43,7 @@ def shortfall(passes, name, tol):
 class OnlineComponents(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    """Components learned from a stream of rows; a subclass has the parameters of the schedules."""
+    """Components learned from a stream of rows; subclasses have parameters of the schedules."""
 
     _sparse = True
 
@@ -68,7 +68,7 @@ class OnlineComponents(
         )
 
     def _schedule(self):
-        """Rate of the amnesic means."""
+        """Return the schedule of the amnesic means."""
         ramp = self.amnesic_ramp
         if len(ramp) != 2 or not 0 <= ramp[0] <= ramp[1] < np.inf:
             raise ValueError(
@@ -79,7 +79,7 @@ class OnlineComponents(
         return AmnesicSchedule(*(float(number) for number in numbers))
 
     def _step(self):
-        """Learning rate of the stream."""
+        """Return the schedule of the learning rate of the stream."""
         return StepSchedule(
             float(self.learning_rate),
             float(self.learning_rate_hold),
@@ -87,17 +87,17 @@ class OnlineComponents(
         )
 
     def _at_most(self, k, limit, reason):
-        """Limit the number of components, with a warning; return their number."""
+        """Return the number of components, limited with a warning."""
         if k <= limit:
             return k
         warn_fewer(self, asked=k, found=limit, reason=reason)
         return limit
 
-    def _refuse_other_number(self, asked, fitted):
-        """Refuse to change the number of components between calls of partial_fit."""
-        if asked != fitted:
+    def _refuse_other_number(self, n_components, fitted):
+        """Raise an error if the number of components changes between calls of partial_fit."""
+        if n_components != fitted:
             raise ValueError(
-                f"n_components={asked}, but the estimate has {fitted} components: "
+                f"n_components={n_components}, but the estimate has {fitted} components: "
                 "n_components cannot change between calls of partial_fit. Call fit."
             )
 
@@ -108,7 +108,7 @@ class OnlineComponents(
         return (X - self.mean_) @ self.components_.T
 
     def _fractions(self, X):
-        """Fractions of the squared norm of the centred rows inside and outside the span."""
+        """Return the fractions of the squared norm of centred rows inside and outside the span."""
         V = self.components_.astype(np.float64)
         mean = self.mean_.astype(np.float64)
         inside = outside = total = 0.0
@@ -130,7 +130,7 @@ class OnlineSubspace(OnlineComponents):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, at least two.
+            At least two rows.
 
         y : Ignored
             Not used, present by convention.
@@ -153,7 +153,7 @@ class OnlineSubspace(OnlineComponents):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows, at least one.
+            At least one further row.
 
         y : Ignored
             Not used, present by convention.
@@ -169,7 +169,7 @@ class OnlineSubspace(OnlineComponents):
         return self
 
     def _orders(self, n, rng):
-        """Order of the rows in each pass."""
+        """Return a function that draws the order of the rows in a pass; None means no change."""
         return (lambda: rng.permutation(n)) if self.shuffle else (lambda: None)
 
     def _judge(self, source, mean, passes, values, largest, remedy):

@@ -369,7 +369,7 @@ def test_warns_with_the_figure_reached_and_the_way_out():
         MCA(2, max_iter=2, tol=1e-9, random_state=0).fit(X)
     with pytest.warns(ConvergenceWarning, match="lower learning_rate_hold"):
         MCA(2, max_iter=2, tol=1e-9, random_state=0, refine=False).fit(X)
-    with pytest.warns(ConvergenceWarning, match="still fell by more than one per cent"):
+    with pytest.warns(ConvergenceWarning, match="still decreased by more than one per cent"):
         MCA(2, max_iter=3, tol=1.0, random_state=0).fit(
             correlated(0, scales=np.logspace(-4, 0, 6))
         )
