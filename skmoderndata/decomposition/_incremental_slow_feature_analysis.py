@@ -49,8 +49,9 @@ from skmoderndata.decomposition._slow_base import (
 
 # Number of rows at the beginning of a stream whose mean is subtracted before the expansion.
 ROWS_OF_ORIGIN = 200
-
+# Smallest variance, relative to the largest, of a direction that is whitened exactly.
 _EXACT_TOL = 1e-10
+# Smallest variance, relative to the largest, of a direction that is whitened by estimates.
 _STREAM_TOL = 1e-3
 
 
@@ -98,31 +99,31 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         constant.
 
     min_learning_rate : float, default=0.0
-        Smallest value of the learning rate and of the rate of the means, at most 0.5. A positive
+        Smallest value of the learning rate and of the rate of the means, up to 0.5. A positive
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     rank_tol : float or None, default=None
-        Directions whose variance is at most this fraction of the largest variance are not
-        whitened. None means 1e-10 if the whitening is exact (`fit` with `refine`) and 1e-3 if it
-        is estimated; after an exact whitening, `partial_fit` keeps its directions.
+        Fraction of the largest variance; directions of at most this variance are not whitened.
+        None means 1e-10 if the whitening is exact (`fit` with `refine`) and 1e-3 if it is
+        estimated; after an exact whitening, `partial_fit` keeps its directions.
 
     refine : bool, default=True
-        Whether `fit` refines the estimates with all rows. True: passes of CCIPCA until its
-        subspace converges, its refinement, exact whitening within the subspace, passes over the
-        whitened steps with the rates of :class:`MinorComponentAnalysis`, and a final Rayleigh-Ritz
-        step within the span of the features. False: the rule of the stream is repeated, updating
-        whitening and slow directions together as in [1]_.
+        If True, `fit` refines the estimates with all rows: passes of CCIPCA until its subspace
+        converges, its refinement, exact whitening within the subspace, passes over the whitened
+        steps with the rates of :class:`MinorComponentAnalysis`, and a final Rayleigh-Ritz step
+        within the span of the features. If False, `fit` repeats the rule of a stream, which
+        updates whitening and slow directions together as in [1]_.
 
     max_iter : int, default=100
-        Largest number of passes in `fit`; with `refine`, of each of the two stages.
+        Largest number of passes in `fit`; with `refine`, in each of its two stages.
 
     tol : float or None, default=1e-2
-        Passes stop when one of them changes the subspace by less than this, see `subspace_change_`
-        and `whitening_change_`. None makes `max_iter` passes.
+        Tolerance: passes stop when one of them changes the subspace by less than this (see
+        `subspace_change_` and `whitening_change_`). None makes `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the initial directions, and the order of rows and whitened steps in `fit` with
-        `refine`. Pass an int for reproducible results.
+        Seed or generator of the initial directions, and of the order of rows and whitened steps
+        in `fit` with `refine`. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -147,7 +148,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Variances along the principal components used for whitening, in descending order.
 
     n_samples_seen_ : int
-        Number of rows seen; those of `fit` count once, whatever the number of passes.
+        Number of rows seen. The rows of `fit` count once, whatever the number of passes.
 
     n_steps_ : int
         Number of steps seen, counted in the same way.
@@ -160,13 +161,14 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         features before and after the last pass; infinite after a single pass.
 
     whitening_change_ : float
-        With `refine`: root mean square of the sines of the principal angles between the whitened
-        subspaces before and after the last pass of CCIPCA.
+        Root mean square of the sines of the principal angles between the whitened subspaces
+        before and after the last pass of CCIPCA, after `fit` with `refine`.
 
     eigen_residuals_ : ndarray of shape (n_components,)
-        With `refine`, after `fit`: ``|M w - delta w| / gamma`` for each feature, with the second
-        moment M of the whitened steps and its largest eigenvalue gamma; 0 for the features of
-        batch slow feature analysis in the whitened subspace. `partial_fit` removes it.
+        Residuals ``|M w - delta w| / gamma`` of the features after `fit` with `refine`, with the
+        second moment M of the whitened steps and its largest eigenvalue gamma; 0 for the features
+        of batch slow feature analysis in the whitened subspace. `partial_fit` removes the
+        attribute.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -176,7 +178,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     See Also
     --------
-    SlowFeatureAnalysis : The exact solution with D x D matrices, also for chunks of rows.
+    SlowFeatureAnalysis : The exact solution with D x D matrices, also from chunks of rows.
     CCIPCA : The principal components used for whitening.
     MinorComponentAnalysis : The rule that learns the slow directions.
     sklearn.decomposition.IncrementalPCA : Directions of largest variance from batches; the order
@@ -236,7 +238,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             },
         ),
         tier="textbook",
-        instead="Use `SlowFeatureAnalysis`, for streams by `partial_fit`: it is exact, and "
+        instead="Use `SlowFeatureAnalysis`, with `partial_fit` for streams: it is exact, and "
         "faster up to a few thousand expanded features.",
         comparison=Comparison(
             baseline="sklearn.decomposition.IncrementalPCA",
@@ -303,7 +305,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in temporal order, at least two.
+            At least two rows in temporal order.
 
         y : Ignored
             Not used, present by convention.
@@ -322,8 +324,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         follows = follows_before(ids, len(X))
         if not follows.any():
             raise ValueError(
-                f"{type(self).__name__} needs a step between two rows of one sequence, but every "
-                f"one of the {len(X)} rows is a sequence of its own. Check sequence_ids."
+                f"{type(self).__name__} needs a step between two rows of one sequence, but each "
+                f"of the {len(X)} rows is a separate sequence. Check sequence_ids."
             )
 
         schedule = self._schedule()
@@ -345,15 +347,15 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             vars(self).pop(name, None)
         self._whitened_tol = _STREAM_TOL
 
-        # passes over the rows, exact or plain
+        # passes over the rows
         run = self._refined if self.refine else self._plain
         with FitProgress(
             self, X, y, max_passes=self.max_iter * (1 + self.refine), task_name="pass"
         ) as progress:
-            found = run(source, follows, principal, k, schedule, step, rng, progress)
-        principal, minor, B, delta, passes = found
+            result = run(source, follows, principal, k, schedule, step, rng, progress)
+        principal, minor, B, delta, passes = result
 
-        # the state from which `partial_fit` goes on
+        # state from which `partial_fit` continues
         n = len(X)
         n_steps = int(np.count_nonzero(follows))
         principal.total[:] = total
@@ -365,14 +367,15 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         self._publish(B, delta)
 
         self.subspace_change_ = passes[-1].residual
-        self.n_iter_ = sum(one.n_iter for one in passes)
+        self.n_iter_ = sum(stage.n_iter for stage in passes)
 
-        short = [one for one in passes if not one.converged]
-        if short and not any(one.stopped for one in passes):
-            which = "whitening_change_" if short[0] is not passes[-1] else "subspace_change_"
+        unconverged = [stage for stage in passes if not stage.converged]
+        if unconverged and not any(stage.stopped for stage in passes):
+            in_whitening = unconverged[0] is not passes[-1]
+            criterion = "whitening_change_" if in_whitening else "subspace_change_"
             warn_not_converged(
                 self,
-                reached=shortfall(short[0], which, self.tol),
+                reached=shortfall(unconverged[0], criterion, self.tol),
                 remedy="increase max_iter or tol, or change n_components or n_whitened",
             )
 
@@ -390,7 +393,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The next rows in temporal order, at least one.
+            Next rows in temporal order; at least one.
 
         y : Ignored
             Not used, present by convention.
@@ -400,7 +403,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             labels agree. None means that all rows continue one sequence.
 
         new_sequence : bool, default=False
-            Whether the first row begins a new sequence in any case.
+            If True, the first row begins a new sequence in any case.
 
         Returns
         -------
@@ -414,7 +417,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         schedule = self._schedule()
         step = self._step()
 
-        # the first call starts the state, later ones work on copies of it
+        # the first call initialises the state, later calls work on copies
         last_id = None if ids is None else ids[-1]
         if first:
             k, K = self._sizes(PolynomialExpansion(X.shape[1], self.degree).n_outputs)
@@ -436,7 +439,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 not new_sequence and same_kind and (ids is None or bool(ids[0] == id_before))
             )
 
-        # as long as the origin is not settled, start anew with all rows
+        # until the origin is final, restart from all rows so far
         if beginning is not None:
             beginning = beginning.followed_by(X, follows)
             X = beginning.X
@@ -466,7 +469,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in any order: the features of a row depend on that row only.
+            Rows in any order: the features of a row depend only on that row.
 
         Returns
         -------
@@ -480,19 +483,19 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         """Compute the negative mean slowness of the outputs on X.
 
         The slowness of an output is its mean squared step divided by its mean square (about the
-        mean of the training data): between 0 and 4. Outputs with zero weights are ignored. Fewer
+        mean of the training data), between 0 and 4. Outputs with zero weights are ignored. Fewer
         components tend to score higher; to choose their number, use the score of a later step in a
         pipeline.
 
         Parameters
         ----------
         X, y, sequence_ids
-            As in `fit`.
+            Same as in `fit`.
 
         Returns
         -------
         score : float
-            At most 0; higher means slower. -4 if all weights are zero.
+            Score between -4 and 0; higher means slower. -4 if all weights are zero.
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
@@ -503,7 +506,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 "no such step."
             )
 
-        # features that were found; without any the score is the lowest, -4
+        # outputs with weights; if there are none, the score is the lowest, -4
         Y = self._project(X).astype(np.float64, copy=False)[:, self.components_.any(axis=1)]
         if Y.shape[1] == 0:
             return -4.0
@@ -512,8 +515,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
     # ---- the two ways to fit -------------------------------------------------------------
 
     def _refined(self, source, follows, principal, k, schedule, step, rng, progress):
-        """Exact whitening in the subspace of CCIPCA, then minor components of its steps."""
-        # 1. whitening
+        """Whiten exactly in the subspace of CCIPCA, then find minor components of the steps."""
+        # 1. subspace of CCIPCA
         K, p = principal.V.shape
         whitening = principal_passes(
             source,
@@ -522,13 +525,13 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             lambda: rng.permutation(source.n),
             max_iter=self.max_iter,
             tol=self.tol,
-            weighted=False,  # all whitened directions have unit variance
+            weighted=False,  # All whitened directions have unit variance.
             progress=progress,
         )
 
         mean = principal.mean
 
-        # 2. exact in the subspace that was found
+        # 2. exact whitening in this subspace
         exact_tol = _EXACT_TOL if self.rank_tol is None else float(self.rank_tol)
         V, lam = refine_principal(source, mean, principal.V, rank_tol=exact_tol)
         kept = lam > 0
@@ -562,7 +565,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         residuals[: len(W)] = eigen_residual(steps, zero, W, delta, float(minor.gamma[0]))
         self.eigen_residuals_ = residuals
 
-        # 4. state from which partial_fit continues: all K directions, all k features
+        # 4. state from which `partial_fit` continues: all K directions, all k features
         state = MinorState.start(np.zeros((k, K)))
         state.W[: len(W), :rank] = W
         state.eigenvalues[: len(W)] = delta
@@ -600,14 +603,14 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         if n_missing:
             warnings.warn(
                 f"n_components={k} exceeds the number {k - n_missing} of directions in which the "
-                f"rows vary: the other features of {type(self).__name__} are zero. Lower "
+                f"rows vary: the remaining features of {type(self).__name__} are zero. Lower "
                 "n_components.",
                 stacklevel=3,
             )
 
     def _sizes(self, n_expanded, limit=None):
         """Check and return n_components and the number of whitened directions."""
-        # as many as asked, and no more than there are features
+        # number of whitened directions, limited by the number of features
         K = n_expanded if limit is None else min(n_expanded, limit)
         if self.n_whitened is not None:
             K = int(self.n_whitened)
@@ -621,7 +624,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     def _check_unchanged(self, minor):
         k, K = minor.W.shape
-        wrong = [
+        changed = [
             f"{name}={value} (was {before})"
             for name, value, before in (
                 ("n_components", min(self.n_components, K), k),
@@ -630,16 +633,16 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             )
             if value != before
         ]
-        if wrong:
+        if changed:
             raise ValueError(
-                f"{', '.join(wrong)} cannot change between calls of partial_fit. Call fit."
+                f"{', '.join(changed)} cannot change between calls of partial_fit. Call fit."
             )
 
     def _stream_tol(self):
         return self._whitened_tol if self.rank_tol is None else float(self.rank_tol)
 
     def _monomials(self, X):
-        """Return the expansion, about the mean of the rows of X unless it is linear."""
+        """Return the expansion, centred at the mean of the rows of X unless it is linear."""
         expansion = PolynomialExpansion(X.shape[1], self.degree)
         return expansion if self.degree == 1 else expansion.about(exact_mean(X))
 
@@ -671,7 +674,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
 
 class _Beginning(NamedTuple):
-    """First rows of a stream, as long as their mean is not settled, and its first directions."""
+    """First rows of a stream, kept until the origin is final, and initial directions."""
 
     X: np.ndarray
     follows: np.ndarray

@@ -341,7 +341,7 @@ def test_constant_rows():
 @pytest.mark.edge
 def test_sequences_without_steps():
     X, _ = sources(0, n=30)
-    with pytest.raises(ValueError, match="every one of the 30 rows is a sequence of its own"):
+    with pytest.raises(ValueError, match="each of the 30 rows is a separate sequence"):
         ISFA(2).fit(X, sequence_ids=np.arange(30))
     model = ISFA(2, random_state=0).partial_fit(X, sequence_ids=np.arange(30))
     assert model.n_steps_ == 0
