@@ -29,9 +29,12 @@ from skmoderndata._solvers.series.slow_features import (
 )
 from skmoderndata.decomposition._slow_base import check_ids
 
-_CHUNK_BYTES = 2**26  # activities of one chunk of rows
-_MOMENT_BYTES = 2**28  # moments of the nodes that are trained in one pass
-_CACHE_FLOATS = 2**16  # expanded rows that stay in the cache until they are combined
+# Size in bytes of the activities of one chunk of rows.
+_CHUNK_BYTES = 2**26
+# Size in bytes of the moments of the nodes that are trained in one pass.
+_MOMENT_BYTES = 2**28
+# Number of expanded values that stay in the cache until they are combined.
+_CACHE_FLOATS = 2**16
 _LAYER_KEYS = ("field", "stride", "n_pre", "n_out", "degree", "weight_sharing")
 
 
@@ -46,7 +49,7 @@ class HierarchicalSlowFeatureAnalysis(
     .. math::
         z = \mathrm{clip}(W_1 (x - m_1), -c, c), \qquad y = W_2 (\Phi(z) - m_2),
 
-    where :math:`\Phi` lists all monomials up to `degree`. The rows :math:`w` of :math:`W_1` and of
+    where :math:`\Phi` lists all monomials up to `degree`. The rows of :math:`W_1` and
     :math:`W_2` are obtained by slow feature analysis: they are the directions that successively
     minimise the mean squared step :math:`\langle (y_{t+1} - y_t)^2 \rangle` among uncorrelated
     outputs of unit variance. The outputs :math:`y` are the channels of the next layer [1]_ [2]_.
@@ -85,41 +88,42 @@ class HierarchicalSlowFeatureAnalysis(
         Degree of the polynomial expansion; 1 gives a linear network.
 
     weight_sharing : bool, default=True
-        Whether to train one node per layer on the patches of all fields, as in a convolutional
-        network; False trains one node for each field.
+        If True, one node per layer is trained on the patches of all fields, as in a convolutional
+        network; if False, one node is trained for each field.
 
     noise_std : float, default=0.0
         Standard deviation of the noise that is added to the outputs of the linear stage, which
-        have unit variance, while the second stage is trained. With few rows, values such as 1e-3
-        or 1e-2 prevent the amplification of directions with negligible variance.
+        have unit variance, to train the second stage. With few rows, values such as 1e-3 or 1e-2
+        prevent the amplification of directions with negligible variance.
 
     clip : float, default=4.0
         Bound on the outputs of the linear stage, in standard deviations. It keeps the cascade of
         polynomials bounded on rows unlike the training rows. None disables clipping.
 
     allow_uncovered : bool, default=False
-        Whether to accept fields and strides that do not cover the whole input.
+        If True, fields and strides need not cover the whole input.
 
     rank_tol : float, default=None
-        Directions count as constant if their variance, relative to the largest, is below this
-        value, after scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
+        Smallest variance of a direction, relative to the largest and after scaling to unit
+        diagonal; directions of smaller variance count as constant. None means
+        ``max(1e-10, n_features * eps)``.
 
     batch_size : int, default=None
-        Number of rows whose activities are held in memory; None chooses it for 64 MiB. The result
-        depends on it only through rounding.
+        Number of rows whose activities are in memory at a time; None means as many as fit into
+        64 MiB. It affects the result only by rounding.
 
     n_jobs : int, default=None
-        Number of processes that train the fields of a layer without weight sharing; None means
-        1 unless in a :obj:`joblib.parallel_backend` context, -1 all processors.
+        Number of processes that train the fields of a layer without weight sharing. None means
+        1 unless in a :obj:`joblib.parallel_backend` context; -1 means all processors.
 
     random_state : int, RandomState instance or None, default=None
-        Controls the noise. Pass an int for reproducible results.
+        Seed or generator of the noise. Pass an int for reproducible results.
 
     Attributes
     ----------
     layers_ : tuple of SlowLayer
-        The trained network. A layer is a named tuple of ``input_shape`` (height, width,
-        channels), ``field``, ``stride``, ``grid`` (number of fields down and across),
+        Layers of the trained network. A layer is a named tuple of ``input_shape`` (height,
+        width, channels), ``field``, ``stride``, ``grid`` (number of fields down and across),
         ``degree``, ``n_out`` (channels of its output), ``shared``, and ``nodes``: one node, or
         one for each field in C order. A node is a named tuple of ``mean``, ``pre`` (the linear
         stage, of shape (n_pre, field height * field width * channels)), ``expanded_mean``,
@@ -146,7 +150,7 @@ class HierarchicalSlowFeatureAnalysis(
     Notes
     -----
     Each layer takes two passes over the rows, chunk by chunk, and recomputes the layers below it
-    in each pass, so that memory does not grow with the number of rows. With D monomials in a node
+    in each pass, so memory does not grow with the number of rows. With D monomials in a node
     and F fields, a pass takes about ``2 n F D^2`` operations for the moments and ``n F D n_out``
     for the outputs.
 
@@ -219,7 +223,8 @@ class HierarchicalSlowFeatureAnalysis(
         "random_state": ["random_state"],
     }
     __metadata_request__fit = {"sequence_ids": True}
-    # sample_weight is not used, but Pipeline.score always routes it: it must be a known name
+    # `sample_weight` is not used, but must be a known name, because Pipeline.score always routes
+    # it.
     __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
 
     def __init__(
@@ -271,7 +276,7 @@ class HierarchicalSlowFeatureAnalysis(
         Returns
         -------
         self : HierarchicalSlowFeatureAnalysis
-            The trained network; if a callback stops the training, the layers trained so far.
+            Trained network; if a callback stops the training, only the layers trained so far.
         """
         X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         ids = _check_steps(sequence_ids, X, who="fit")
@@ -283,7 +288,8 @@ class HierarchicalSlowFeatureAnalysis(
         with FitProgress(self, X, y, max_passes=len(plans), task_name="layer") as progress:
             for plan in plans:
                 progress.begin()
-                if self.layers_:  # the previous layer may have fewer outputs than planned
+                if self.layers_:
+                    # The previous layer may have fewer outputs than planned.
                     below = self.layers_[-1]
                     plan = plan._replace(input_shape=below.output_shape)
                 n_nodes = 1 if plan.shared else plan.n_fields
@@ -295,35 +301,34 @@ class HierarchicalSlowFeatureAnalysis(
                     break
 
         last = self.layers_[-1]
-        # shared nodes give the same delta in every field
+        # Shared nodes have the same delta in every field.
         repeat = last.n_fields if last.shared else 1
         deltas = [node.delta_values for node in last.nodes]
         self.delta_values_ = np.concatenate(deltas * repeat)
 
-        asked = plans[-1].n_out
-        if not progress.stopped and last.n_out < asked:
+        planned = plans[-1].n_out
+        if not progress.stopped and last.n_out < planned:
             reason = f"the rank {last.n_out} of the expanded data of the last layer"
-            warn_fewer(self, asked=asked, found=last.n_out, reason=reason)
+            warn_fewer(self, asked=planned, found=last.n_out, reason=reason)
 
         return self
 
     def _plan_layers(self):
-        """Return the untrained layers: geometry and sizes, after checking all parameters."""
+        """Check all parameters; return the untrained layers with their geometry and sizes."""
         dicts = self.layers
         if dicts is None:
-            whole = self.image_shape is None
             dicts = [{}]
-            if not whole:
+            if self.image_shape is not None:
                 height, width, _ = self.image_shape_
                 dicts = _default_fields(height, width)
 
         if len(dicts) == 0:
-            raise ValueError("layers is empty: give at least one dict, {} for a single field.")
+            raise ValueError("layers is empty: pass at least one dict, {} for a single field.")
 
-        # the output of a layer is the image of the next
+        # the output of a layer is the image of the next layer
         plans = []
         shape = self.image_shape_
-        for number, given in enumerate(dicts):
+        for number, layer in enumerate(dicts):
             last = number == len(dicts) - 1
             defaults = {
                 "field": shape[:2],
@@ -332,7 +337,7 @@ class HierarchicalSlowFeatureAnalysis(
                 "degree": self.degree,
                 "weight_sharing": self.weight_sharing,
             }
-            plan = _plan_layer(given, defaults, shape, self.allow_uncovered, number)
+            plan = _plan_layer(layer, defaults, shape, self.allow_uncovered, number)
             plans.append(plan)
             shape = plan.output_shape
 
@@ -359,7 +364,7 @@ class HierarchicalSlowFeatureAnalysis(
         if plan.shared:
             return _train_nodes(*common, [fields], seeds, **settings)
 
-        # separate nodes: moments of a group of fields are in memory at once
+        # separate nodes: the moments of one group of fields are in memory at a time
         jobs = effective_n_jobs(self.n_jobs)
         n = len(fields)
         at_once = max(int(_MOMENT_BYTES // (24 * size**2)), 1)
@@ -377,18 +382,18 @@ class HierarchicalSlowFeatureAnalysis(
         if n_out == 0:
             raise ValueError(
                 f"HierarchicalSlowFeatureAnalysis: the input of layer {len(self.layers_)} is "
-                "constant over the training rows; there is nothing to learn."
+                "constant over the training rows, so there is nothing to learn. Check X."
             )
         return plan._replace(nodes=tuple(nodes), n_out=n_out)
 
     def _chunk_rows(self, layers, n):
         if self.batch_size is not None:
             return self.batch_size
-        # values of a row: the image of each layer, and what its fields take and give
+        # values per row in each layer: its image, and the inputs and outputs of its fields
         widths = []
         for layer in layers:
-            of_field = layer.n_inputs + 2 * layer.n_out + 16
-            widths.append(np.prod(layer.input_shape) + layer.n_fields * of_field)
+            n_field = layer.n_inputs + 2 * layer.n_out + 16
+            widths.append(np.prod(layer.input_shape) + layer.n_fields * n_field)
         return int(np.clip(_CHUNK_BYTES // (8 * max(widths)), 1, n))
 
     def transform(self, X):
@@ -428,19 +433,19 @@ class HierarchicalSlowFeatureAnalysis(
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative mean slowness of the outputs on these rows.
 
-        The slowness of an output is its mean squared step divided by its variance, both on the
-        given rows: between 0 and 4, and about 2 for white noise. More components score lower,
+        The slowness of an output is its mean squared step divided by its variance, both on these
+        rows. It is between 0 and 4, and about 2 for white noise. More components score lower,
         because they add faster outputs; to choose `n_components`, use the score of a later step in
         a pipeline.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Flattened images in temporal order, at least two of one sequence.
+            Flattened images in temporal order, with at least two of one sequence.
         y : None
             Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row.
+            Label of the sequence of each row.
 
         Returns
         -------
@@ -458,7 +463,7 @@ class HierarchicalSlowFeatureAnalysis(
             within = ids[1:] == ids[:-1]
             steps = steps[within]
 
-        # an output without variance counts as white noise, slowness 2
+        # outputs without variance count as white noise, of slowness 2
         variance = Y.var(axis=0)
         slowness = np.full(len(variance), 2.0)
         smallest = 1e-12 * np.abs(Y).max(axis=0)
@@ -478,7 +483,7 @@ class HierarchicalSlowFeatureAnalysis(
 
 
 class SlowNode(NamedTuple):
-    """A linear slow feature analysis, followed by a polynomial one."""
+    """Linear slow feature analysis, followed by polynomial slow feature analysis."""
 
     mean: np.ndarray
     pre: np.ndarray
@@ -488,7 +493,7 @@ class SlowNode(NamedTuple):
 
 
 class SlowLayer(NamedTuple):
-    """Fields of one layer; `nodes` is empty before training, then holds one node or one each."""
+    """Fields of one layer; `nodes` is empty before training, then one node or one per field."""
 
     input_shape: tuple[int, int, int]
     field: tuple[int, int]
@@ -521,7 +526,7 @@ class SlowLayer(NamedTuple):
         return self.field[0] * self.field[1] * self.input_shape[2]
 
     def patches(self, H, fields):
-        """Values of one or of all fields, (rows, fields, inputs), from (rows, h, w, c)."""
+        """Return the values of one or all fields, (rows, fields, inputs), from (rows, h, w, c)."""
         (rh, rw) = self.field
         (sh, sw) = self.stride
         if len(fields) == 1:
@@ -544,8 +549,8 @@ def _check_steps(sequence_ids, X, *, who):
     within = ids[1:] == ids[:-1]
     if not within.any():
         raise ValueError(
-            f"{who} needs two neighbouring rows with the same entry of sequence_ids; every "
-            "sequence has one row."
+            f"{who} needs two adjacent rows with the same label in sequence_ids, but every "
+            "sequence has only one row."
         )
     return ids
 
@@ -573,7 +578,7 @@ def _check_shape(image_shape, n_features):
 
 
 def _default_fields(height, width):
-    """Fields of 3 (odd sizes) or 4 (even sizes) with stride 2, until 4 x 4 or fewer remain."""
+    """Return fields of 3 (odd sizes) or 4 (even sizes), stride 2, until at most 4 x 4 remain."""
     layers = []
     sizes = (height, width)
     while max(sizes) > 4:
@@ -585,18 +590,20 @@ def _default_fields(height, width):
     return [*layers, {}]
 
 
-def _plan_layer(given, defaults, shape, allow_uncovered, number):
+def _plan_layer(layer, defaults, shape, allow_uncovered, number):
     where = f"layers[{number}]"
 
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where} must be a dict, got {given!r}.")
-    unknown = set(given) - set(_LAYER_KEYS)
+    if not isinstance(layer, Mapping):
+        raise TypeError(f"{where} must be a dict, got {layer!r}.")
+    unknown = set(layer) - set(_LAYER_KEYS)
     if unknown:
-        raise ValueError(f"{where} has unknown keys {sorted(unknown)}; known: {_LAYER_KEYS}.")
-    values = {**defaults, **given}
+        raise ValueError(
+            f"{where} has unknown keys {sorted(unknown)}; the known keys are {_LAYER_KEYS}."
+        )
+    values = {**defaults, **layer}
 
+    # fields must fit into the input, and cover it unless `allow_uncovered` is True
     field = _pair(values["field"], f"{where}['field']")
-    # fields must fit, and cover the input unless the caller allows a gap
     stride = _pair(values.get("stride", field), f"{where}['stride']")
     for axis, name in enumerate(("height", "width")):
         size = shape[axis]
@@ -644,7 +651,7 @@ def _pair(value, name):
     valid = valid and all(isinstance(size, Integral) and size >= 1 for size in pair)
     if not valid:
         raise ValueError(
-            f"{name} must be a positive integer or a pair of them, got {value!r}."
+            f"{name} must be a positive integer or a pair of positive integers, got {value!r}."
         )
     first, second = pair
     return int(first), int(second)
@@ -653,8 +660,8 @@ def _pair(value, name):
 def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, rank_tol):
     """Train one node for each group of fields, all in two passes over the rows.
 
-    Patches of the F fields of a group are sorted by time, then by field, so that a lag of F
-    connects a patch to the next one of the same field, also across chunks.
+    Patches of the F fields of a group are sorted by time, then by field. So a lag of F connects
+    a patch to the next patch of the same field, also across chunks.
     """
     shape = (*below, plan)[0].input_shape
 
@@ -665,13 +672,13 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
             H = _forward(X[rows], shape, below, clip)
             for k, fields in enumerate(groups):
                 if sums[k].expansion.n_inputs == 0:
-                    continue  # a field that does not vary
+                    continue  # The field does not vary.
                 patches = plan.patches(H, fields).reshape(-1, plan.n_inputs)
                 repeated = None if ids is None else np.repeat(ids[rows], len(fields))
                 sums[k].update(prepare(k, patches), sequence_ids=repeated)
         return sums
 
-    # 1. linear slow features of each field, to reduce it to n_pre
+    # 1. linear slow features of each field, which reduce it to `n_pre` values
     identity = PolynomialExpansion(plan.n_inputs, 1)
     linear = moments([identity] * len(groups), lambda k, P: P)
     stages = []
@@ -689,7 +696,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
             return Z
         return np.clip(Z, -clip, clip, out=Z)
 
-    # 2. slow features of the expanded reductions, with noise against zero variances
+    # 2. slow features of the expanded values, with noise against negligible variances
     expansions = [PolynomialExpansion(len(pre), plan.degree) for _, pre in stages]
     nodes = []
     expanded = moments(expansions, reduced)
@@ -700,11 +707,11 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
 
 
 def _directions(moments, n_components, rank_tol):
-    """Compute the slowest directions and their objectives; none if no input varies."""
+    """Compute the slowest directions and their mean squared steps; none if no input varies."""
     if len(moments.mean) == 0:
         return np.empty((0, 0)), np.empty(0)
 
-    # a variance that rounding of the mean can make is none
+    # variances that may be rounding errors of the mean count as zero
     rounding = 64 * np.finfo(np.float64).eps * np.abs(moments.mean)
     result = slow_directions(
         moments.covariance(),
@@ -718,7 +725,7 @@ def _directions(moments, n_components, rank_tol):
 
 
 def _forward(X, shape, layers, clip):
-    """Activities (rows, height, width, channels) above the given layers."""
+    """Compute the outputs (rows, height, width, channels) of the last of these layers."""
     n = len(X)
     H = X.astype(np.float64).reshape(n, *shape)
     for layer in layers:
@@ -726,7 +733,7 @@ def _forward(X, shape, layers, clip):
             P = layer.patches(H, layer.fields).reshape(-1, layer.n_inputs)
             out = _apply(layer.nodes[0], P, layer.degree, clip)
         else:
-            # each field by its node, which may have found fewer features
+            # apply each node to its field; a node may have fewer features than the layer
             out = np.zeros((n, layer.n_fields, layer.n_out))
             for f, node in enumerate(layer.nodes):
                 P = layer.patches(H, layer.fields[f, None])[:, 0]
@@ -744,14 +751,14 @@ def _apply(node, P, degree, clip):
     expansion = PolynomialExpansion(len(node.pre), degree)
     offset = node.components @ node.expanded_mean
 
-    # blocks of rows whose expansions stay in the cache
+    # work in blocks of rows whose expansions stay in the cache
     n = len(P)
     Y = np.empty((n, len(node.components)))
     block = min(max(_CACHE_FLOATS // expansion.n_outputs, 64), n)
     buffer = np.empty((expansion.n_outputs, block))
 
     for rows in gen_batches(n, block):
-        Z = node.pre @ (P[rows] - node.mean).T  # features first
+        Z = node.pre @ (P[rows] - node.mean).T  # shape (n_pre, rows)
         if clip is not None:
             np.clip(Z, -clip, clip, out=Z)
 
