@@ -1,4 +1,4 @@
-"""Rows in temporal order: which rows follow each other, and which are omitted."""
+"""Rows in temporal order: checks, sequences, omitted rows, and expansions."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from skmoderndata._solvers.series.slow_features import SlowMoments
 
 TIMES = (
     "times must be finite and increase from row to row within a sequence: sort the rows of each "
-    "sequence, and give its rows one id in sequence_ids."
+    "sequence, and label the sequences with sequence_ids."
 )
 RANGE = (
     "{}: squares of the expanded features leave the range of float64. Rescale X, for example with "
@@ -40,7 +40,7 @@ def check_ids(sequence_ids, X):
     ids = column_or_1d(sequence_ids)
     check_consistent_length(X, ids)
     if (ids != ids).any():
-        raise ValueError("sequence_ids contains NaN: give every row an id.")
+        raise ValueError("sequence_ids contains NaN: every row needs a label.")
     return ids
 
 
@@ -54,13 +54,13 @@ def follows_before(ids, n):
 
 
 def exact_mean(X):
-    """Mean of the rows in float64, relative to the first: exact for constant columns."""
+    """Compute the mean of the rows in float64, exact for constant columns."""
     first = X[0].astype(np.float64)
     return first + (X - first).mean(axis=0)
 
 
 def mean_slowness(Y, step, valid=slice(None), lag=1):
-    """Mean squared step of each output over its mean square, averaged over outputs."""
+    """Return the mean squared step divided by the mean square, averaged over the outputs."""
     power = (Y[valid] ** 2).mean(axis=0)
     slowness = ((Y[lag:] - Y[:-lag])[step] ** 2).mean(axis=0)
     return float(np.divide(slowness, power, out=np.zeros_like(power), where=power > 0).mean())
@@ -69,8 +69,9 @@ def mean_slowness(Y, step, valid=slice(None), lag=1):
 def check_rows(
     X, sequence_ids=None, sample_mask=None, times=None, *, new_sequence=False, after=None
 ):
-    """Check the properties of the rows; `after` holds the moments that they continue."""
-    valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))  # one pass, without an array of flags
+    """Check the properties of the rows; `after` is None or the moments that they continue."""
+    # a sum is NaN if an entry is: one pass, without an array of flags
+    valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))
     ids = check_ids(sequence_ids, X)
 
     if sample_mask is not None:
@@ -85,7 +86,7 @@ def check_rows(
     if times is not None:
         times = column_or_1d(times).astype(np.float64)
         check_consistent_length(X, times)
-        # a sequence begins anew where its id changes, or where partial_fit does not continue it
+        # a sequence begins if the label changes, or if the call does not continue a sequence
         previous = np.concatenate([[-np.inf], times[:-1]])
         if ids is not None:
             previous[1:][ids[1:] != ids[:-1]] = -np.inf
@@ -96,40 +97,40 @@ def check_rows(
             raise ValueError(TIMES)
 
     if after is not None and (times is None) != (after.last_time is None):
-        raise ValueError("times must be given in every call of partial_fit, or in none.")
+        raise ValueError("times must be passed in every call of partial_fit, or in none.")
 
     return RowFacts(ids, valid, times, new_sequence)
 
 
 def aligned_rows(values):
-    """Check what has an entry for each row, which may be a Dask array."""
+    """Check an array with one entry for each row; it may be a Dask array."""
     return values if in_blocks(values) else column_or_1d(values)
 
 
 def is_frozen(expansion):
-    """Whether a transformer stays as it is when it is fitted."""
+    """Return whether `fit` leaves a transformer unchanged."""
     return isinstance(expansion, FrozenEstimator)
 
 
 def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
-    """Moments of the rows of a block, as a tuple of one.
+    """Return the moments of the rows of a block, as a tuple of length one.
 
     Parameters
     ----------
     block : Block
-        Rows, and what has an entry for each of them.
+        Rows, and the arrays aligned with them.
     facts : tuple of str
-        Names of these, as `check_rows` takes them.
+        Names of the aligned arrays, keywords of `check_rows`.
     owner : str
-        What messages name.
+        Name of the estimator, for messages.
     empty : SlowMoments
-        Moments of no row.
+        Moments without rows.
     prepare : pair of ndarray or None
         Mean and components of the whitened input.
     chunk_rows : int or None
-        Rows expanded at once.
+        Number of rows expanded at a time.
     """
-    # check the rows; a power that overflows is refused before it is summed
+    # check the rows, also that no power overflows in the sums
     X = block.arrays[0]
     check_entries(X, owner=owner, allow_nan=True)
     X = np.asarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
@@ -143,7 +144,7 @@ def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
     def whiten(chunk):
         return chunk if prepare is None else (chunk - prepare[0]) @ prepare[1].T
 
-    # add up the moments, of whitened rows where `prepare` is given
+    # add up the moments; rows are whitened first if `prepare` is not None
     moments = empty.copy()
     with np.errstate(over="ignore", invalid="ignore"):
         moments.update(
@@ -158,7 +159,7 @@ def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
 
 
 class CallableExpansion:
-    """Any transformer or function of rows, in the form in which the moments call it."""
+    """Wrapper of a transformer or a function of rows, with the interface of an expansion."""
 
     def __init__(self, expansion, sample, include_bias):
         self.expansion = expansion
@@ -167,16 +168,17 @@ class CallableExpansion:
         self.n_outputs = self._expand(sample).shape[1] + self.bias
 
     def __call__(self, X):
-        """Map rows to features, after a constant where asked for."""
+        """Map rows to features, after a constant feature if `include_bias`."""
         expanded = self._expand(X)
         if expanded.shape[1] + self.bias != self.n_outputs:
             raise ValueError(
-                f"expansion returned {expanded.shape[1]} columns after {self.n_outputs} before."
+                f"expansion returned {expanded.shape[1]} columns, but must return "
+                f"{self.n_outputs - self.bias}, as before."
             )
         return np.hstack([np.ones((len(X), 1)), expanded]) if self.bias else expanded
 
     def names(self, input_names):
-        """Names of the features."""
+        """Return the names of the features."""
         if hasattr(self.expansion, "get_feature_names_out"):
             names = list(self.expansion.get_feature_names_out(input_names))
         else:
@@ -195,8 +197,8 @@ class CallableExpansion:
         table = np.asarray(expanded, dtype=np.float64)
         if table.ndim != 2 or len(table) != len(rows):
             raise ValueError(
-                f"expansion must map {len(rows)} rows to an array of as many rows, but returned "
-                f"shape {table.shape}."
+                f"expansion must map {len(rows)} rows to a table with as many rows, but returned "
+                f"an array of shape {table.shape}."
             )
         if not np.isfinite(table).all():
             raise ValueError("expansion returned NaN or infinity for finite rows.")
@@ -204,7 +206,7 @@ class CallableExpansion:
 
 
 def whiten_input(model, X, valid):
-    """Mean and principal components of the input, as set by `pre_pca`, scaled to unit variance."""
+    """Return the mean and the whitened principal components of the input, as set by `pre_pca`."""
     check_pre_pca(model, X.shape[1])
     moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
     moments.update(X, valid=valid)
@@ -212,7 +214,7 @@ def whiten_input(model, X, valid):
 
 
 def check_pre_pca(model, n_features):
-    """Refuse a `pre_pca` that is neither a number of components nor a fraction."""
+    """Raise an error if `pre_pca` is neither a number of components nor a fraction."""
     number = isinstance(model.pre_pca, Integral)
     if model.pre_pca > n_features or not (number or model.pre_pca < 1):
         raise ValueError(
@@ -222,21 +224,21 @@ def check_pre_pca(model, n_features):
 
 
 def whiten_moments(model, moments, eps):
-    """Do the same from the moments of the input, whose rounding errors are relative to `eps`."""
+    """Do the same as `whiten_input` from the moments; `eps` is the precision of the input."""
     number = isinstance(model.pre_pca, Integral)
-    # the default LAPACK driver may not converge if columns have very different scales
+    # The default LAPACK driver may not converge if columns have very different scales.
     variance, V = linalg.eigh(moments.covariance(), driver="evd")
     variance = variance[::-1]
     V = V[:, ::-1]
 
     floor = (32 * eps * np.abs(moments.mean).max()) ** 2
 
-    # directions above rounding, as many as asked
+    # directions whose variance exceeds rounding errors
     rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
     if rank == 0:
         raise ValueError(CONSTANT.format(type(model).__name__, ""))
 
-    # as many as asked for, or as explain the fraction of the variance
+    # number of components: as set, or as many as explain the fraction of the variance
     keep = min(model.pre_pca, rank) if number else rank
     if not number:
         explained = np.cumsum(variance[:rank]) / variance[:rank].sum()
@@ -246,11 +248,11 @@ def whiten_moments(model, moments, eps):
 
 
 def check_states_add_up(model, other, follows):
-    """Refuse to merge estimators with incompatible moments; name the difference."""
+    """Raise an error that names the difference if the moments of two estimators do not add up."""
     who = type(model).__name__
     if type(other) is not type(model):
         raise ValueError(
-            f"{who} cannot merge with {type(other).__name__}: give an estimator of the same class."
+            f"{who} cannot merge with {type(other).__name__}: pass an estimator of the same class."
         )
     check_is_fitted(model)
     check_is_fitted(other)
@@ -266,12 +268,12 @@ def check_states_add_up(model, other, follows):
     b = other._moments
     if model.n_features_in_ != other.n_features_in_:
         _refuse_merge(who, "n_features_in_", model.n_features_in_, other.n_features_in_)
-    names = [vars(one).get("feature_names_in_") for one in (model, other)]
+    names = [vars(estimator).get("feature_names_in_") for estimator in (model, other)]
     if all(n is not None for n in names) and not np.array_equal(*names):
         _refuse_merge(who, "feature_names_in_", *map(list, names))
 
-    # expansions are compared by what they do to some rows
-    if a.lag != b.lag:  # `set_params` after `fit`
+    # compare the expansions by their values on sample rows
+    if a.lag != b.lag:  # They differ after `set_params` on a fitted estimator.
         _refuse_merge(who, "the lag of the steps seen", a.lag, b.lag)
     rows = np.concatenate([a.sample(), b.sample()])
     if len(rows):
@@ -280,20 +282,20 @@ def check_states_add_up(model, other, follows):
         if F.shape != G.shape or not np.allclose(F, G, rtol=1e-12, atol=0):
             _refuse_merge(who, "expansion_", model.expansion_, other.expansion_)
 
-    # times must go on
+    # times must increase
     before = a.last_time
-    then = b.first_time
-    if (before is None) != (then is None):
-        raise ValueError("times must be given to both estimators, or to none.")
-    if before is not None and follows and a.is_continued_by(b) and not then > before:
+    after = b.first_time
+    if (before is None) != (after is None):
+        raise ValueError("times must be passed to both estimators, or to none.")
+    if before is not None and follows and a.is_continued_by(b) and not after > before:
         raise ValueError(
-            f"times must increase, but the first row to merge has {then:g} after {before:g}: "
+            f"times must increase, but the first row to merge has {after:g} after {before:g}: "
             "merge the earlier rows first, or set follows=False for another sequence."
         )
 
 
 def _same_origin(mine, theirs):
-    """Return `theirs` about the origin of `mine`: the moments can be moved."""
+    """Return `theirs` with the origin of `mine`: the moments can be moved to it."""
     if isinstance(mine, PolynomialExpansion) and isinstance(theirs, PolynomialExpansion):
         return theirs.about(mine.origin)
     return theirs
@@ -302,5 +304,5 @@ def _same_origin(mine, theirs):
 def _refuse_merge(who, name, mine, theirs):
     raise ValueError(
         f"{who} cannot merge: {name} differs, {mine!r} here and {theirs!r} there. Fit both with "
-        "the same parameters; sklearn.frozen.FrozenEstimator keeps a fitted expansion as it is."
+        "the same parameters; sklearn.frozen.FrozenEstimator keeps a fitted expansion unchanged."
     )

@@ -6,16 +6,18 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.plotting import axes_or_new, check_limit, last_step
 from skmoderndata.decomposition._slow_base import check_ids, follows_before
 
-MAX_ROWS = 2000  # of which a curve still shows every turn
-SIGNAL_STEP = 6.0  # from one signal to the next, in standard deviations
+# Maximum number of rows, so that a curve still shows every turn.
+MAX_ROWS = 2000
+# Size of the step from one signal to the next, in standard deviations.
+SIGNAL_STEP = 6.0
 
 
 class SlowSignalsDisplay:
     """Plot of slow features as signals in time, the slowest on top.
 
-    Beside each signal stands its slowness on the rows that are given: its mean squared step at
-    unit variance, near 0 for a slow signal and 2 for white noise. The slowness in the fit stands
-    below: if it is much smaller, the fit was to noise.
+    The label of each signal shows its slowness on the plotted data: its mean squared step at
+    unit variance, near 0 for a slow signal and 2 for white noise. The slowness in the fit is
+    shown below: if it is much smaller, the model has been fitted to noise.
 
     Parameters
     ----------
@@ -23,14 +25,14 @@ class SlowSignalsDisplay:
         Slow features, in columns; NaN leaves a gap.
 
     delta_values : array-like of shape (n_signals,), default=None
-        Their slowness in the fit.
+        Slowness of the signals in the fit.
 
     sequence_ids : array-like of shape (n_samples,), default=None
         Label of the sequence of each row; None means a single sequence.
 
     times : array-like of shape (n_samples,), default=None
-        Time of each row, a number. Steps are then divided by their duration and weighted with it,
-        as by `SlowFeatureAnalysis`. None numbers the rows.
+        Time of each row, a number. Steps are then divided by their duration and weighted by it,
+        as in `SlowFeatureAnalysis`. None numbers the rows.
 
     lag : int, default=1
         Number of rows between the two ends of a step.
@@ -44,10 +46,10 @@ class SlowSignalsDisplay:
         Figure of the plot.
 
     lines_ : list of matplotlib Line2D
-        The signals, the slowest first.
+        Signals, the slowest first.
 
     slowness_ : ndarray of shape (n_drawn,)
-        Slowness of the signals on all rows that are given; NaN where there are no steps.
+        Slowness of the signals on all rows; NaN for signals without steps.
 
     See Also
     --------
@@ -94,35 +96,36 @@ class SlowSignalsDisplay:
             Fitted `SlowFeatureAnalysis`, `IncrementalSlowFeatureAnalysis` or
             `HierarchicalSlowFeatureAnalysis`, or a pipeline that ends with one.
         X : array-like of shape (n_samples, n_features)
-            Rows in temporal order, of the fit or new ones.
+            Rows in temporal order, training rows or new rows.
         sequence_ids : array-like of shape (n_samples,), default=None
             Label of the sequence of each row; None means a single sequence.
         times : array-like of shape (n_samples,), default=None
-            Time of each row, given if it was given to the fit; None numbers the rows.
+            Time of each row, needed if times were passed to `fit`; None numbers the rows.
         max_signals : int, default=5
-            Number of signals that are drawn at most.
+            Maximum number of signals that are drawn.
         max_rows : int, default=2000
-            Number of rows, the first ones, that are drawn at most. Slowness is that of all rows.
+            Maximum number of rows that are drawn, from the first. Slowness is computed from all
+            rows.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.plot`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.plot`.
 
         Returns
         -------
         display : SlowSignalsDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
         step = last_step(estimator)
         if not hasattr(step, "delta_values_"):
             raise ValueError(
-                "SlowSignalsDisplay draws what a slow feature analysis makes of X, and "
-                f"{type(step).__name__} is none: give signals of another method as "
+                "SlowSignalsDisplay draws the outputs of a slow feature analysis, but "
+                f"{type(step).__name__} is a different method: pass its outputs as "
                 "SlowSignalsDisplay(signals=...)."
             )
 
-        # slowness is measured in steps of the same lag as in the fit
+        # slowness is measured with the lag of the fit
         display = cls(
             signals=estimator.transform(X),
             delta_values=step.delta_values_,
@@ -140,16 +143,17 @@ class SlowSignalsDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         max_signals : int, default=5
-            Number of signals that are drawn at most.
+            Maximum number of signals that are drawn.
         max_rows : int, default=2000
-            Number of rows, the first ones, that are drawn at most. Slowness is that of all rows.
+            Maximum number of rows that are drawn, from the first. Slowness is computed from all
+            rows.
         **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.plot`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.plot`.
 
         Returns
         -------
         self : SlowSignalsDisplay
-            With `ax_` and `figure_`.
+            Display with `ax_` and `figure_`.
         """
         check_limit("max_signals", max_signals)
         check_limit("max_rows", max_rows)
@@ -160,13 +164,13 @@ class SlowSignalsDisplay:
             signals, None if self.times is None else times, ids, self.lag
         )
 
-        # a gap where one sequence ends and the next begins
+        # leave a gap between sequences
         drawn = signals[:max_rows]
         ends = np.flatnonzero(~follows_before(ids, n)[1 : len(drawn)]) + 1
         x = np.insert(times[:max_rows], ends, times[ends])
         curves = np.insert(_standardized(drawn, signals), ends, np.nan, axis=0)
 
-        # axes as high as there are signals
+        # the height of the axes grows with the number of signals
         k = curves.shape[1]
         ax = axes_or_new(self, ax, figsize=(8, 1.2 + 0.9 * k), layout="constrained")
         levels = -SIGNAL_STEP * np.arange(k)
@@ -180,22 +184,22 @@ class SlowSignalsDisplay:
 
         # names and axes
         self._name_signals(ax, levels)
-        where = "Row" if self.times is None else "Time"
-        ax.set_xlabel(
-            where if len(drawn) == n else f"{where} (the first {len(drawn)} of {n} rows)"
-        )
+        label = "Row" if self.times is None else "Time"
+        if len(drawn) < n:
+            label = f"{label} (the first {len(drawn)} of {n} rows)"
+        ax.set_xlabel(label)
         ax.margins(x=0)
         self.ax_ = ax
         self.figure_ = ax.figure
         return self
 
     def _checked(self):
-        """Signals, their sequences and their times, all of one length."""
+        """Check that signals, sequence ids and times have equal length; return them."""
         signals = np.asarray(self.signals, dtype=np.float64)
         if signals.ndim != 2 or signals.size == 0:
             raise ValueError(
-                f"SlowSignalsDisplay: signals has the shape {signals.shape}; give a table with "
-                "one signal in each column."
+                f"SlowSignalsDisplay: signals has shape {signals.shape}; pass a non-empty table "
+                "with one signal in each column."
             )
         n = len(signals)
         times = (
@@ -203,13 +207,13 @@ class SlowSignalsDisplay:
         )
         if times.shape != (n,):
             raise ValueError(
-                f"SlowSignalsDisplay: times has the shape {times.shape}, and there are {n} rows: "
-                "give one time for each row."
+                f"SlowSignalsDisplay: times has shape {times.shape}, but there are {n} rows: "
+                "pass one time for each row."
             )
         return signals, check_ids(self.sequence_ids, signals), times
 
     def _name_signals(self, ax, levels):
-        """Put number and slowness beside each signal."""
+        """Label each signal with its number and slowness."""
         labels = [f"{j}:  $\\Delta$ = {value:.2g}" for j, value in enumerate(self.slowness_)]
         if self.delta_values is not None:
             fitted = np.asarray(self.delta_values)[: len(labels)]
@@ -223,14 +227,14 @@ class SlowSignalsDisplay:
 
 
 def slowness(signals, times, ids=None, lag=1):
-    """Mean squared step of each signal within its sequences, over its variance.
+    """Return the mean squared step of each signal within its sequences, over its variance.
 
     Parameters
     ----------
     signals : ndarray of shape (n_samples, n_signals)
-        NaN is left out, with its steps.
+        Signals; steps from or to NaN are omitted.
     times : ndarray of shape (n_samples,) or None
-        Steps are divided by their duration and weighted with it; None gives all the duration 1.
+        Times; steps are divided by their duration and weighted by it. None means duration 1.
     ids : ndarray of shape (n_samples,), default=None
         Labels of the sequences.
     lag : int, default=1
@@ -239,14 +243,13 @@ def slowness(signals, times, ids=None, lag=1):
     Returns
     -------
     slowness : ndarray of shape (n_signals,)
-        NaN where there is no step, or no variance.
+        Slowness; NaN for signals without steps or variance.
     """
     number = np.cumsum(~follows_before(ids, len(signals)))
     inside = number[lag:] == number[:-lag]
     steps = (signals[lag:] - signals[:-lag])[inside]
     durations = np.ones(len(steps)) if times is None else (times[lag:] - times[:-lag])[inside]
 
-    # a value for each signal that has steps
     values = np.full(signals.shape[1], np.nan)
     for j, (step, signal) in enumerate(zip(steps.T, signals.T, strict=True)):
         valid = ~np.isnan(step)
@@ -258,7 +261,7 @@ def slowness(signals, times, ids=None, lag=1):
 
 
 def _standardized(drawn, signals):
-    """Rows that are drawn, with mean 0 and standard deviation 1 over all rows."""
+    """Standardise the drawn rows by the mean and standard deviation of all rows."""
     drawn = drawn.copy()
     for j, signal in enumerate(signals.T):
         known = signal[~np.isnan(signal)]

@@ -1031,7 +1031,7 @@ def test_bad_parameters_are_refused(error, message, call):
         (lambda rows: rows[:1], "as many rows"),
         (lambda rows: rows[:, 0], "as many rows"),
         (lambda rows: rows * np.inf, "NaN or infinity"),
-        (lambda rows: rows[:, : 1 + len(rows) % 2], "columns after"),
+        (lambda rows: rows[:, : 1 + len(rows) % 2], "columns, but must return"),
     ],
 )
 def test_bad_expansions_are_refused(expansion, message):
