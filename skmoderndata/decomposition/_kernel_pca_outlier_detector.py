@@ -52,7 +52,8 @@ from skmoderndata._solvers.kernel.novelty import (
 )
 
 BALL_AND_SLAB = "ball_and_slab"
-LARGEST_FOLD = 25_000  # rows held out of a table that is seen in passes, about
+# Number of rows, approximately, in the largest fold held out of a table with `solver="nystroem"`.
+LARGEST_FOLD = 25_000
 
 
 class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
@@ -66,19 +67,19 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         - \sum_{j \le k} \langle u_j, \phi(x) - \mu \rangle^2 ,
 
     the reconstruction error. Among all affine subspaces of dimension k, this one minimises the
-    mean error of the training samples. A sample that is far away along the subspace has a small
-    score by that: with ``region="ball_and_slab"`` the region of normal samples is the
-    intersection of this slab with a ball around the mean [2]_.
+    mean error of the training samples. The distance does not detect a sample that is far away
+    along the subspace: with ``region="ball_and_slab"``, the region of normal samples is therefore
+    the intersection of this slab with a ball around the mean [2]_.
 
     Parameters
     ----------
     n_components : int or float, default=0.5
-        Dimension k of the subspace; a number in (0, 1) is the smallest fraction of the variance
-        that the subspace must explain.
+        Dimension k of the subspace; a number in (0, 1) means the smallest fraction of the
+        variance that the subspace must explain.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the principal components, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" means `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -90,28 +91,29 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         samples, in (0, 0.5]. With "max", outliers are samples that are farther from the subspace
         than any training sample, held out or not.
     region : {"slab", "ball_and_slab"}, default="slab"
-        Where normal samples are: near the subspace, or also near the mean. For "ball_and_slab"
-        the score is the negative of the larger of two squared distances, from the subspace and
-        from the mean, each divided by its threshold for half of `contamination`.
+        Region of normal samples: "slab" contains the samples near the subspace, "ball_and_slab"
+        only those that are also near the mean. For "ball_and_slab" the score is the negative of
+        the larger of two squared distances, from the subspace and from the mean, each divided by
+        its threshold for half of `contamination`.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
-        "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
-        `max_rank` samples chosen by incomplete Cholesky factorisation, "nystroem" one of the span
-        of samples drawn at random, with passes over the rows; Dask arrays need it. "auto" is
-        "exact" up to 1000 samples and for precomputed kernels, and "nystroem" for a table in
-        blocks.
+        Solver: "exact" uses the kernel matrix of all samples; "low_rank" restricts the subspace
+        to the span of at most `max_rank` samples chosen by incomplete Cholesky factorisation;
+        "nystroem" restricts it to the span of randomly drawn samples and makes passes over the
+        rows, as Dask arrays require. "auto" means "exact" up to 1000 samples and for precomputed
+        kernels, "nystroem" for tables in blocks, and "low_rank" otherwise.
     max_rank : int, default=300
         Largest number of samples whose span contains the subspace, for the solvers "low_rank" and
         "nystroem".
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of `solver="nystroem"`.
+        Seed or generator that draws the samples of `solver="nystroem"`.
 
     Attributes
     ----------
     offset_ : float
         Score below which a sample is an outlier.
     region_thresholds_ : ndarray of shape (1,) or (2,)
-        What squared distances are divided by: 1 for the slab alone, else the thresholds of the
-        slab and of the ball.
+        Divisors of the squared distances: 1 for "slab", the thresholds of slab and ball for
+        "ball_and_slab".
     eigenvalues_ : ndarray of shape (n_components_,)
         Variances along the components, in descending order.
     n_components_ : int
@@ -121,10 +123,10 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     mean_residual_ : float
         Residual variance: mean squared distance of the training samples from the subspace.
     landmarks_ : ndarray of shape (rank,)
-        Indices of the training samples whose span contains the subspace. Not with
+        Indices of the training samples whose span contains the subspace. Not set if
         `solver="exact"`.
     solver_ : str
-        "exact", "low_rank" or "nystroem".
+        Solver of the fit: "exact", "low_rank" or "nystroem".
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -139,25 +141,26 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     Notes
     -----
-    The components minimise the residuals of the training samples, so that the residuals of new
-    samples are larger: with many components all new samples would be farther from the subspace
-    than any training sample. The threshold is therefore a quantile of held-out residuals. Folds of
-    a fifth of the samples (copies of a sample in one fold), until 500 samples are held out, are
-    compared with the subspace of the others, with the same number of components or fraction of the
-    variance. With `solver="nystroem"` the entries of a row tell its fold, a fifth of the rows or
-    about 25,000 of more than 125,000. `fit_predict` detects a smaller fraction of outliers among
-    the training samples than `contamination`.
+    The components minimise the residuals of the training samples, so the residuals of new samples
+    are larger: with many components, all new samples would be farther from the subspace than any
+    training sample. The threshold is therefore a quantile of held-out residuals. Folds of a fifth
+    of the samples, with copies of a sample in the same fold, are held out until there are 500
+    samples; each fold is compared with the subspace of the remaining samples, with the same
+    number of components or fraction of the variance. With `solver="nystroem"` the fold of a row
+    depends on its entries, and a fold is a fifth of the rows, or about 25,000 rows if there are
+    more than 125,000. `fit_predict` detects a smaller fraction of outliers among the training
+    samples than `contamination`.
 
-    Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
-    with the low-rank solver ``n r^2``; the held-out residuals take up to four times as long in
-    addition for 600 samples, and less than once as long from 2500 samples on. The certificate is
-    `mean_residual_`: by the theorem of Schmidt and Mirsky, no subspace of the same dimension has a
-    smaller one.
+    Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many,
+    and ``n r^2`` with the low-rank solver. The held-out residuals take up to four times as long
+    as the rest of the fit for 600 samples, and less time than the rest from 2500 samples on. The
+    certificate is `mean_residual_`: by the theorem of Schmidt and Mirsky, no subspace of the same
+    dimension has a smaller one.
 
     The subspace must not contain all training samples: their distances would be 0, and every new
-    sample would be an outlier. Such a subspace is refused. Scores need the kernel value of a
-    sample with itself, which a precomputed matrix of new samples does not contain: for precomputed
-    kernels `fit` and `fit_predict` work, but new samples are refused.
+    sample would be an outlier. Such a subspace raises an error. Scores need the kernel value of a
+    sample with itself, which a precomputed matrix of new samples does not contain. So for
+    precomputed kernels `fit` and `fit_predict` work, but new samples raise an error.
 
     References
     ----------
@@ -188,8 +191,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         ),
         fits_blocks=True,
         tier="textbook",
-        instead="Use LocalOutlierFactor with `novelty=True`, or LedoitWolf and its "
-        "`mahalanobis`: they rank outliers as well or better.",
+        instead="Use LocalOutlierFactor with `novelty=True`, or the `mahalanobis` distances of "
+        "LedoitWolf: they rank outliers as well or better.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",
@@ -236,17 +239,17 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Estimate the principal subspace, and the threshold from residuals of held-out samples.
+        """Estimate the principal subspace, and the threshold from held-out residuals.
 
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
-            Tables in blocks take three passes, and three for each fold.
+            Tables in blocks take three passes, and three more for each fold.
         y : None
             Not used, present by convention.
         sample_weight : array-like or Dask array of shape (n_samples,), default=None
-            Weights; None gives all samples weight 1.
+            Weights of the samples; None gives all samples weight 1.
 
         Returns
         -------
@@ -260,8 +263,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         train = TrainingSet(self, X, weighted, w)
         diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
 
+        # low rank: features in the span of landmarks; `beyond` is the variance outside the span
         low = is_low_rank(self.solver, train.gram, len(train))
-        # low rank: landmarks carry the features, the residual of the factor is variance beyond it
         if low:
             features, result = train.low_rank(self.max_rank)
             warn_of_rank(self, len(result.pivots), omitted_fraction(result))
@@ -281,22 +284,22 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         largest = np.abs(diagonal).max()
         coef = self._keep(subspace, subspace.total + beyond, largest, len(train))
         k = self.n_components_
-        # residuals: |phi|^2 less the part within the subspace
+        # residuals: |phi|^2 minus the part within the subspace
         self._project = Projection(source, coef, second)
         fitted = values @ coef
         distances = self._distances(
             diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm
         )
 
-        # threshold: held-out residuals, as those of training samples are too small
+        # threshold: from held-out residuals, because training residuals are too small
         held_out = self._held_out(X, weighted, w, train, diagonal, values, fitted[:, k], low)
-        there = np.isfinite(held_out[:, 0])
-        self._set_threshold(held_out[there], w[there], distances.max(axis=0))
+        finite = np.isfinite(held_out[:, 0])
+        self._set_threshold(held_out[finite], w[finite], distances.max(axis=0))
         return self
 
     def _fit_features(self, X, sample_weight):
-        """Subspace and threshold on features at landmarks, from sums over the rows."""
-        # 1. rows, landmarks, and a sample from which folds take theirs
+        """Compute subspace and threshold from sums over the rows of features at landmarks."""
+        # 1. rows, landmarks, and a sample that provides the landmarks of the folds
         blocks, weighted = rows_in_blocks(
             self, X, sample_weight=sample_weight, ensure_min_samples=2
         )
@@ -317,7 +320,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         # 3. threshold
         held_out, w = self._held_out_rows(table, sample)
         settings = (subspace, self.n_components_, self.region)
-        if len(held_out) == 0:  # very few rows
+        if len(held_out) == 0:  # There are very few rows.
             held_out, w = table.sum(_distances_of_rows, *settings)
         largest = 0.0
         if self.contamination == "max":
@@ -327,7 +330,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return self
 
     def _held_out_rows(self, table, sample):
-        """Squared distances of rows from subspaces of the others, and weights, as lists."""
+        """Return squared distances of held-out rows from subspaces, and weights, as lists."""
         n = table.n_used
         fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
         n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
@@ -335,35 +338,37 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         weights = []
         for f in range(n_folds):
             fold = Fold(f * fraction, (f + 1) * fraction, outside=False)
-            others = fold._replace(outside=True)
-            some = sample[np.flatnonzero(others.holds(sample))[: self.max_rank]]
-            if some.shape[0] == 0:
+            training = fold._replace(outside=True)
+            landmarks = sample[np.flatnonzero(training.holds(sample))[: self.max_rank]]
+            if landmarks.shape[0] == 0:
                 continue
-            features, _ = features_at(table.features.gram, some)
-            moments = feature_moments(table.part(features, others))
+            features, _ = features_at(table.features.gram, landmarks)
+            moments = feature_moments(table.part(features, training))
             subspace = self._subspace_of(moments)
 
             total = subspace.total + moments.beyond / moments.weight
-            k = self._wanted(subspace, total)
+            k = self._dimension_in_fold(subspace, total)
             held_out = table.part(features, fold)
-            found, own = held_out.sum(_distances_of_rows, subspace, k, self.region)
-            distances += found
-            weights += own
+            fold_distances, fold_weights = held_out.sum(
+                _distances_of_rows, subspace, k, self.region
+            )
+            distances += fold_distances
+            weights += fold_weights
         return distances, weights
 
     def _subspace_of(self, moments):
         covariance = moments.scatter / moments.weight
         return subspace_of_moments(moments.mean, covariance, self.n_components)
 
-    def _wanted(self, subspace, total):
-        """Dimension of the subspace of a fold."""
+    def _dimension_in_fold(self, subspace, total):
+        """Return the dimension of the subspace of a fold."""
         k = self.n_components
         if isinstance(k, Integral):
             return k
         return count_for(subspace.eigenvalues, total, k) if total > 0 else 0
 
     def _keep(self, subspace, total, scale, n):
-        """Set the attributes of the subspace, and return its coefficients with the mean's."""
+        """Set the attributes of the subspace; return the coefficients of components and mean."""
         k = self._count(subspace.eigenvalues, total, scale, n)
         self.n_components_ = k
         self.eigenvalues_ = subspace.eigenvalues[:k]
@@ -373,26 +378,26 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self._norm = subspace.norm
         return np.c_[subspace.coef[:, :k], subspace.mean]
 
-    def _distances(self, own, scores, means, norm):
-        """Squared distances (n, 1 or 2) from the subspace and, if asked for, from the mean."""
-        return region_distances(own, scores, means, norm, self.region)
+    def _distances(self, diagonal, scores, means, norm):
+        """Return squared distances (n, 1 or 2), as `region_distances` does."""
+        return region_distances(diagonal, scores, means, norm, self.region)
 
     def _scores_of(self, distances):
-        """Scores of squared distances: none is an outlier by one of them alone."""
+        """Return the scores: the largest distance, each relative to its threshold, negated."""
         return -(distances / self.region_thresholds_).max(axis=1)
 
     def _set_threshold(self, held_out, w, largest):
-        """Set the thresholds by held-out distances; `largest` are those of the others."""
+        """Set the thresholds from held-out distances and the largest training distances."""
         largest = np.maximum(largest, held_out.max(axis=0))
 
-        # 1. one unit for both distances: half of the outliers are outside of each region
+        # 1. thresholds of the distances: half of the outliers are outside of each region
         self.region_thresholds_ = np.ones(held_out.shape[1])
         if self.region == BALL_AND_SLAB:
-            ends = largest
+            limits = largest
             if self.contamination != "max":
                 half = self.contamination / 2
-                ends = [-outlier_threshold(-column, w, half) for column in held_out.T]
-            self.region_thresholds_ = np.maximum(ends, np.finfo(float).tiny)
+                limits = [-outlier_threshold(-column, w, half) for column in held_out.T]
+            self.region_thresholds_ = np.maximum(limits, np.finfo(float).tiny)
 
         # 2. threshold of the scores
         if self.contamination != "max":
@@ -400,13 +405,14 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             self.offset_ = outlier_threshold(scores, w, self.contamination)
         else:
             lowest = float(self._scores_of(largest[None])[0])
-            self.offset_ = lowest - 1e-9 * abs(lowest)  # none an outlier by rounding
+            # Rounding must not make a training sample an outlier.
+            self.offset_ = lowest - 1e-9 * abs(lowest)
 
     def score(self, X, y=None):
-        """Compute the mean score: with "slab", minus the mean squared distance from the subspace.
+        """Compute the mean score: for "slab", minus the mean squared distance from the subspace.
 
-        It increases with `n_components` and depends on the scale of the kernel; to choose
-        these, use labelled outliers.
+        It increases with `n_components` and depends on the scale of the kernel; to choose the
+        number and the kernel, use labelled outliers.
 
         Parameters
         ----------
@@ -418,21 +424,22 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         Returns
         -------
         score : float
-            Higher is better.
+            Mean score; higher is better.
         """
         check_is_fitted(self)
         return float(np.mean(self._score_samples(checked_samples(self, X, reset=False))))
 
     def _subspace(self, values, w, low):
-        """Compute all components that may be needed, from coordinates or from a kernel matrix."""
+        """Compute all components that may be needed, from coordinates or a kernel matrix."""
         solve = feature_subspace if low else kernel_subspace
         return solve(values, w, self.n_components)
 
     def _held_out(self, X, weighted, w, train, diagonal, values, key, low):
-        """Distances of held-out samples from the subspace of the others; NaN if not held out."""
+        """Return squared distances of held-out samples; NaN for samples that are not held out."""
         held_out = np.full((len(w), 2 if self.region == BALL_AND_SLAB else 1), np.nan)
         for inside, outside in folds(values, key):
-            if low:  # choose landmarks again, since landmarks have no residual
+            if low:
+                # Choose landmarks again, because landmarks have no residual.
                 fold = TrainingSet(self, X, weighted[inside], gram=train.gram)
                 features, result = fold.low_rank(self.max_rank)
                 fitted = result.factor
@@ -445,7 +452,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
             subspace = self._subspace(fitted, w[inside], low)
             total = subspace.total + beyond
-            k = self._wanted(subspace, total)
+            k = self._dimension_in_fold(subspace, total)
             scores = rows @ subspace.coef[:, :k] - subspace.shift[:k]
             held_out[outside] = self._distances(
                 diagonal[outside], scores, rows @ subspace.mean, subspace.norm
@@ -454,12 +461,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return held_out
 
     def _count(self, eigenvalues, total, scale, n):
-        """Dimension of the subspace, which must not explain all of the variance."""
+        """Return the dimension of the subspace, which must not explain all of the variance."""
         rank = int(np.sum(eigenvalues > 1e-10 * max(total, np.finfo(float).tiny)))
         if rank == 0 or total <= 1e-14 * scale:
             raise ValueError(
-                f"{type(self).__name__} needs samples that differ in feature space; all {n} are "
-                "equal."
+                f"{type(self).__name__} needs samples that differ in feature space, but all {n} "
+                "are equal."
             )
 
         if isinstance(self.n_components, Integral):
@@ -467,14 +474,15 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         else:
             k = count_for(eigenvalues, total, self.n_components)
 
-        # the rank leaves nothing to measure: one dimension less, unless it was asked for
+        # a subspace of full rank leaves no residuals: reduce a dimension that was not set by the
+        # user, otherwise raise an error
         unexplained = total - eigenvalues[:k].sum()
         if k > len(eigenvalues) or unexplained <= 1e-10 * total:
             if isinstance(self.n_components, Integral):
                 raise ValueError(
-                    f"n_components={k} explains all of the training samples, which span {rank} "
-                    "dimensions in feature space around their mean: every new sample would be "
-                    "an outlier. Lower n_components."
+                    f"n_components={k} explains the training samples completely, because they "
+                    f"span {rank} dimensions in feature space around their mean: every new sample "
+                    "would be an outlier. Lower n_components."
                 )
             k = rank - 1
             if k == 0:
@@ -486,31 +494,31 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return k
 
     def _score_samples(self, X):
-        own = np.asarray(self._project.source_gram.diag(as_double(X)), dtype=np.float64)
+        diagonal = np.asarray(self._project.source_gram.diag(as_double(X)), dtype=np.float64)
         values = self._project(X)
         distances = self._distances(
-            own, values[:, :-1] - self._shift, values[:, -1], self._norm
+            diagonal, values[:, :-1] - self._shift, values[:, -1], self._norm
         )
         return self._scores_of(distances)
 
 
-def region_distances(own, scores, means, norm, region):
-    """Squared distances (n, 1 or 2) from the subspace and, for "ball_and_slab", from the mean."""
-    distances = [squared_distances(own, scores, means, norm)]
-    if region == BALL_AND_SLAB:  # the mean is the subspace without components
-        distances.append(squared_distances(own, scores[:, :0], means, norm))
+def region_distances(diagonal, scores, means, norm, region):
+    """Return squared distances (n, 1 or 2) from the subspace and, with a ball, the mean."""
+    distances = [squared_distances(diagonal, scores, means, norm)]
+    if region == BALL_AND_SLAB:  # The mean is the subspace without components.
+        distances.append(squared_distances(diagonal, scores[:, :0], means, norm))
     return np.stack(distances, axis=1)
 
 
 def _distances(rows, subspace, k, region):
-    """Squared distances from the subspace of k dimensions."""
-    own = rows.beyond + np.einsum("ij,ij->i", rows.Z, rows.Z)
+    """Return squared distances from the subspace of k dimensions."""
+    diagonal = rows.beyond + np.einsum("ij,ij->i", rows.Z, rows.Z)
     scores = rows.Z @ subspace.coef[:, :k] - subspace.shift[:k]
-    return region_distances(own, scores, rows.Z @ subspace.mean, subspace.norm, region)
+    return region_distances(diagonal, scores, rows.Z @ subspace.mean, subspace.norm, region)
 
 
 def _distances_of_rows(rows, subspace, k, region):
-    """List squared distances and weights."""
+    """Return squared distances and weights as lists."""
     return _distances(rows, subspace, k, region).tolist(), rows.weights.tolist()
 
 
