@@ -1,4 +1,4 @@
-"""What the robust components share: the two terms, lists of wrong cells, hidden cells."""
+"""Shared parts of the robust components: terms, lists of wrong cells, hidden cells, warnings."""
 
 import warnings
 from typing import NamedTuple
@@ -9,25 +9,27 @@ from skmoderndata._estimator.base import warn_fewer, warn_not_converged
 from skmoderndata._solvers.lowrank.table_units import in_units
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-FOLDS = 5  # groups of columns that `score` predicts in turn
-MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
+# Number of groups of columns that `score` predicts in turn.
+FOLDS = 5
+# Maximum fraction of exact entries that may be errors; beyond it, pursuit never recovers.
+MOST_MARKED = 0.5
 # Smallest side of a table in which errors can be seen at all.
 LEAST_SIDE = 8
-# Largest number of components for each one above the noise.
+# Largest ratio of the number of components to the number above the noise.
 MOST_OF_RANK = 2
-# Fraction of the smaller side from which components leave no freedom to see errors.
+# Fraction of the smaller side of a table; this many components leave no freedom to see errors.
 MOST_OF_SIDE = 0.5
 
 
 class Decomposition(NamedTuple):
-    """The terms of a matrix, ``low_rank + sparse`` (plus dense noise for the stable algorithm)."""
+    """Terms of a matrix, ``low_rank + sparse`` (plus dense noise for the stable algorithm)."""
 
     low_rank: np.ndarray
     sparse: np.ndarray
 
 
 def row_names_of(X):
-    """Names of the rows of a DataFrame; None where they are numbered, or for arrays."""
+    """Return the row names of a DataFrame; None for numbered rows and for arrays."""
     index = getattr(X, "index", None)
     if index is None or callable(index):
         return None
@@ -38,10 +40,10 @@ def row_names_of(X):
 def list_cells(
     low_rank, sparse, noise_scale, *, rows=None, columns=None, weights=None, p_values_of=None
 ):
-    """List the cells where `sparse` is not zero, the largest in units of the noise first.
+    """List the cells in which `sparse` is not zero, the largest in units of the noise first.
 
-    `rows` and `columns` are names; `weights` of the cells divide their noise;
-    ``p_values_of(size)`` adds a column of p-values.
+    `rows` and `columns` are names. `weights` of the cells divide their noise variance. If
+    `p_values_of` is not None, ``p_values_of(size)`` adds a column of p-values.
     """
     row, column = np.nonzero(sparse)
     error = sparse[row, column].astype(np.float64)
@@ -81,7 +83,7 @@ def list_rows(distances, outlying, leverage, n_cells, *, rows=None):
 
 
 def _as_table(columns):
-    """Make a DataFrame, or without pandas a structured array."""
+    """Return a DataFrame, or a structured array if pandas is not installed."""
     try:
         import pandas as pd
     except ImportError:
@@ -94,16 +96,17 @@ def _as_table(columns):
 
 
 def absolute_residuals(residual):
-    """Sum the absolute residuals of each row, rescaled to all entries where some are NaN."""
+    """Sum the absolute residuals of each row, rescaled to all entries if some are NaN."""
     observed = ~np.isnan(residual)
     total = np.where(observed, np.abs(residual), 0.0).sum(axis=1)
     return total * (residual.shape[1] / np.maximum(observed.sum(axis=1), 1))
 
 
 def score_of_hidden(X, components, mean, scores_of, weights=None):
-    """Negative relative error of predicting columns that are hidden in turn, from the others.
+    """Return the negative relative error of predicting hidden columns from the visible columns.
 
-    `scores_of` gives the scores of rows with NaN; `weights` of the cells are those of both sums.
+    Groups of columns are hidden in turn. `scores_of` computes the scores of rows with NaN; the
+    `weights` of the cells apply to errors and deviations.
     """
     observed = ~np.isnan(X)
     counts = observed if weights is None else np.where(observed, weights, 0.0)
@@ -123,14 +126,14 @@ def score_of_hidden(X, components, mean, scores_of, weights=None):
 
 
 def split_rows(X, low_rank, threshold):
-    """Split rows into their low rank and the errors beyond a threshold, in the type of X."""
+    """Split rows into a low-rank part and the errors beyond a threshold, in the type of X."""
     residual = np.where(np.isnan(X), 0.0, X - low_rank)
     sparse = np.where(np.abs(residual) > threshold, residual, 0.0)
     return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
 
 
 def column_medians(data):
-    """Medians of the observed entries; 0 for columns without observed entries."""
+    """Return the medians of the observed entries; 0 for columns without observed entries."""
     medians = np.zeros(data.shape[1])
     known = ~np.isnan(data).all(axis=0)
     medians[known] = np.nanmedian(data[:, known], axis=0)
@@ -138,7 +141,7 @@ def column_medians(data):
 
 
 def terms_in_units(terms, verdict, spread):
-    """Take the terms, and what is known of the rows, from units of the columns to the user's."""
+    """Convert terms, and the verdict on the rows, from units of the columns to user units."""
     terms, turn = in_units(terms, spread)
     if verdict is not None:
         noise_scale = verdict.terms.noise_scale * spread
@@ -150,18 +153,18 @@ def terms_in_units(terms, verdict, spread):
 
 
 class WarnsOfDoubt:
-    """Warnings of `RobustPCA` about what a fit has found."""
+    """Warnings of `RobustPCA` about doubtful results."""
 
     def _warn_fewer(self, shape):
-        """Warn of fewer components than were asked for, or of more than the noise allows."""
+        """Warn if there are fewer components than `n_components`, or if some are noise."""
         k = self.n_components
         side = min(shape)
         is_fitted = self.algorithm_ == "stable" and self.polished_ and k is not None
 
-        # too many to see errors, or to be more than noise
+        # too many components to see errors, or components that are noise
         if is_fitted and side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
             warnings.warn(
-                f"n_components={k} is half of the smaller side {side} of X, or more, which "
+                f"n_components={k} is at least half of the smaller side {side} of X, which "
                 f"leaves no freedom to see errors: {type(self).__name__} keeps at most the "
                 f"{self.rank_} components above the noise. Lower n_components.",
                 DoubtfulResultWarning,
@@ -169,9 +172,9 @@ class WarnsOfDoubt:
             )
         elif is_fitted and self.n_components_ > MOST_OF_RANK * self.rank_ > 0:
             warnings.warn(
-                f"{type(self).__name__}: {self.n_components_} components were fitted, of which "
-                f"{self.rank_} are above the noise (rank_); the others are noise. Lower "
-                "n_components, or set None.",
+                f"{type(self).__name__} has fitted {self.n_components_} components, but only "
+                f"{self.rank_} are above the noise (rank_); the rest are noise. Lower "
+                "n_components, or set n_components=None.",
                 DoubtfulResultWarning,
                 stacklevel=4,
             )
@@ -181,7 +184,7 @@ class WarnsOfDoubt:
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
 
     def _warn(self, terms, shape, verdict):
-        # fewer components than asked for, or none
+        # fewer components than `n_components`, or none
         self._warn_fewer(shape)
         if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
             warnings.warn(
@@ -191,15 +194,15 @@ class WarnsOfDoubt:
                 stacklevel=3,
             )
 
-        # exact entries, most of which are errors
+        # exact entries, mostly errors
         marked = np.count_nonzero(terms.support) / terms.support.size
         decided = self.algorithm == "auto" and self.noise_std is None
         if decided and self.algorithm_ == "pcp" and marked > MOST_MARKED:
             warnings.warn(
-                f"{type(self).__name__} takes the entries as exact, as those of columns with few "
-                f"values seem to be, and {marked:.0%} of them as errors: this is no low rank with "
-                "few errors. Give noise_std, or take a method for Boolean tables, such as "
-                "MultiAssignmentClustering.",
+                f"{type(self).__name__} treats the entries as exact, because the columns have "
+                f"few distinct values, and {marked:.0%} of them as errors: the table is not of "
+                "low rank with few errors. Set noise_std, or use a method for Boolean tables, "
+                "such as MultiAssignmentClustering.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -207,9 +210,9 @@ class WarnsOfDoubt:
         # a group of rows that is too large for an error
         if verdict is not None and verdict.too_many:
             warnings.warn(
-                f"{verdict.too_many:.0%} of the rows are far from the others: more than rows="
-                f"{self.rows!r} allows, so that {type(self).__name__} keeps them as structure. "
-                "Raise rows if they are wrong; set rows=False if they are a second population.",
+                f"{verdict.too_many:.0%} of the rows are far from the rest, more than rows="
+                f"{self.rows!r} allows, so {type(self).__name__} keeps them as structure. "
+                "Increase rows if they are wrong; set rows=False if they are a second population.",
                 DoubtfulResultWarning,
                 stacklevel=3,
             )
@@ -220,7 +223,7 @@ class WarnsOfDoubt:
             warn_not_converged(
                 self,
                 reached=f"after {result.n_iter} passes the relative duality gap is "
-                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
-                f"{result.residual:.1e} (at most a tenth of it)",
+                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual is "
+                f"{result.residual:.1e} (must be at most tol / 10)",
                 remedy="increase max_iter or tol",
             )

@@ -56,7 +56,7 @@ def test_leading_vectors_are_those_of_the_full_decomposition(shape, seed):
 @pytest.mark.edge
 def test_says_where_components_are_noise_or_leave_no_freedom(seed):
     X, *_ = planted(seed=seed)
-    with pytest.warns(DoubtfulResultWarning, match="7 components were fitted, of which 3"):
+    with pytest.warns(DoubtfulResultWarning, match="has fitted 7 components, but only 3"):
         assert RobustPCA(7, tol=TOL).fit(X).n_components_ == 7
     with pytest.warns(DoubtfulResultWarning, match="half of the smaller side 20.*Lower"):
         model = RobustPCA(10, tol=TOL).fit(X)
