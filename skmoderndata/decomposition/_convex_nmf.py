@@ -45,12 +45,12 @@ from skmoderndata.decomposition._nmf_base import (
 
 
 def _is_linear(estimator):
-    """Whether components are vectors of the input space."""
+    """Return whether components are vectors of the input space."""
     if isinstance(estimator.kernel, str) and estimator.kernel == "linear":
         return True
     raise AttributeError(
-        f"{type(estimator).__name__}(kernel={estimator.kernel!r}) has components in the space of "
-        "the kernel only; inverse_transform needs kernel='linear'."
+        f"{type(estimator).__name__}(kernel={estimator.kernel!r}) has components only in the "
+        "space of the kernel; inverse_transform needs kernel='linear'."
     )
 
 
@@ -64,20 +64,20 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         \textstyle\sum_i B_{ij} = 1,
 
     so that the components :math:`B^\top X` lie in the convex hull of the rows [1]_. Rows may have
-    any sign; the problem depends only on their inner products, so a kernel can supply these.
+    any sign. The problem depends only on their inner products, which can come from a kernel.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. The data do not determine more components than rows; a UserWarning is
-        issued.
+        Number of components. If it exceeds the number of rows, a UserWarning is issued, because
+        the data do not determine the components.
     kernel : str, Kernel or callable, default="linear"
         Inner products: "linear", which never forms a Gram matrix; another name of
         `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that returns Gram
-        matrices. All but "linear" store the Gram matrix of the training rows, which must be
-        positive semi-definite.
+        matrices. All kernels except "linear" need the Gram matrix of the training rows in memory;
+        it must be positive semi-definite.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" means `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -92,9 +92,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     max_iter : int, default=1000
         Largest number of passes per start.
     tol : float, default=1e-3
-        Passes stop when `kkt_residual_` is at most this.
+        Tolerance: passes stop when `kkt_residual_` is at most this.
     random_state : int, RandomState instance or None, default=None
-        Controls the starts. Pass an int for reproducible results.
+        Seed or generator of the starts. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Averages of rows, in descending order of the sum of squares they explain; None for kernels
         other than "linear", whose components have no coordinates.
     weights_ : ndarray of shape (n_samples, n_components)
-        B: weight of each training row in each component. Most are zero.
+        Matrix B: weight of each training row in each component. Most weights are zero.
     X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
         Training rows, stored for kernels other than "linear" and "precomputed".
     objective_ : float
@@ -110,10 +110,10 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     objective_history_ : ndarray of shape (n_iter_,)
         Objective after each pass; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of the linear terms; the maximum over codes
-        and weights.
+        Norm of the projected gradient relative to the norm of the linear terms; the maximum over
+        codes and weights.
     n_components_ : int
-        Number of components, each of them an average of rows.
+        Number of components.
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
@@ -128,11 +128,11 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     Notes
     -----
-    A pass takes six products of X with a thin matrix, ``12 n p k`` operations (stored entries for
-    sparse X); a kernel matrix is factorised first, in at most ``n^3`` operations, and counts as
-    features in the number of its rank. The problem is not convex; the name refers to the convex
-    hull. The weights are sparse without a penalty. Missing entries are refused: an average of rows
-    with missing entries is undefined.
+    A pass takes six products of X with a thin matrix, ``12 n p k`` operations (for sparse X, n p
+    is the number of stored entries). A kernel matrix is factorised first, in at most ``n^3``
+    operations; its rank then takes the place of p. The problem is not convex; the name refers to
+    the convex hull. The weights are sparse without a penalty. Missing entries raise an error,
+    because an average of rows with missing entries is undefined.
 
     References
     ----------
@@ -164,7 +164,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         comparison=replace(
             AGAINST_NMF,
             grid={"n_components": (32, 48, 64)},
-            bounds={"n_components": 64},  # as many as pixels: more would be no reduction
+            # With more components than pixels, the codes would be no reduction.
+            bounds={"n_components": 64},
         ),
     )
     _parameter_constraints = {
@@ -211,7 +212,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data of any sign; the Gram matrix for ``kernel="precomputed"``.
+            Data of any sign, or the Gram matrix if ``kernel="precomputed"``.
         y : Ignored
             Not used, present by convention.
 
@@ -220,7 +221,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self : ConvexNMF
             The fitted estimator.
         """
-        # input: rows of X, or their kernel matrix
+        # input: rows, or their kernel matrix
         X = self._validate(X, reset=True)
         n = count_samples(X)
         shape = X.shape if hasattr(X, "dtype") else (n, n)
@@ -233,13 +234,13 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             best = self._best_start(data, rows, progress)
         B = self._store(best, rows, dtype)
 
-        # components where the samples have features, else the samples for their kernel values
+        # store the components if the samples have features, otherwise the samples for the kernel
         self.components_ = None
         self.X_fit_ = None
         if self._linear:
             self.components_ = np.ascontiguousarray((X.T @ B).T, dtype=dtype)
         elif not self._gram.precomputed:
-            self.X_fit_ = X.copy()  # the caller may change X
+            self.X_fit_ = X.copy()  # The caller may change X.
 
         if not best.converged and not progress.stopped:
             warn_of_passes(self, best)
@@ -265,7 +266,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return K, self._rows_of_kernel(K, float(rounding))
 
     def _best_start(self, data, rows, progress):
-        """Factorise from `init`, then from random starts; return the least objective."""
+        """Factorise from `init`, then from random starts; return the best result."""
         rng = check_random_state(self.random_state)
         best = None
         for number in range(self.n_init):
@@ -285,7 +286,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return best
 
     def _store(self, best, rows, dtype):
-        """Keep the weights, scaled to a sum of one, the largest component first."""
+        """Store the weights, scaled to a sum of one, with the largest component first."""
         total = best.weights.sum(axis=0)
         total[total == 0] = 1.0
         W = best.codes * total
@@ -311,12 +312,12 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows; inner products with the training rows for ``kernel="precomputed"``.
+            Rows, or inner products with the training rows if ``kernel="precomputed"``.
 
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components_)
-            Code of each row, which depends on that row alone.
+            Codes; each depends only on its row.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -326,7 +327,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     inverse_transform = available_if(_is_linear)(AlternatingFactorization.inverse_transform)
 
     def score(self, X, y=None):
-        """Compute the negative relative reconstruction error, which grows with `n_components`.
+        """Compute the negative relative reconstruction error.
+
+        It increases with `n_components`, so it cannot be used to choose that number.
 
         Parameters
         ----------
@@ -338,9 +341,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         score : float
-            ``-|X - codes @ components|_F / |X|_F``, in the space of the kernel. For
-            ``kernel="precomputed"`` the norms of new rows are unknown, and the score is half the
-            mean squared norm of the reconstructions, which gives the same ranking of models.
+            Score ``-|X - codes @ components|_F / |X|_F``, in the space of the kernel. If
+            ``kernel="precomputed"``, the norms of new rows are unknown, and the score is half the
+            mean squared norm of the reconstructions, which ranks models in the same order.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -369,7 +372,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         refuse_texts(self.kernel, X, type(self).__name__)
         missing = (
             "its components are averages of rows, which are undefined if entries are missing. "
-            "Impute them, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
+            "Impute them, or use SparseNMF or SemiNMF, which accept NaN as missing entries."
         )
         return validate_rows(self, X, reset=reset, missing=missing)
 
@@ -379,30 +382,29 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         except IndefiniteError as error:
             raise ValueError(
                 f"{type(self).__name__}(kernel={self.kernel!r}) needs a positive semi-definite "
-                f"kernel matrix, but found an {error}, so that there is no minimum. Use another "
-                "kernel, or correct the spectrum of the matrix, as skmoderndata."
-                "preprocessing.SpectrumCorrector does, with kernel='precomputed'."
+                f"kernel matrix, but found an {error}, so there is no minimum. Use another "
+                "kernel, or correct the spectrum of the matrix with skmoderndata.preprocessing."
+                "SpectrumCorrector and set kernel='precomputed'."
             ) from error
 
     def _start(self, data, rows, init, rng):
-        """Return initial codes and weights: cluster memberships, with a fifth added everywhere."""
+        """Return initial codes and weights: cluster memberships, with 0.2 added everywhere."""
         n = rows.shape[0]
         k = self.n_components
         if init == "random":
-            B = rng.uniform(size=(n, k)) ** 4  # a few rows dominate each component
+            B = rng.uniform(size=(n, k)) ** 4  # A few rows dominate each component.
             B /= B.sum(axis=0)
             return nnls(B.T @ against(rows, B), against(rows, B)).Z + 0.01, B
 
         # clusters of rows, or of samples in feature space
         if self._linear:
-            with (
-                warnings.catch_warnings()
-            ):  # fewer distinct rows than components are no problem
+            with warnings.catch_warnings():
+                # Fewer distinct rows than components do no harm.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:
-            chosen = rng.permutation(n)[:k]
-            labels = np.argmin(np.diagonal(data)[chosen] - 2 * data[:, chosen], axis=1)
+            centres = rng.permutation(n)[:k]
+            labels = np.argmin(np.diagonal(data)[centres] - 2 * data[:, centres], axis=1)
 
         W = np.zeros((n, k))
         W[np.arange(n), labels] = 1.0
@@ -410,13 +412,13 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return W, W / W.sum(axis=0)
 
     def _codes(self, X):
-        """Codes of validated rows in float64, and their inner products with the components."""
+        """Return codes of validated rows in float64, and inner products with the components."""
         if self._linear:
             components = self.components_.astype(np.float64)
             linear = np.asarray(_double(X) @ components.T)
             return nnls(components @ components.T, linear).Z, linear
 
-        # codes from inner products with the components, which are means of phi(x)
+        # codes from inner products with the components, which are averages of phi(x)
         if self._gram.precomputed:
             K = self._gram(X)
         else:
@@ -439,7 +441,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def _double(X):
-    if isinstance(X, list | Encoded):  # samples that are not vectors
+    if isinstance(X, list | Encoded):  # The samples are not vectors.
         return X
     if sparse.issparse(X):
         return sparse.csr_array(X, dtype=np.float64)

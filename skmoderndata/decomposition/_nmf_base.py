@@ -45,8 +45,8 @@ from skmoderndata._solvers.factors.factor_updates import (
 from skmoderndata._solvers.factors.streams import ROWS_PER_COMPONENT, FactorStream, add_batch
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
-# Size of the ridge where entries are missing or weighted, relative to the root mean square of the
-# norms of the columns
+# Size of the ridge if entries are missing or weighted, relative to the root mean square of the
+# norms of the columns.
 RIDGE_RELATIVE = 0.01
 
 AGAINST_NMF = Comparison(
@@ -72,13 +72,13 @@ def validate_rows(estimator, X, *, reset, missing=None):
         dtype=FLOATS,
         ensure_all_finite="allow-nan",
         reset=reset,
-        # kernel values are squares
+        # Kernel values are squares already.
         fourth_powers=not estimator.__sklearn_tags__().input_tags.pairwise,
     )
 
     name = type(estimator).__name__
     if sparse.issparse(X) and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
-        # scikit-learn's k-means takes no other indices
+        # scikit-learn's k-means accepts only 32-bit indices.
         parts = (X.data, *(a.astype(np.int32, copy=False) for a in (X.indices, X.indptr)))
         X = type(X)(parts, shape=X.shape)
 
@@ -96,7 +96,7 @@ def validate_rows(estimator, X, *, reset, missing=None):
 
 
 def check_weights(sample_weight, X):
-    """Check weights of rows, float64 or None; the objective must neither over- nor underflow."""
+    """Return weights of rows, float64 or None, after checks of their signs and magnitudes."""
     if sample_weight is None:
         return None
     w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -104,7 +104,7 @@ def check_weights(sample_weight, X):
 
 
 def warn_of_rank(estimator, shape, *, rows_only=False, remedy="Use fewer."):
-    """Warn of components that the data do not determine."""
+    """Warn if the data do not determine all components."""
     n, p = shape
     if estimator.n_components > (n if rows_only else min(n, p)):
         columns = "" if rows_only else f" or n_features={p}"
@@ -117,7 +117,7 @@ def warn_of_rank(estimator, shape, *, rows_only=False, remedy="Use fewer."):
 
 
 def warn_of_passes(estimator, result):
-    """Warn that the passes ended above the tolerance."""
+    """Warn that the KKT residual is above the tolerance after all passes."""
     warn_not_converged(
         estimator,
         reached=f"after {result.n_iter} passes the KKT residual is {result.residual:.1e} "
@@ -127,19 +127,20 @@ def warn_of_passes(estimator, result):
 
 
 def ridge_for_gaps(rows):
-    """Weight of the squared norms of both factors: 0 unless entries are missing or weighted.
+    """Return the weight of the squared norms of both factors.
 
-    Rows and columns with few observed entries do not determine their factors, which would grow
-    without bound, and with them the hidden entries.
+    It is 0 unless entries are missing or weighted. Rows and columns with few observed entries do
+    not determine their factors, which would grow without bound, and so would predictions of
+    hidden entries.
     """
     if rows.complete:
         return 0.0
     return RIDGE_RELATIVE * float(np.sqrt(rows.sum_sq / rows.shape[1]))
 
 
-def given_start(estimator, n_features, *, nonnegative=False):
-    """Return the initial components as an array, or None."""
-    # the last fit goes before `init`
+def check_start(estimator, n_features, *, nonnegative=False):
+    """Return initial components from the last fit or an array `init`, checked; otherwise None."""
+    # with `warm_start`, the last fit takes precedence over `init`
     if estimator.warm_start and hasattr(estimator, "components_"):
         start = estimator.components_
         name = "the components of the last fit (warm_start=True)"
@@ -150,11 +151,11 @@ def given_start(estimator, n_features, *, nonnegative=False):
         name = "init"
 
     start = check_array(start, dtype=np.float64, input_name="init")
-    wanted = (estimator.n_components, n_features)
-    if start.shape != wanted or (nonnegative and (start < 0).any()):
+    k = estimator.n_components
+    if start.shape != (k, n_features) or (nonnegative and (start < 0).any()):
         kind = "a non-negative array" if nonnegative else "an array"
         raise ValueError(
-            f"{name} must be {kind} of shape (n_components={wanted[0]}, n_features={n_features}), "
+            f"{name} must be {kind} of shape (n_components={k}, n_features={n_features}), "
             f"got shape {start.shape} with minimum {start.min():.3g}."
         )
     return start
@@ -167,14 +168,14 @@ def narrowed(values, dtype, estimator, what):
     if not np.isfinite(out).all():
         raise ValueError(
             f"{type(estimator).__name__}: {what} of up to {np.max(np.abs(values)):.3g} exceed the "
-            f"range of {np.dtype(dtype).name}, at this scale of X and of the penalties: "
-            "rescale X, for example to a largest entry of 1, or pass float64."
+            f"range of {np.dtype(dtype).name} at this scale of X and the penalties: rescale X, "
+            "for example to a largest entry of 1, or pass float64."
         )
     return out
 
 
 def counted_rows(X, weights, cells, *, gaps=True):
-    """Leave out validated rows of weight zero; without `gaps` there is no NaN to look for."""
+    """Remove validated rows of weight zero; if not `gaps`, do not search for NaN."""
     if weights is not None and not weights.all():
         cells = None if cells is None else cells[weights > 0]
         X = X[weights > 0]
@@ -182,7 +183,7 @@ def counted_rows(X, weights, cells, *, gaps=True):
     return Data.of(X, weights, cells) if gaps else Data(X, None, weights, cells)
 
 
-def first_look(estimator, blocks, reader):
+def checked_blocks(estimator, blocks, reader):
     """Check the rows of all blocks in a pass, and return them."""
     tags = estimator.__sklearn_tags__().input_tags
     demands = {
@@ -191,8 +192,8 @@ def first_look(estimator, blocks, reader):
         "fourth_powers": True,
     }
 
-    # one pass: all that later ones do not look at again
-    n, sum_sq, n_gaps, n_cells, n_counting = blocks.sum(_look_at, reader, demands)
+    # one pass for all checks; later passes do not repeat them
+    n, sum_sq, n_gaps, n_cells, n_counting = blocks.sum(_check_block, reader, demands)
     if n == 0:
         raise ValueError(NO_WEIGHT)
     if n_counting == 0:
@@ -208,8 +209,11 @@ def first_look(estimator, blocks, reader):
     )
 
 
-def _look_at(block, reader, demands):
-    """Count rows, and add up squares; say whether entries are missing, have weights, count."""
+def _check_block(block, reader, demands):
+    """Check a block; return its number of rows, sum of squares, and flags of its entries.
+
+    The flags are 1 if some entries are missing, have weights, or have weights above 0.
+    """
     data = counted_rows(*reader.checked(block, **demands))
     flags = (data.observed is not None, data.cells is not None, reader.counts(block))
     return data.shape[0], data.sum_sq, *map(int, flags)
@@ -217,7 +221,7 @@ def _look_at(block, reader, demands):
 
 def _read_block(block, *, reader, gaps):
     X, weights, cells = reader.read(block)
-    # without a scan for NaN where there is none in the whole table
+    # Do not search for NaN if the table has none.
     return counted_rows(X, weights, cells, gaps=gaps)
 
 
@@ -237,11 +241,11 @@ class AlternatingFactorization(
     and `_solve`; see `SparseNMF`.
     """
 
-    # else a request of `fit` would have to be repeated for `transform`
+    # Otherwise users would have to repeat a request of `fit` for `transform`.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
-    _nonnegative = False  # the components
-    _codes_over_rows = False  # whether the codes are constrained over rows
+    _nonnegative = False  # True if components must be non-negative
+    _codes_over_rows = False  # True if constraints of the codes couple the rows
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, *, entry_weight=None):
@@ -250,16 +254,16 @@ class AlternatingFactorization(
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
-            Data; NaN marks missing entries of a dense array. Dask arrays and tables on a disk are
+            Data; NaN marks missing entries of a dense array. Dask arrays and tables on disk are
             read block by block in each pass.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the objective; a row of weight 2 counts as two rows.
         entry_weight : array-like of shape (n_samples, n_features), default=None
-            Weights of the squared residuals of the entries of a dense `X`, at least 0; they
-            multiply those of the rows, and penalties of codes have the weights of rows only.
-            Weight 0 is the same as NaN. None means 1.
+            Non-negative weights of the squared residuals of the entries of a dense `X`. They are
+            multiplied by the weights of the rows; penalties of codes have only the weights of the
+            rows. Weight 0 is the same as NaN. None means 1.
 
         Returns
         -------
@@ -272,11 +276,11 @@ class AlternatingFactorization(
         return self
 
     def _fit_rows(self, rows, dtype, X, y, *, is_stream=False):
-        """Fit both factors to checked rows; callbacks are shown X and y."""
-        start = given_start(self, rows.shape[1], nonnegative=self._nonnegative)
+        """Fit both factors to checked rows; X and y are for callbacks."""
+        start = check_start(self, rows.shape[1], nonnegative=self._nonnegative)
         check_n_components(self, rows.shape)
         self._check(rows)
-        # more rows may follow in a stream
+        # A stream may have more rows later.
         if not is_stream:
             self._warn_of_rank(rows.shape)
 
@@ -285,14 +289,14 @@ class AlternatingFactorization(
         n_init = 1 if start is not None else self.n_init
         best = None
 
-        # the best of several starts
+        # keep the best of several starts
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
             for number in range(n_init):
                 if start is not None:
                     V = start.T.copy()
                 else:
                     V = self._start(rows, self.init if number == 0 else "random", rng)
-                result = self._solve(rows, V, sides, progress, given=start is not None)
+                result = self._solve(rows, V, sides, progress, has_start=start is not None)
                 if best is None or result.objective < best.objective:
                     best = result
                 if progress.stopped:
@@ -303,32 +307,32 @@ class AlternatingFactorization(
             warn_of_passes(self, best)
 
     def _rows_in_memory(self, X, sample_weight, entry_weight):
-        """Rows as one block, and their dtype; those of weight zero only get codes."""
+        """Return the rows of positive weight as one block, and their dtype."""
         X, cells = self._validate(X, entry_weight, reset=True)
         weights = check_weights(sample_weight, X)
         return CodedRows.of(counted_rows(X, weights, cells)), X.dtype
 
     def _rows_in_blocks(self, X, sample_weight, entry_weight):
-        """Rows of a table that is not in memory, checked in a first pass, and their dtype."""
+        """Return the rows of a table in blocks, checked in a first pass, and their dtype."""
         if self._codes_over_rows:
             raise ValueError(
                 f"{type(self).__name__}(sparseness_codes={self.sparseness_codes}, "
                 "codes_axis='component') needs the codes of all rows at once, which a table in "
-                "blocks does not allow: set codes_axis='sample', or give X.compute()."
+                "blocks does not allow: set codes_axis='sample', or pass X.compute()."
             )
         blocks, reader = open_rows(self, X, sample_weight, entry_weight, fourth_powers=True)
-        return first_look(self, blocks, reader), reader.dtype
+        return checked_blocks(self, blocks, reader), reader.dtype
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the components with new rows.
 
-        The first rows, eight for each component, are fitted together as by `fit`, however they are
-        cut into calls. Later calls improve the codes of the new rows and the components in turn.
-        Of earlier rows only the sums ``codes' codes`` and ``codes' X`` are kept, which determine
-        the problem of the components; early ones count less and less, because their codes belong
-        to components that were worse. Components that explain nothing are replaced by what the new
-        rows lack most. The result depends on the order of the rows.
+        The first rows, eight per component, are collected and fitted together, as by `fit`, in
+        any number of calls. Later calls alternate between the codes of the new rows and the
+        components. Only the sums ``codes' codes`` and ``codes' X`` of earlier rows are stored,
+        which determine the problem of the components. The weight of early rows decreases, because
+        their codes belong to worse components. Components that explain nothing are replaced by
+        the largest residuals of the new rows. The result depends on the order of the rows.
 
         Parameters
         ----------
@@ -357,7 +361,7 @@ class AlternatingFactorization(
                 self._add_rows(X, weights)
                 return self
 
-        # few rows so far: fit all of them
+        # at the beginning of a stream, fit all rows so far
         early = EarlyRows(X, weights) if first else self._early.plus(X, weights)
         enough = early.n_rows >= ROWS_PER_COMPONENT * self.n_components
         if enough or early.are_due:
@@ -369,16 +373,17 @@ class AlternatingFactorization(
         return self
 
     def _check_adds_up(self, gaps):
-        """Refuse rows that cannot be added to the sums."""
+        """Raise an error if rows cannot be added to the sums."""
         if self._codes_over_rows:
             raise ValueError(
-                f"{type(self).__name__}(codes_axis='component') cannot add rows to codes of given "
-                "sparseness over rows; set codes_axis='sample' or sparseness_codes=None."
+                f"{type(self).__name__}(codes_axis='component') cannot add rows, because the "
+                "sparseness of the codes couples all rows; set codes_axis='sample' or "
+                "sparseness_codes=None."
             )
 
         if self._stream is None or gaps:
             raise ValueError(
-                f"{type(self).__name__}.partial_fit accepts no missing entries, nor weights of "
+                f"{type(self).__name__}.partial_fit accepts no missing entries and no weights of "
                 "entries, because these need separate sums for every column; use fit."
             )
 
@@ -412,14 +417,13 @@ class AlternatingFactorization(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows; NaN marks missing entries of a dense array.
         entry_weight : array-like of shape (n_samples, n_features), default=None
-            Weights of the squared residuals of the entries of these rows, as in `fit`. They are
-            for direct calls: metadata routing takes them to `fit`, `fit_transform` and `score`.
+            Weights of the squared residuals of the entries of these rows, as in `fit`. Pass them
+            directly: metadata routing passes them only to `fit`, `fit_transform` and `score`.
 
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components_)
-            Code of each row, which depends on that row only; zero for rows without observed
-            entries.
+            Codes; the code of a row depends only on that row and is zero if no entry is observed.
         """
         check_is_fitted(self)
         X, cells = self._validate(X, entry_weight, reset=False)
@@ -436,15 +440,16 @@ class AlternatingFactorization(
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
+            Reconstruction ``X @ components_``.
         """
         return decode(self, X)
 
     def score(self, X, y=None, sample_weight=None, *, entry_weight=None):
         """Compute the negative relative reconstruction error.
 
-        The score increases with `n_components` and with less sparseness, as the rows are coded
-        again: `skmoderndata.model_selection.EntrySearchCV` chooses these, by hidden entries.
+        The score increases with `n_components` and with less sparseness, because the rows are
+        coded again. To choose these, hide entries: see
+        `skmoderndata.model_selection.EntrySearchCV`.
 
         Parameters
         ----------
@@ -460,8 +465,8 @@ class AlternatingFactorization(
         Returns
         -------
         score : float
-            ``-|X - codes @ components_|_F / |X|_F`` over observed entries, squares weighted; 0 for
-            zeros.
+            Score ``-|X - codes @ components_|_F / |X|_F`` over observed entries, with weighted
+            squares; 0 if X is zero.
         """
         check_is_fitted(self)
         X, cells = self._validate(X, entry_weight, reset=False)
@@ -480,20 +485,19 @@ class AlternatingFactorization(
         return np.ascontiguousarray(self.components_.T, dtype=np.float64)
 
     def _codes(self, X, cells=None):
-        """Codes of validated rows, in float64; `cells` are weights of entries."""
-        side = (
-            Side() if self._codes_over_rows else self._sides(self.ridge_)[0]
-        )  # rows are independent
+        """Compute codes of validated rows, in float64; `cells` are weights of entries."""
+        # constraints that couple rows do not apply to new rows
+        side = Side() if self._codes_over_rows else self._sides(self.ridge_)[0]
         return codes_for(Data.of(X, None, cells), self._dictionary(), side)
 
     def _store(self, result, *, keep_order, dtype):
         rows = result.rows
         V = result.components
-        # scale: components of norm one where no penalty fixes it
+        # scale: components have norm one unless a penalty determines their norms
         size = lengths_of(V) if self._scale_is_free() else np.ones(V.shape[1])
         V = V / size
 
-        # order: energy in the codes
+        # order: explained sum of squares, descending
         order = np.arange(len(size))
         if not keep_order:
             (energy,) = rows.sum(energy_of_best, size)
@@ -538,7 +542,7 @@ class AlternatingFactorization(
             tol=self.tol / 10,
         )
 
-        # the rows are not stored, so that differences of the sums may be rounding errors
+        # The rows are not stored, so differences of the sums may be rounding errors.
         total = stream.of_all()
         least = total.penalty + penalty_value(components_side, V)
         objective = float(max(total.sum_sq / 2 + last.value + total.penalty, least))
@@ -560,7 +564,7 @@ class AlternatingFactorization(
         self._stream = stream
 
     def _ridge_with(self, data):
-        """Weight of the ridge after new rows."""
+        """Return the weight of the ridge after new rows."""
         return self.ridge_
 
     @property

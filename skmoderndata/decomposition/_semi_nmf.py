@@ -33,51 +33,54 @@ class SemiNMF(AlternatingFactorization):
     with components H of any sign [1]_, plus :math:`\tfrac{\rho}{2} (\|W\|_F^2 + \|H\|_F^2)`, where
     :math:`\rho` is `ridge`: 0 unless entries are missing or have weights. If each row of W had a
     single non-zero entry, equal to 1, the components would be the centres of k-means. Missing
-    entries (NaN) are ignored; with weights :math:`c_{ij}` of the entries (`entry_weight` of `fit`)
-    the squared norm is
-    :math:`\sum_{ij} c_{ij} (X - W H)_{ij}^2`.
+    entries (NaN) are ignored. With weights :math:`c_{ij}` of the entries (`entry_weight` of
+    `fit`), the squared norm is :math:`\sum_{ij} c_{ij} (X - W H)_{ij}^2`.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. The data do not determine more components than rows or columns; a
-        UserWarning is issued.
+        Number of components. If it exceeds the number of rows or columns, a UserWarning is
+        issued, because the data do not determine the components.
     ridge : "auto" or float, default="auto"
         Weight of the squared norms of both factors. Rows and columns with few observed entries do
-        not determine theirs, which without it grow without bound. "auto" is 0 for complete data,
-        and otherwise a hundredth of the root mean square of the norms of the columns, missing
-        entries being 0: little beside noise of a tenth of the data.
+        not determine their factors, which would grow without bound without a ridge. "auto" is 0
+        for complete data, and otherwise a hundredth of the root mean square of the norms of the
+        columns, with missing entries as 0: this is little compared with noise of a tenth of the
+        data.
     init : {"svd", "kmeans", "random"} or array-like, default="svd"
-        Initial components: from the positive and negative parts of singular vectors; centres of
-        k-means (with a random start); random; or an array of shape (n_components, n_features).
+        Initial components: "svd" computes them from the positive and negative parts of singular
+        vectors, "kmeans" as centres of k-means (with a random start), "random" draws them; or an
+        array of shape (n_components, n_features).
     n_init : int, default=1
         Number of starts; the best result is kept. Starts after the first are random.
     max_iter : int, default=1000
         Largest number of passes per start.
     tol : float, default=1e-4
-        Passes stop when `kkt_residual_` is at most this.
+        Tolerance: passes stop when `kkt_residual_` is at most this.
     warm_start : bool, default=False
-        Whether `fit` starts from the components of the last call.
+        If True, `fit` starts from the components of the last call.
     random_state : int, RandomState instance or None, default=None
-        Controls the starts. Pass an int for reproducible results.
+        Seed or generator of the starts. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        H, with rows in descending order of the sum of squares they explain, or in the order of a
-        given start; of unit norm unless there is a ridge, which determines it.
+        Components H. The rows are in descending order of the sum of squares they explain, or in
+        the order of `init` if it is an array. They have unit norm unless there is a ridge, which
+        determines their norms.
     objective_ : float
-        Value of the objective at the solution. After `partial_fit`, its value for all rows so far
-        is estimated from the rows that still count.
+        Value of the objective at the solution. After `partial_fit`, an estimate for all rows so
+        far, computed from the rows that still have weight.
     objective_history_ : ndarray of shape (n_iter_,)
         Objective after each pass; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of the linear terms; the maximum over both
-        factors. After `partial_fit`, that of the components.
+        Norm of the projected gradient relative to the norm of the linear terms; the maximum over
+        both factors. After `partial_fit`, the value for the components.
     reconstruction_err_ : float
-        Frobenius norm of ``X - codes @ components_``, over observed entries, squares weighted.
+        Frobenius norm of ``X - codes @ components_`` over observed entries, with weighted
+        squares.
     ridge_ : float
-        Weight of the squared norms that was used.
+        Weight of the squared norms used in the fit.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -96,12 +99,13 @@ class SemiNMF(AlternatingFactorization):
 
     Notes
     -----
-    `fit` takes Dask arrays and tables on a disk, whose codes stay where the rows are read. Starts
-    that are neither given nor random are computed from a sample of up to 10,000 rows there.
+    `fit` accepts Dask arrays and tables on disk; the codes stay where the rows are read. For such
+    tables, the starts "svd" and "kmeans" are computed from a sample of up to 10,000 rows.
 
-    A pass takes ``4 n p k`` operations (stored entries for sparse X). The codes need not be
-    orthogonal: even with this constraint the problem would be a relaxation of k-means, because the
-    non-zero entries may differ. `transform` solves non-negative least squares exactly.
+    A pass takes ``4 n p k`` operations (for sparse X, n p is the number of stored entries). The
+    codes need not be orthogonal. Even with this constraint the problem would be a relaxation of
+    k-means, because the non-zero entries may differ. `transform` solves non-negative least
+    squares exactly.
 
     References
     ----------
@@ -189,12 +193,12 @@ class SemiNMF(AlternatingFactorization):
         p = rows.shape[1]
         k = self.n_components
         if init == "svd":
-            # the non-negative part of a left singular vector is the first code
+            # The non-negative part of a left singular vector is the initial code.
             V = nndsvd_components(rows.some(rng), k, rng, codes=True)
         elif init == "kmeans":
             data = rows.some(rng)
             n = data.shape[0]
-            # missing entries count as the mean of their feature
+            # replace missing entries by the mean of their feature
             filled = data.X
             if data.observed is not None:
                 weights = np.ones(n) if data.weights is None else data.weights
@@ -206,9 +210,8 @@ class SemiNMF(AlternatingFactorization):
             distinct = min(k, n)
             clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
-            with (
-                warnings.catch_warnings()
-            ):  # fewer distinct rows than components are no problem
+            with warnings.catch_warnings():
+                # Fewer distinct rows than components do no harm.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 clusters.fit(filled, sample_weight=data.weights)
             V[:, :distinct] = clusters.cluster_centers_.T
@@ -217,10 +220,17 @@ class SemiNMF(AlternatingFactorization):
 
         return V / lengths_of(V)
 
-    def _solve(self, rows, V, sides, progress, *, given):
+    def _solve(self, rows, V, sides, progress, *, has_start):
         rows, _ = rows.step(first_codes, V, sides[0], False)
-        settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
-        return factorize(rows, V, codes_side=sides[0], components_side=sides[1], **settings)
+        return factorize(
+            rows,
+            V,
+            codes_side=sides[0],
+            components_side=sides[1],
+            max_iter=self.max_iter,
+            tol=self.tol,
+            progress=progress,
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

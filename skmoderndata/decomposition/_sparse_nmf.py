@@ -28,10 +28,11 @@ from skmoderndata.decomposition._nmf_base import (
 )
 
 FRACTION = Interval(Real, 0, 1, closed="both")
-LONGEST = 300  # code of given sparseness: it takes about 2 s; time grows with the cube
-LARGEST_PENALTY = (
-    1e100  # a penalty of such a weight gives zero factors, and larger ones overflow
-)
+# Maximum length of a code of prescribed sparseness: it takes about 2 s; the time grows with the
+# cube of the length.
+LONGEST = 300
+# Largest weight of a penalty: it gives zero factors, and larger weights would overflow.
+LARGEST_PENALTY = 1e100
 
 
 class SparseNMF(AlternatingFactorization):
@@ -43,18 +44,18 @@ class SparseNMF(AlternatingFactorization):
         \tfrac12 \|X - W H\|_F^2 + \tfrac{\alpha}{2} \sum_i \|w_i\|_1^2
         + \tfrac{\rho}{2} \|H\|_F^2 \quad\text{over}\quad W \ge 0,\ H \ge 0,
 
-    where :math:`w_i` is the code of row i and :math:`\rho` is `ridge`; ``side="components"``
-    (SNMF/L) changes the roles of codes and of the columns of H, and ``side="both"`` penalises both
-    with :math:`\alpha`. With ``form="plain"`` the penalty is :math:`\alpha \|w_i\|_1`. With
-    ``penalty="hoyer"`` [2]_ it minimises :math:`\frac12 \|X - W H\|_F^2` over non-negative factors
-    of which one or both have exactly the given sparseness
+    where :math:`w_i` is the code of row i and :math:`\rho` is `ridge`. ``side="components"``
+    (SNMF/L) exchanges the roles of the codes and the columns of H, and ``side="both"`` penalises
+    both with :math:`\alpha`. With ``form="plain"`` the penalty is :math:`\alpha \|w_i\|_1`. With
+    ``penalty="hoyer"`` [2]_ `fit` minimises :math:`\frac12 \|X - W H\|_F^2` over non-negative
+    factors, one or both with a prescribed value of the sparseness
 
     .. math::
         \mathrm{sparseness}(x) = \frac{\sqrt n - \|x\|_1 / \|x\|_2}{\sqrt n - 1},
 
     which is 0 for equal entries and 1 for a single non-zero entry. With ``penalty=None`` it is
     non-negative matrix factorisation by alternating non-negative least squares. Missing entries
-    (NaN) are ignored; with weights :math:`c_{ij}` of the entries (`entry_weight` of `fit`) the
+    (NaN) are ignored. With weights :math:`c_{ij}` of the entries (`entry_weight` of `fit`), the
     squared norm is :math:`\sum_{ij} c_{ij} (X - W H)_{ij}^2`.
 
     Parameters
@@ -63,71 +64,78 @@ class SparseNMF(AlternatingFactorization):
         Number of components. It may exceed the numbers of rows and columns; if neither the data
         nor a penalty determines the components, a UserWarning is issued.
     penalty : {"l1", "hoyer"} or None, default="l1"
-        "l1" penalises the l1 norms, "hoyer" prescribes the sparseness, None does neither.
+        Source of sparseness: "l1" penalises the l1 norms, "hoyer" prescribes the sparseness, None
+        does neither.
     side : {"codes", "components", "both"}, default="codes"
-        With ``penalty="l1"``: which factor is sparse.
+        Sparse factors, for ``penalty="l1"``.
     alpha : float, default=0.01
         Weight of the l1 penalty: a pure number for ``form="squared"``, in units of X for "plain".
         0 is the same as ``penalty=None``.
     ridge : "auto" or float, default="auto"
-        With ``penalty="l1"``: weight of the squared norm of the other factor, which keeps it from
-        growing while the sparse one shrinks; "auto" is the squared maximum of X. Without a
-        penalty: weight of the squared norms of both factors; "auto" is 0 for complete data, and
-        otherwise a hundredth of the root mean square of the norms of the columns, missing entries
-        being 0, because rows and columns with few observed entries do not determine their factors.
+        Weight of a squared norm. With ``penalty="l1"``, it applies to the factor that is not
+        sparse, and prevents it from growing while the sparse factor shrinks; "auto" is the
+        squared maximum of X. Without a penalty, it applies to both factors, because rows and
+        columns with few observed entries do not determine their factors; "auto" is 0 for complete
+        data, and otherwise a hundredth of the root mean square of the norms of the columns, with
+        missing entries as 0.
     form : {"squared", "plain"}, default="squared"
-        Whether the penalty contains the squared l1 norm of each code, or the norm itself.
+        Form of the l1 penalty: "squared" means the squared l1 norm of each code, "plain" the norm
+        itself.
     sparseness_components : float, default=None
-        With ``penalty="hoyer"``: sparseness of each component; None means no constraint.
+        Sparseness of each component, for ``penalty="hoyer"``; None means no constraint.
     sparseness_codes : float, default=None
-        With ``penalty="hoyer"``: sparseness of the codes; None means no constraint.
+        Sparseness of the codes, for ``penalty="hoyer"``; None means no constraint.
     codes_axis : {"component", "sample"}, default="component"
-        "component": the codes of each component, over all rows, have the given sparseness, as in
-        [2]_. "sample": the code of each row has it, which is no constraint for a single component.
+        Axis of `sparseness_codes`: with "component", the codes of each component over all rows
+        have this sparseness, as in [2]_; with "sample", the code of each row, which is not a
+        constraint for a single component.
     init : {"nndsvd", "random"} or array-like, default="nndsvd"
-        Initial components: from the singular vectors of X, random, or an array of shape
-        (n_components, n_features). The initial codes are computed from them.
+        Initial components: "nndsvd" computes them from the singular vectors of X, "random" draws
+        them; or an array of shape (n_components, n_features). The initial codes are computed from
+        them.
     n_init : int, default=1
         Number of starts; the best result is kept. Starts after the first are random. There is one
         start if `init` is an array.
     solver : {"hals", "bpp"}, default="hals"
-        "hals": sweeps of coordinate descent over both factors, with extrapolation. "bpp":
-        alternating non-negative least squares, solved exactly by block principal pivoting.
+        Solver: "hals" makes sweeps of coordinate descent over both factors, with extrapolation;
+        "bpp" alternates non-negative least squares problems, solved exactly by block principal
+        pivoting.
     max_iter : int, default=1000
         Largest number of passes per start.
     tol : float, default=1e-4
-        Passes stop when `kkt_residual_` is at most this.
+        Tolerance: passes stop when `kkt_residual_` is at most this.
     warm_start : bool, default=False
-        Whether `fit` starts from the components of the last call.
+        If True, `fit` starts from the components of the last call.
     random_state : int, RandomState instance or None, default=None
-        Controls the random starts. Pass an int for reproducible results.
+        Seed or generator of the random starts. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        H: one component per row, in descending order of the sum of squares they explain, or in the
-        order of a given start. Their norm is 1 unless the problem determines it.
+        Components H, one per row, in descending order of the sum of squares they explain, or in
+        the order of `init` if it is an array. Their norm is 1 unless the problem determines it.
     codes_ : ndarray of shape (n_samples, n_components) or None
         Codes of the training rows if they are constrained over rows (`sparseness_codes` with
         ``codes_axis="component"``), because `transform` cannot compute them; None otherwise.
     objective_ : float
-        Value of the objective at the solution. After `partial_fit`, its value for all rows so far
-        is estimated from the rows that still count.
+        Value of the objective at the solution. After `partial_fit`, an estimate for all rows so
+        far, computed from the rows that still have weight.
     objective_history_ : ndarray of shape (n_passes,)
         Objective after each pass with the penalty; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of the linear terms; the maximum over both
-        factors. It is 0 at stationary points and independent of units. After `partial_fit`, that
-        of the components.
+        Norm of the projected gradient relative to the norm of the linear terms; the maximum over
+        both factors. It is 0 at stationary points and independent of units. After `partial_fit`,
+        the value for the components.
     reconstruction_err_ : float
-        Frobenius norm of ``X - codes @ components_``, over observed entries, squares weighted.
+        Frobenius norm of ``X - codes @ components_`` over observed entries, with weighted
+        squares.
     ridge_ : float
-        Weight of the squared norm that was used; 0 if there is none.
+        Weight of the squared norm used in the fit; 0 if there is none.
     n_components_ : int
         Number of components.
     n_iter_ : int
-        Number of passes of the best start, including up to twenty passes without the penalty that
-        come first.
+        Number of passes of the best start, including up to twenty initial passes without the
+        penalty.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -144,22 +152,23 @@ class SparseNMF(AlternatingFactorization):
 
     Notes
     -----
-    `fit` takes Dask arrays and tables on a disk, whose codes stay where the rows are read; codes
-    of given sparseness over rows couple all of them, and are refused. Starts that are neither
-    given nor random are computed from a sample of up to 10,000 rows there.
+    `fit` accepts Dask arrays and tables on disk; the codes stay where the rows are read. Codes of
+    prescribed sparseness over rows couple all rows, so they raise an error for such tables, and
+    the start "nndsvd" is computed from a sample of up to 10,000 rows.
 
-    A pass takes two products of X with a thin matrix, ``4 n p k`` operations (the number of stored
-    entries instead of n p for sparse X, which is never converted to dense), and sweeps of
-    ``n k k``. With missing or weighted entries each row and column has a Gram matrix, ``n p k k``
-    operations. The problem is not convex: starts differ in the second or third digit of the
-    objective. Up to twenty passes without the l1 penalty separate the components first; the
-    penalty then sets fewer of them to zero, and the objectives are up to 1.6 times lower.
+    A pass takes two products of X with a thin matrix, ``4 n p k`` operations (for sparse X, n p is
+    the number of stored entries; it is never converted to dense), and sweeps of ``n k k``
+    operations. With missing or weighted entries, each row and column has its own Gram matrix,
+    which takes ``n p k k`` operations. The problem is not convex: starts differ in the second or
+    third digit of the objective. Up to twenty initial passes without the l1 penalty separate the
+    components; the penalty then sets fewer of them to zero, and the objectives are up to 1.6
+    times lower.
 
-    `transform` solves the problem of the codes for given components exactly (block principal
-    pivoting), row by row; for codes of given sparseness of each row it keeps the best of several
-    stationary points (the best code, where the sparseness is 0 or 1). `fit_transform` does the
-    same with the training rows. Products with float32 input are computed in float32, everything
-    else in float64.
+    `transform` computes the codes row by row, for fixed components. It solves the problem exactly
+    by block principal pivoting; if the sparseness of the code of each row is prescribed, it keeps
+    the best of several stationary points (the best code if the sparseness is 0 or 1).
+    `fit_transform` does the same with the training rows. Products with float32 input are computed
+    in float32, everything else in float64.
 
     References
     ----------
@@ -284,7 +293,7 @@ class SparseNMF(AlternatingFactorization):
 
     @property
     def _unpenalised(self):
-        """Whether the problem has no penalty but perhaps a ridge on both factors."""
+        """Whether the problem has no penalty except, perhaps, a ridge on both factors."""
         if self.penalty == "l1" and self.alpha == 0:
             return self.side == "both" or self.ridge in ("auto", 0)
         return self.penalty is None
@@ -297,8 +306,8 @@ class SparseNMF(AlternatingFactorization):
         values = X.data if hasattr(X, "indptr") else X
         if values.size and np.nanmin(values, initial=0.0) < 0:
             raise ValueError(
-                f"Negative values in data passed to {type(self).__name__}: least is "
-                f"{np.nanmin(values):.3g}; shift or clip X, or use SemiNMF."
+                f"Negative values in data passed to {type(self).__name__}, down to "
+                f"{np.nanmin(values):.3g}: shift or clip X, or use SemiNMF."
             )
         return X, cells
 
@@ -308,41 +317,41 @@ class SparseNMF(AlternatingFactorization):
         shape = rows.shape
         if rows.weighted and self._codes_over_rows:
             raise ValueError(
-                f"{name}(sparseness_codes={self.sparseness_codes}, codes_axis='component') takes "
-                "no sample_weight: the sparseness over rows counts them equally; set "
-                "codes_axis='sample' or repeat the rows."
+                f"{name}(sparseness_codes={self.sparseness_codes}, codes_axis='component') "
+                "accepts no sample_weight, because the sparseness over rows gives them equal "
+                "weight; set codes_axis='sample' or repeat the rows."
             )
 
         self.ridge_ = self._ridge_of(rows)
 
-        # sparseness belongs to penalty="hoyer", and that needs one
+        # only penalty="hoyer" has a prescribed sparseness, and it needs at least one
         if self.penalty != "hoyer":
             for parameter in ("sparseness_components", "sparseness_codes"):
                 if getattr(self, parameter) is not None:
                     raise ValueError(
                         f"{name}({parameter}={getattr(self, parameter)}) needs penalty='hoyer', "
-                        f"got penalty={self.penalty!r}: set that, or {parameter}=None."
+                        f"got penalty={self.penalty!r}: set penalty='hoyer' or {parameter}=None."
                     )
             return
 
         if self.sparseness_components is None and self.sparseness_codes is None:
             raise ValueError(
                 f"{name}(penalty='hoyer') needs sparseness_components, sparseness_codes or both, "
-                "between 0 and 1, but both are None; use penalty=None for no sparseness."
+                "between 0 and 1, but both are None; set penalty=None for no sparseness."
             )
 
-        # a single entry cannot be sparse
+        # sparseness needs at least two entries
         sizes = {}
         if self.sparseness_components is not None:
             sizes["sparseness_components"] = ("n_features", shape[1])
         if self._codes_over_rows:
             sizes["sparseness_codes"] = ("n_samples", shape[0])
-        for parameter, (what, size) in sizes.items():
+        for parameter, (length, size) in sizes.items():
             if size < 2:
                 raise ValueError(
                     f"{name}({parameter}={getattr(self, parameter)}) needs at least 2 entries "
-                    f"to be sparse, got {what}={size} (n_samples={shape[0]}, "
-                    f"n_features={shape[1]}); use {parameter}=None."
+                    f"to be sparse, got {length}={size} (n_samples={shape[0]}, "
+                    f"n_features={shape[1]}); set {parameter}=None."
                 )
 
         if self.sparseness_codes is not None and not self._codes_over_rows:
@@ -354,7 +363,7 @@ class SparseNMF(AlternatingFactorization):
                 )
 
     def _ridge_of(self, rows):
-        """Weight of the ridge."""
+        """Return the weight of the ridge."""
         if self.penalty == "hoyer" or (self.side == "both" and not self._unpenalised):
             return 0.0
         if self.ridge != "auto":
@@ -368,14 +377,14 @@ class SparseNMF(AlternatingFactorization):
         if self.penalty == "l1" and self.alpha == 0 and not self._unpenalised:
             warnings.warn(
                 f"{type(self).__name__}(alpha=0, ridge={self.ridge:g}) has no minimum: one factor "
-                "shrinks for ever while the other grows. Set penalty=None, whose ridge is that of "
-                "both factors, or ridge='auto'.",
+                "shrinks without end while the other grows. Set penalty=None, whose ridge applies "
+                "to both factors, or ridge='auto'.",
                 UserWarning,
                 stacklevel=4,
             )
 
-        # penalties determine any number of components, codes of given sparseness more than
-        # there are columns
+        # Penalties determine any number of components; codes of prescribed sparseness determine
+        # more components than columns.
         if self.penalty != "l1" or self._unpenalised:
             rows_only = self.penalty == "hoyer" and self.sparseness_codes is not None
             remedy = "Use fewer, or penalty='l1'."
@@ -388,7 +397,7 @@ class SparseNMF(AlternatingFactorization):
         return max(self.ridge_, top * top)
 
     def _sides(self, ridge):
-        """Constraints and penalties of codes and components."""
+        """Return the constraints and penalties of codes and components."""
         if self._unpenalised:
             return Side(l2=ridge), Side(l2=ridge)
         if self.penalty == "l1":
@@ -397,7 +406,7 @@ class SparseNMF(AlternatingFactorization):
         codes = Side()
         components = Side()
         if self.penalty == "hoyer":
-            # where both are bound, columns of the components may have any length
+            # If both are constrained, the components may have any norm.
             if self._codes_over_rows:
                 codes = Side("columns_unit", level=float(self.sparseness_codes))
             elif self.sparseness_codes is not None and self.n_components > 1:
@@ -420,13 +429,14 @@ class SparseNMF(AlternatingFactorization):
         V = rng.uniform(size=(rows.shape[1], self.n_components))
         return V / np.linalg.norm(V, axis=0)
 
-    def _solve(self, rows, V, sides, progress, *, given):
+    def _solve(self, rows, V, sides, progress, *, has_start):
         rows, V, n_before = start_from(
-            rows, V, *sides, given=given, max_iter=self.max_iter // 2, progress=progress
+            rows, V, *sides, given=has_start, max_iter=self.max_iter // 2, progress=progress
         )
         result = None
         passes = self.max_iter - n_before
-        # a component of zeros is stationary, and no minimum: revive it, go on with the passes left
+        # A component of zeros is stationary but not a minimum: revive it, and use the remaining
+        # passes.
         while True:
             result = factorize(
                 rows,
