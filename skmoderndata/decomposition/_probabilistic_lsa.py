@@ -51,8 +51,10 @@ from skmoderndata._solvers.factors.weighted_topics import (
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 from skmoderndata.decomposition._nmf_base import check_weights
 
-BOUND = 1e-6  # largest possible gain of better mixtures for given topics, in nats per token
-FLOOR = 1e-12  # probability of words that the topics of a document exclude
+# Tolerance for the possible gain from better mixtures with fixed topics, in nats per token.
+BOUND = 1e-6
+# Smallest probability in the score: words that the topics of a document exclude get it.
+FLOOR = 1e-12
 
 
 class ProbabilisticLSA(
@@ -65,10 +67,10 @@ class ProbabilisticLSA(
     .. math::
         \sum_{d, w} x_{dw} \log \sum_z P(z \mid d)\, P(w \mid z)
 
-    over mixtures :math:`P(z \mid d)` and topics :math:`P(w \mid z)`, which is non-negative
-    factorisation with the Kullback-Leibler divergence, up to scaling. A count that is missing (NaN
-    in a dense array) is in no sum, nor in the normalisation of what is observed of its document.
-    With weights :math:`c_{dw}` of the counts (`entry_weight` of `fit`) `fit` maximises
+    over mixtures :math:`P(z \mid d)` and topics :math:`P(w \mid z)`. Up to scaling, this is
+    non-negative factorisation with the Kullback-Leibler divergence. Missing counts (NaN in a dense
+    array) are omitted from the sum, and from the normalisation of the observed words of a
+    document. With weights :math:`c_{dw}` of the counts (`entry_weight` of `fit`), `fit` maximises
 
     .. math::
         \sum_{d, w} c_{dw} x_{dw} \log
@@ -83,47 +85,47 @@ class ProbabilisticLSA(
     n_components : int, default=2
         Number of topics.
     tempering : bool, default=False
-        Whether to hold out a fraction of the counts, whose likelihood controls the tempering of
-        the posteriors and the end of expectation maximisation.
+        If True, a fraction of the counts is held out, and their likelihood controls the tempering
+        of the posteriors and stops expectation maximisation.
     posterior_exponent : float, default=1.0
         Exponent of the posteriors, 1 for maximum likelihood; with `tempering`, the initial
         exponent.
     cooling : float, default=0.9
-        Factor by which the exponent decreases, with `tempering`.
+        Factor by which `tempering` decreases the exponent.
     validation_fraction : float, default=0.1
-        Fraction of the counts that are held out, with `tempering`.
+        Fraction of the counts that `tempering` holds out.
     smoothing : float, default=0.0
-        Pseudo-count of each word in each topic, at least 0; above 0, no word seen in `fit` has
-        probability 0.
+        Non-negative pseudo-count of each word in each topic. If positive, no word seen in `fit`
+        has probability 0.
     n_init : int, default=1
         Number of starts; the result with the largest likelihood is kept.
     max_iter : int, default=500
         Largest number of passes per start.
     tol : float, default=1e-6
-        Passes stop when the log-likelihood increases by less than this, in nats per token; with
-        `tempering`, when the log-likelihood of the held-out counts increases by less than ten
-        times this value.
+        Tolerance: passes stop when the log-likelihood increases by less than this, in nats per
+        token. With `tempering`, they stop when the log-likelihood of the held-out counts increases
+        by less than ten times this value.
     n_jobs : int, default=None
         Number of starts that run in parallel, in threads.
     random_state : int, RandomState instance or None, default=None
-        Controls the starts and the choice of held-out counts. Pass an int for reproducible
-        results.
+        Seed or generator of the starts and the choice of held-out counts. Pass an int for
+        reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        ``P(word | topic)``, one topic per row, the most frequent topic first.
+        Topics ``P(word | topic)``, one per row, the most frequent topic first.
     topic_weights_ : ndarray of shape (n_components,)
         Probability of each topic in the training documents.
     log_likelihood_ : float
         Log-likelihood of the training counts, in nats per (weighted) token, for the stored topics
-        and the mixtures of `transform`; after `partial_fit`, that of the last batch.
+        and the mixtures of `transform`; after `partial_fit`, of the last batch.
     log_likelihood_gap_ : float
-        Upper bound, in nats per token, on the gain from better mixtures for these topics, or
-        better topics for these mixtures, with the topics, mixtures and counts of
-        `log_likelihood_`. It tends to 0 slowly, because vanishing topics contribute to it.
+        Upper bound, in nats per token, on the increase of `log_likelihood_` by better mixtures
+        with the same topics, or by better topics with the same mixtures. It tends to 0 slowly,
+        because vanishing topics contribute to it.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective in nats per token after each pass, which never decreases; with `tempering`, the
+        Objective in nats per token after each pass; it never decreases. With `tempering`, the
         log-likelihood of the held-out counts. `partial_fit` appends `log_likelihood_`.
     posterior_exponent_ : float
         Final exponent of the posteriors.
@@ -145,24 +147,23 @@ class ProbabilisticLSA(
 
     Notes
     -----
-    `fit` takes Dask arrays and tables on a disk, whose mixtures stay where the documents are read;
-    tempering, which holds out counts of all documents, is refused there.
+    `fit` accepts Dask arrays and tables on disk; the mixtures stay where the documents are read.
+    Tempering holds out counts of all documents, so it raises an error for such tables.
 
     A pass takes ``6 k`` operations for each non-zero count, and no memory except for the
-    parameters. Missing counts and weights add ``4 n p k`` operations and are for maximum
-    likelihood only, without tempering; mixtures and topics are then updated in turn, without
+    parameters. Missing counts and weights add ``4 n p k`` operations and are supported only for
+    maximum likelihood, without tempering; mixtures and topics are then updated in turn, without
     extrapolation. Otherwise steps of expectation maximisation are extrapolated unless the
-    likelihood decreases.
-    The likelihood has many local maxima: use a larger `n_init`.
+    likelihood decreases. The likelihood has many local maxima: use a larger `n_init`.
 
-    `tempering` never holds out all counts of a document or of a word. The stored topics come from
-    a final step on all counts, including the held-out ones.
+    `tempering` never holds out all counts of a document or a word. The stored topics come from a
+    final step on all counts, including the held-out counts.
 
     `transform` folds documents in: for fixed topics, Newton's method solves the concave problem of
     the mixture of each document to a certified gap of 1e-6 nats per token (if
-    `posterior_exponent_` is 1; otherwise there is no bound). If the bound is not met, a
-    ConvergenceWarning is raised. Words with probability 0 in all topics are dropped; documents
-    without other words get uniform mixtures.
+    `posterior_exponent_` is 1; otherwise there is no bound). If the gap remains larger, a
+    ConvergenceWarning is issued. Words with probability 0 in all topics are ignored; documents
+    without any other word get uniform mixtures.
 
     References
     ----------
@@ -193,7 +194,7 @@ class ProbabilisticLSA(
         fits_blocks=True,
         tier="standard",
         instead="`NMF` of frequencies, followed by rounds of EM on the counts above zero, finds "
-        "topics that are as good in about the same time.",
+        "equally good topics in about the same time.",
         checks=(
             {"random_state": 0},
             {"n_components": 3, "smoothing": 0.1, "n_init": 2, "random_state": 0},
@@ -202,13 +203,16 @@ class ProbabilisticLSA(
         comparison=Comparison(
             baseline="sklearn.decomposition.LatentDirichletAllocation",
             problem="planted_topics",
-            params={"smoothing": 0.1},  # against the priors of the baseline
+            # The baseline has priors, which smooth its topics, too.
+            params={"smoothing": 0.1},
             grid={"n_components": (4, 6, 8)},
-            baseline_params={"max_iter": 15},  # better than after the usual 10 passes
+            # The result is better than after the default of 10 passes.
+            baseline_params={"max_iter": 15},
             baseline_grid={"n_components": (8, 12, 16)},
         ),
     )
-    _NO_ENTRIES = "distributions of words, not counts"  # why EntrySearchCV refuses it
+    # Reason in the message of EntrySearchCV, which does not accept this estimator.
+    _NO_ENTRIES = "distributions of words, not counts"
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         "tempering": ["boolean"],
@@ -250,7 +254,7 @@ class ProbabilisticLSA(
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # else a request of `fit` would have to be repeated for `transform`
+    # Otherwise users would have to repeat a request of `fit` for `transform`.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -261,15 +265,15 @@ class ProbabilisticLSA(
         ----------
         X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
             Counts of words, one document per row; they need not be integers. NaN marks missing
-            counts of a dense array. Dask arrays and tables on a disk are read block by block in
+            counts of a dense array. Dask arrays and tables on disk are read block by block in
             each pass.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the documents; a document of weight 2 counts as two documents.
         entry_weight : array-like of shape (n_samples, n_features), default=None
-            Weights of the counts of a dense array, at least 0; they multiply those of the
-            documents. Weight 0 is the same as NaN. None means 1.
+            Non-negative weights of the counts of a dense array. They are multiplied by the
+            weights of the documents. Weight 0 is the same as NaN. None means 1.
 
         Returns
         -------
@@ -281,21 +285,21 @@ class ProbabilisticLSA(
         check_n_components(self, rows.shape)
 
         rng = check_random_state(self.random_state)
-        shown = rows
+        training = rows
         hidden = None
-        # tempering stops by the likelihood of held-out counts
+        # Tempering is controlled by the likelihood of held-out counts.
         if self.tempering:
             counts, hidden = _hold_out(rows.counts, self.validation_fraction, rng)
-            shown = TopicRows.of(counts)
-        (frequency,) = shown.sum(word_frequencies)
+            training = TopicRows.of(counts)
+        (frequency,) = training.sum(word_frequencies)
 
         seeds = rng.randint(2**31 - 1, size=self.n_init)
-        one_start = partial(self._one_start, shown, hidden, frequency)
+        fit_from_seed = partial(self._fit_from_seed, training, hidden, frequency)
         results, stopped = run_starts(
             self,
             X,
             y,
-            one_start,
+            fit_from_seed,
             seeds,
             task_name="iteration",
             max_passes=self.n_init * self.max_iter,
@@ -303,7 +307,7 @@ class ProbabilisticLSA(
             prefer="threads",
         )
 
-        # the likeliest of the starts
+        # start with the largest likelihood
         best = max(results, key=lambda result: max(result.history))
         fitted = best.rows
         if self.tempering:
@@ -312,12 +316,13 @@ class ProbabilisticLSA(
 
         if not best.converged and not stopped:
             reached = (
-                f"after {best.n_iter} passes better mixtures or topics could gain up to "
-                f"{self.log_likelihood_gap_:.1e} nats per token"
+                f"after {best.n_iter} passes better mixtures or topics could increase the "
+                f"log-likelihood by up to {self.log_likelihood_gap_:.1e} nats per token"
             )
             if self.tempering:
                 reached = (
-                    f"after {best.n_iter} passes the held-out counts may become more likely"
+                    f"after {best.n_iter} passes the likelihood of the held-out counts may still "
+                    "increase"
                 )
             warn_not_converged(self, reached=reached, remedy="increase max_iter or tol")
 
@@ -327,14 +332,15 @@ class ProbabilisticLSA(
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the topics with new documents.
 
-        The first call is `fit`. Later calls fold the new documents in, add the expected counts of
-        words in topics to the stored ones, and normalise, which is one incremental step of
-        expectation maximisation. The result depends on the order of the documents.
+        The first call is the same as `fit`. Later calls fold the new documents in, add the
+        expected counts of words in topics to the stored sums, and normalise them, which is one
+        incremental step of expectation maximisation. The result depends on the order of the
+        documents.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, without missing counts.
+            Same as in `fit`, but without missing counts.
 
         Returns
         -------
@@ -344,26 +350,27 @@ class ProbabilisticLSA(
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
 
-        # 1. check the documents; sums of counts exist only for complete ones
+        # 1. Check the documents: sums of counts exist only for complete documents.
         X, cells = self._validate(X, None, reset=False)
         if cells is not None or self._word_counts is None:
             raise ValueError(
-                "ProbabilisticLSA.partial_fit accepts no missing counts, nor weights of counts in "
-                "fit before it: the sums that it adds to do not have them; use fit."
+                "ProbabilisticLSA.partial_fit accepts no missing counts, neither here nor in the "
+                "preceding fit, and no weights of counts, because its sums cannot represent "
+                "them; use fit."
             )
 
-        # 2. fold the documents in, given the topics so far
+        # 2. Fold the documents in, with the current topics.
         weights = check_weights(sample_weight, X)
         counts = _counts(X, weights)
         topics = self._topics()
         beta = self.posterior_exponent_
-        # unseen words may belong to any topic
+        # New words may belong to any topic.
         new = ~topics.any(axis=1)
         topics[new] = 1.0 / len(topics)
         mixtures, _ = fold_in(counts, topics, beta=beta)
         _, in_words, _ = expected(counts, mixtures, topics, beta)
 
-        # 3. add their expected counts, and normalise
+        # 3. Add their expected counts, and normalise.
         total = self._word_counts + in_words
         self.n_iter_ += 1
         self._set_topics(total, self.components_.dtype)
@@ -388,7 +395,7 @@ class ProbabilisticLSA(
         Returns
         -------
         mixtures : ndarray of shape (n_samples, n_components_)
-            Mixtures, as from ``fit(X, entry_weight=W).transform(X, entry_weight=W)``.
+            Mixtures, equal to ``fit(X, entry_weight=W).transform(X, entry_weight=W)``.
         """
         self.fit(X, y, sample_weight, entry_weight=entry_weight)
         return self.transform(X, entry_weight=entry_weight)
@@ -401,13 +408,13 @@ class ProbabilisticLSA(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Counts of words; NaN marks missing counts of a dense array.
         entry_weight : array-like of shape (n_samples, n_features), default=None
-            Weights of the counts of these documents, as in `fit`. They are for direct calls:
-            metadata routing takes them to `fit`, `fit_transform` and `score`.
+            Weights of the counts of these documents, as in `fit`. Pass them directly: metadata
+            routing passes them only to `fit`, `fit_transform` and `score`.
 
         Returns
         -------
         mixtures : ndarray of shape (n_samples, n_components_)
-            ``P(topic | document)``; each row depends on that document only.
+            Mixtures ``P(topic | document)``; each row depends only on its document.
         """
         check_is_fitted(self)
         X, cells = self._validate(X, entry_weight, reset=False)
@@ -415,14 +422,14 @@ class ProbabilisticLSA(
         exponent = self.posterior_exponent_
         mixtures, bounds = self._fold_in(counts, self._topics(), cells)
 
-        # without tempering the bound proves how far the mixtures are from the best
+        # without tempering, the bounds are certificates
         improvable = np.count_nonzero(bounds > BOUND)
         if exponent == 1.0 and improvable:
             warn_not_converged(
                 self,
-                reached=f"better mixtures of {improvable} documents could "
-                f"gain up to {bounds.max():.1e} nats per token",
-                remedy="merge topics that are nearly the same, or lower n_components",
+                reached=f"better mixtures of {improvable} documents could increase the "
+                f"log-likelihood by up to {bounds.max():.1e} nats per token",
+                remedy="merge topics that are nearly equal, or lower n_components",
             )
         return mixtures.astype(X.dtype, copy=False)
 
@@ -437,7 +444,8 @@ class ProbabilisticLSA(
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            ``P(word | document)``; multiplied by the number of tokens, the expected counts.
+            Distributions ``P(word | document)``. Multiply them by the numbers of tokens to get
+            expected counts.
         """
         check_is_fitted(self)
         X = check_codes(X, self.n_components_, estimator=self, accept_sparse="csr")
@@ -445,18 +453,18 @@ class ProbabilisticLSA(
         return np.asarray(X @ topics)
 
     def score(self, X, y=None, *, entry_weight=None):
-        """Log-likelihood per token of half of the words of each document, given the other half.
+        """Compute the log-likelihood per token of half of the words, predicted from the rest.
 
-        Every second word of a document is folded in, the others are predicted, and vice versa.
-        Because predicted words are never folded in, the score does not always increase with
+        Every second word of a document is folded in to predict the remaining words, and vice
+        versa. Predicted words are never folded in, so the score does not always increase with
         `n_components`. One token, distributed by `topic_weights_`, is added to each half, because
         a few words do not exclude a topic.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts of words. Words never seen in `fit` are dropped, and so are missing counts, NaN
-            in a dense array.
+            Counts of words. Words that did not occur in `fit` are ignored, and so are missing
+            counts (NaN in a dense array).
         y : Ignored
             Not used, present by convention.
         entry_weight : array-like of shape (n_samples, n_features), default=None
@@ -466,14 +474,14 @@ class ProbabilisticLSA(
         -------
         score : float
             Mean log-probability in nats; probabilities below 1e-12 are replaced by 1e-12. 0 if
-            there is no word to predict.
+            no word remains to be predicted.
         """
         check_is_fitted(self)
         X, cells = self._validate(X, entry_weight, reset=False)
         return self._completion(_counts(X, None, cells), cells)
 
     def perplexity(self, X):
-        """Perplexity of documents: ``exp(-score(X))``.
+        """Compute the perplexity of documents, ``exp(-score(X))``.
 
         Parameters
         ----------
@@ -483,8 +491,8 @@ class ProbabilisticLSA(
         Returns
         -------
         perplexity : float
-            Number of equally likely words with the same uncertainty; 1 if there is no word to
-            predict.
+            Number of equally likely words with the same uncertainty; 1 if no word remains
+            to be predicted.
         """
         check_is_fitted(self)
         X, cells = self._validate(X, None, reset=False)
@@ -496,33 +504,33 @@ class ProbabilisticLSA(
     def _completion(self, counts, cells):
         topics = self._topics()
 
-        # words that some topic has
+        # words of positive probability
         possible = topics.any(axis=1)
         words = _select(counts, possible[counts.indices])
         if words.total == 0:
             return 0.0
 
-        # every second word of a document, and the others
+        # split the words of each document into two halves
         position = np.arange(len(words.data))
         start = np.repeat(words.indptr[:-1], np.diff(words.indptr))
         even = (position - start) % 2 == 0
         value = 0.0
         for half in (even, ~even):
-            shown = _select(words, half)
+            visible = _select(words, half)
             hidden = _select(words, ~half)
-            mixtures, _ = self._fold_in(shown, topics, cells)
+            mixtures, _ = self._fold_in(visible, topics, cells)
 
-            # a few words do not exclude the other topics: add one token from all topics
-            padded = np.append(shown.data, 0.0)
-            length = np.add.reduceat(padded, shown.indptr[:-1])
-            length[np.diff(shown.indptr) == 0] = 0.0
+            # A few words do not exclude a topic: add one token, distributed over all topics.
+            padded = np.append(visible.data, 0.0)
+            length = np.add.reduceat(padded, visible.indptr[:-1])
+            length[np.diff(visible.indptr) == 0] = 0.0
             length = length[:, None]
             mixtures = (mixtures * length + self.topic_weights_) / (length + 1)
             value += _likelihood(hidden, mixtures, topics, cells)
         return float(value / words.total)
 
     def _validate(self, X, entry_weight, *, reset):
-        """Check counts; return them with 0 where they are missing, and their weights or None."""
+        """Check counts; return them with 0 for missing counts, and their weights or None."""
         X = validate_data(
             self,
             X,
@@ -538,12 +546,12 @@ class ProbabilisticLSA(
                 "a missing count."
             )
 
-        # weights, and values that are counts
+        # check the weights, and that no count is negative
         X, cells = weigh_entries(X, entry_weight, owner=name)
         values = X.data if sparse.issparse(X) else X
         if values.size and np.nanmin(values, initial=0.0) < 0:
             raise ValueError(
-                f"Negative values in data passed to X in {name}: counts are at least 0."
+                f"Negative values in data passed to X in {name}: counts must be non-negative."
             )
 
         X, cells = _without_gaps(X, cells)
@@ -554,9 +562,9 @@ class ProbabilisticLSA(
         if celled and (self.tempering or self.posterior_exponent < 1):
             raise ValueError(
                 f"{type(self).__name__}(tempering={self.tempering}, posterior_exponent="
-                f"{self.posterior_exponent}) accepts no missing counts (NaN), nor weights of "
-                "counts: flattened posteriors have no likelihood that these could be left out of. "
-                "Set tempering=False and posterior_exponent=1."
+                f"{self.posterior_exponent}) accepts no missing counts (NaN) and no weights of "
+                "counts, because flattened posteriors have no likelihood with separate terms for "
+                "them. Set tempering=False and posterior_exponent=1."
             )
 
     def _rows_in_memory(self, X, sample_weight, entry_weight):
@@ -571,13 +579,13 @@ class ProbabilisticLSA(
         if self.tempering:
             raise ValueError(
                 f"{name}(tempering=True) holds out counts of all documents at once, which a table "
-                "in blocks does not allow: set tempering=False, or give X.compute()."
+                "in blocks does not allow: set tempering=False, or pass X.compute()."
             )
 
-        # checks, and what decides how the counts are read
+        # first pass: checks, and whether counts have weights
         blocks, reader = open_rows(self, X, sample_weight, entry_weight)
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
-        total, n_celled, *n_counting = blocks.sum(_look_at, reader, allow_nan)
+        total, n_celled, *n_counting = blocks.sum(_check_block, reader, allow_nan)
         for n, message in zip(n_counting, (NO_WEIGHT, NO_ENTRY.format(name)), strict=True):
             if n == 0:
                 raise ValueError(message)
@@ -587,12 +595,12 @@ class ProbabilisticLSA(
         rows = TopicRows(blocks, read, blocks.shape, total, n_celled > 0)
         return rows, reader.dtype
 
-    def _one_start(self, rows, hidden, frequency, *, seed, progress=None):
+    def _fit_from_seed(self, rows, hidden, frequency, *, seed, progress=None):
         rng = np.random.RandomState(seed)
         n, p = rows.shape
         k = self.n_components
 
-        # topics drawn about the frequencies of words, equal mixtures
+        # random topics around the frequencies of the words
         topics = rng.exponential(size=(p, k)) * frequency[:, None]
         total = topics.sum(axis=0)
         if (total > 0).all():
@@ -600,7 +608,7 @@ class ProbabilisticLSA(
         else:
             topics = np.full_like(topics, 1 / p)
 
-        # weighted counts have an algorithm of their own, as tempering has
+        # weighted counts, plain counts and tempering have separate algorithms
         settings = {
             "smoothing": float(self.smoothing),
             "max_iter": self.max_iter,
@@ -612,9 +620,16 @@ class ProbabilisticLSA(
         settings["beta"] = float(self.posterior_exponent)
         if hidden is None:
             return fit_topics(rows, topics, tol=self.tol, **settings)
-        tempered = {"cooling": self.cooling, "tol": 10 * self.tol}
         mixtures = np.full((n, k), 1 / k)
-        return fit_tempered(rows.counts, hidden, mixtures, topics, **tempered, **settings)
+        return fit_tempered(
+            rows.counts,
+            hidden,
+            mixtures,
+            topics,
+            cooling=self.cooling,
+            tol=10 * self.tol,
+            **settings,
+        )
 
     def _store(self, rows, result, dtype):
         beta = float(result.beta)
@@ -632,7 +647,7 @@ class ProbabilisticLSA(
         self._measure(rows)
 
     def _store_weighted(self, rows, result, dtype):
-        """Store topics as they are, in the order of their weights in the observed tokens."""
+        """Store unchanged topics in the order of their weights in the observed tokens."""
         (weight,) = rows.sum(_tokens_of_topics)
         order = np.argsort(-weight, kind="stable")
         self._word_counts = None
@@ -646,7 +661,7 @@ class ProbabilisticLSA(
         self._measure(rows)
 
     def _measure(self, rows):
-        """Likelihood and gap of the stored topics, with the mixtures of `transform`."""
+        """Store likelihood and gap of the stored topics, with the mixtures of `transform`."""
         topics = self._topics()
         measured = rows.sum(_measured, topics, self.posterior_exponent_)
         likelihood, gain, slopes = measured
@@ -654,11 +669,11 @@ class ProbabilisticLSA(
         self.log_likelihood_gap_ = largest_gain(gain, slopes, topics, rows.total)
 
     def _set_topics(self, in_words, dtype):
-        """Topics from expected counts of words in topics."""
+        """Compute and store topics from expected counts of words in topics."""
         self._word_counts = in_words
         weight = in_words.sum(axis=0)
 
-        # smoothed counts; a topic of no words is uniform
+        # normalise smoothed counts; topics without words are uniform
         topics = in_words + self.smoothing
         total = topics.sum(axis=0)
         uniform = 1.0 / len(topics)
@@ -690,10 +705,14 @@ class ProbabilisticLSA(
         return tags
 
 
-def _look_at(block, reader, allow_nan):
-    """Check a block; return its tokens, and whether counts have weights, and what counts."""
+def _check_block(block, reader, allow_nan):
+    """Check a block; return its number of tokens and flags of its weights.
+
+    The flags are 1 if counts have weights, if a document has a weight above 0, and if a count
+    has one.
+    """
     X, weights, cells = reader.checked(
-        block, allow_nan=allow_nan, nonnegative="counts are at least 0."
+        block, allow_nan=allow_nan, nonnegative="counts must be non-negative."
     )
     X, cells = _without_gaps(X, cells)
     flags = (cells is not None, weights is None or weights.any(), reader.counts(block))
@@ -709,7 +728,7 @@ def _read_documents(block, *, reader, celled):
 
 
 def _without_gaps(X, cells):
-    """Replace missing counts by 0, with weights that say so: no exposure there."""
+    """Replace missing counts by 0, and set their weights to 0."""
     if sparse.issparse(X):
         return X, cells
     missing = np.isnan(X)
@@ -720,14 +739,14 @@ def _without_gaps(X, cells):
 
 
 def _mixtures_of(data, topics, beta):
-    """Mixtures of documents, and bounds, with weights of the counts where there are any."""
+    """Return mixtures of documents and bounds, using weights of the counts if there are any."""
     counts, cells = data
     exposures = None if cells is None else cells @ topics
     return fold_in(counts, topics, beta=beta, tol=BOUND, exposures=exposures)
 
 
 def _measured(data, mixtures, topics, beta):
-    """Likelihood of documents, and what their mixtures and the topics may gain."""
+    """Return the likelihood of documents, and possible gains by better mixtures and topics."""
     counts, cells = data
     mixtures, _ = _mixtures_of(data, topics, beta)
     likelihood = _likelihood(counts, mixtures, topics, cells)
@@ -737,7 +756,7 @@ def _measured(data, mixtures, topics, beta):
 
 
 def _tokens_of_topics(data, mixtures):
-    """Observed tokens of each topic, by the mixtures of the fit."""
+    """Return the number of observed tokens of each topic, from the mixtures of the fit."""
     counts, _ = data
     tokens = np.add.reduceat(np.append(counts.data, 0.0), counts.indptr[:-1])
     tokens[np.diff(counts.indptr) == 0] = 0.0
@@ -745,14 +764,14 @@ def _tokens_of_topics(data, mixtures):
 
 
 def _likelihood(counts, mixtures, topics, cells):
-    """Log-likelihood of counts, with weights `cells` of them or None."""
+    """Return the log-likelihood of counts; `cells` are their weights or None."""
     if cells is None:
         return log_likelihood(counts, mixtures, topics, FLOOR)
     return weighted_log_likelihood(counts, cells, mixtures, topics, FLOOR)
 
 
 def _counts(X, weights=None, cells=None):
-    """Return the non-zero counts in float64, with sorted indices, times their weights."""
+    """Return the non-zero counts times their weights, in float64 and with sorted indices."""
     X = X if cells is None else X * cells
     if sparse.issparse(X):
         X = sparse.csr_array(X, dtype=np.float64, copy=True)
@@ -766,27 +785,28 @@ def _counts(X, weights=None, cells=None):
 
 
 def _sparse(X):
-    """Non-zero entries of an array, in a third of the time of SciPy, which makes coordinates."""
-    present = X != 0
-    places = np.flatnonzero(present)
-    indptr = np.append(0, np.cumsum(np.count_nonzero(present, axis=1)))
-    data = X.ravel()[places].astype(np.float64, copy=False)
-    return sparse.csr_array((data, places % X.shape[1], indptr), shape=X.shape)
+    """Convert an array to CSR, in a third of the time of SciPy, which creates coordinates."""
+    nonzero = X != 0
+    positions = np.flatnonzero(nonzero)
+    indptr = np.append(0, np.cumsum(np.count_nonzero(nonzero, axis=1)))
+    data = X.ravel()[positions].astype(np.float64, copy=False)
+    return sparse.csr_array((data, positions % X.shape[1], indptr), shape=X.shape)
 
 
-def _select(counts, chosen):
-    """Return the chosen counts of the same documents."""
-    before = np.concatenate([[0], np.cumsum(chosen)])
+def _select(counts, mask):
+    """Return the counts selected by a mask, in the same documents."""
+    before = np.concatenate([[0], np.cumsum(mask)])
     return Counts(
-        before[counts.indptr], counts.indices[chosen], counts.data[chosen], counts.n_words
+        before[counts.indptr], counts.indices[mask], counts.data[mask], counts.n_words
     )
 
 
 def _hold_out(counts, fraction, rng):
-    """Split counts at random; each document retains a word, and each word a document."""
+    """Split counts at random; each document keeps at least one word, and vice versa."""
     draw = rng.uniform(size=len(counts.data))
     hidden = draw < fraction
-    order = np.argsort(draw)  # the last value written to a place, the largest draw, remains
+    # In an assignment with repeated labels the last value remains, here the largest draw.
+    order = np.argsort(draw)
     documents = np.repeat(np.arange(len(counts.indptr) - 1), np.diff(counts.indptr))
     for labels, number in (
         (documents, len(counts.indptr) - 1),

@@ -477,7 +477,7 @@ def test_messages(seed):
             ProbabilisticLSA(**settings).fit(X, entry_weight=1 + X)
     with pytest.raises(ValueError, match="partial_fit accepts no missing counts"):
         ProbabilisticLSA(random_state=0).fit(X).partial_fit(gaps)
-    with pytest.raises(ValueError, match="nor weights of counts in fit before it"):
+    with pytest.raises(ValueError, match="no weights of counts, because its sums"):
         ProbabilisticLSA(random_state=0).fit(gaps).partial_fit(X)
 
     # parameters, and passes that end too early
@@ -485,7 +485,7 @@ def test_messages(seed):
         ProbabilisticLSA(posterior_exponent=1.5).fit(X)
     with pytest.warns(ConvergenceWarning, match="nats per token; increase max_iter or tol"):
         ProbabilisticLSA(3, max_iter=3, tol=0).fit(X)
-    with pytest.warns(ConvergenceWarning, match="may become more likely; increase max_iter"):
+    with pytest.warns(ConvergenceWarning, match="may still increase; increase max_iter"):
         ProbabilisticLSA(3, max_iter=5, tempering=True).fit(X)
     model = ProbabilisticLSA(3, random_state=0).fit(X)
     C = model.transform(X)

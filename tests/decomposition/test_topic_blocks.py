@@ -178,7 +178,7 @@ def test_flattened_posteriors_take_no_gaps():
     ("value", "message"),
     [
         (np.inf, "infinity in row 60"),
-        (-1.0, "passed to ProbabilisticLSA, the first in row 60: counts are at least 0"),
+        (-1.0, "passed to ProbabilisticLSA, the first in row 60: counts must be non-negative"),
     ],
 )
 @pytest.mark.parametrize("as_sparse", [False, True])
