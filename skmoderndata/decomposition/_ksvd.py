@@ -126,8 +126,8 @@ class KSVD(
         Number of signals after which the atoms are updated within a pass, in addition to the
         update at its end. These updates use the latest codes, with less weight for older ones.
         Such a pass takes slightly longer and learns about twice as much. "auto" means eight
-        signals per atom, but at most a quarter of all signals and at least one per atom. None updates
-        once per pass; so do all fits with missing entries, and "auto" with `monotone`.
+        signals per atom, but at most a quarter of all signals and at least one per atom. None
+        updates once per pass; so do all fits with missing entries, and "auto" with `monotone`.
     store_codes : bool, default=False
         If True, `codes_` is stored.
     warm_start : bool, default=False
