@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -428,7 +428,15 @@ class FeatureSignDictionaryLearning(
             typical = typical.joined(self._size, self.forget)
         alpha = self._penalty(typical)
 
-        # statistics of the codes; add the older statistics with less weight
+        batch = self._learn_batch(data, w, D, alpha)
+        self.alpha_ = alpha
+        self._size = typical
+        self._store_batch(batch, X.dtype, first)
+        return self
+
+    def _learn_batch(self, data, w, D, alpha):
+        """Code a batch, and update the atoms from its statistics and the stored statistics."""
+        # 1. Code the batch, and add the older statistics with less weight.
         codes = self._code(data, None, D, alpha)
         S, T, _ = code_statistics(codes, data, w, len(D))
         if getattr(self, "_statistics", None) is not None:
@@ -436,43 +444,47 @@ class FeatureSignDictionaryLearning(
             S += self.forget * S_before
             T += self.forget * T_before
 
-        # update the atoms from the statistics; their norms are at most one
+        # 2. Update the atoms from the statistics; their norms are at most one.
         value = coded_objective(codes, alpha, w)
         improve = update_positive_atoms if self.positive_dict else update_atoms
         size = max(value, 1e-300)
         update = improve(S, T, D, size=size)
+
+        # 3. Scale atoms to unit norm, and codes and statistics accordingly.
         norms = np.linalg.norm(update.atoms, axis=1)
         norms[norms == 0] = 1.0
         D = update.atoms / norms[:, None]
-
-        # scale atoms to unit norm, and codes and statistics accordingly
-        self._statistics = S * np.outer(norms, norms), T * norms[:, None]
+        statistics = S * np.outer(norms, norms), T * norms[:, None]
         values = codes.values * norms[codes.indices]
         scaled = codes._replace(values=values)
 
-        # replace atoms that no code uses by signals with large residuals
+        # 4. Replace atoms that no code uses by signals with large residuals.
         coded = np.diag(S) > 0
-        signs = (self.positive_dict, self.positive_code)
         worst = partial(worst_signals, data, scaled, w, D)
-        replaced = replace_unused(D, coded, worst, alpha, *signs)
-        used = np.bincount(codes.indices, minlength=len(D))
+        n_replaced = replace_unused(
+            D, coded, worst, alpha, self.positive_dict, self.positive_code
+        )
+        gap = update.gap / size
+        return _Batch(D, statistics, codes, value, gap, update.multipliers, n_replaced)
 
-        self.alpha_ = alpha
-        self._size = typical
-        self.components_ = D.astype(X.dtype, copy=False)
-        self.usage_ = used if first else self.usage_ + used
-        self.objective_ = float(value)
-        self.objective_history_ = np.array([value])
-        self.dual_gap_ = codes.gap
-        self.largest_dual_gap_ = float(np.max(codes.gap, initial=0.0))
-        self.dictionary_gap_ = update.gap / size
-        self.multipliers_ = update.multipliers
-        self.n_replaced_ = np.array([replaced])
+    def _store_batch(self, batch, dtype, first):
+        usage = np.bincount(batch.codes.indices, minlength=len(batch.atoms))
+        gaps = batch.codes.gap
+        self._statistics = batch.statistics
+        self.components_ = batch.atoms.astype(dtype, copy=False)
+        self.usage_ = usage if first else self.usage_ + usage
+        self.objective_ = float(batch.objective)
+        self.objective_history_ = np.array([batch.objective])
+        self.dual_gap_ = gaps
+        self.largest_dual_gap_ = float(np.max(gaps, initial=0.0))
+        self.dictionary_gap_ = batch.atom_gap
+        self.multipliers_ = batch.multipliers
+        self.n_replaced_ = np.array([batch.n_replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
-        if "codes_" in vars(self):  # They belong to the previous atoms.
-            del self.codes_
 
-        return self
+        # stored codes of `fit` belong to its atoms
+        if "codes_" in vars(self):
+            del self.codes_
 
     def transform(self, X):
         """Code signals with the atoms.
@@ -656,6 +668,18 @@ class FeatureSignDictionaryLearning(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _Batch(NamedTuple):
+    """Atoms and statistics after a batch, with its codes and certificates."""
+
+    atoms: Any
+    statistics: tuple[Any, Any]  # sums ``A^T A`` and ``A^T X`` over all batches
+    codes: Any
+    objective: float
+    atom_gap: float  # duality gap of the update of the atoms, relative to the objective
+    multipliers: Any
+    n_replaced: int
 
 
 class _Size(NamedTuple):
