@@ -132,12 +132,12 @@ def test_sparse_atoms_make_the_same_picture():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"image_shape": (3, 3)}, "with the product 12"),
-        ({"image_shape": 12}, "with the product 12"),
+        ({"image_shape": (3, 3)}, "product must be 12"),
+        ({"image_shape": 12}, "product must be 12"),
         ({"kind": "image"}, "image_shape=None should be"),
         ({"kind": "bar"}, "kind='bar' should be 'image', 'signal', 'table' or None"),
-        ({"feature_names": ["a"]}, "has 1 names, and the atoms have 12 entries"),
-        ({"image_shape": (3, 2, 2)}, "with the product 12"),
+        ({"feature_names": ["a"]}, "has 1 names, but the atoms have 12 entries"),
+        ({"image_shape": (3, 2, 2)}, "product must be 12"),
         ({"image_shape": (3, 4), "n_columns": 0}, "n_columns=0 should be an integer"),
         ({"max_atoms": 0}, "max_atoms=0 should be an integer of at least 1"),
     ],

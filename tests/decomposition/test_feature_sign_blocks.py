@@ -174,7 +174,7 @@ def test_rows_are_not_kept(no_whole_table):
     fitted.set_params(store_codes=False).fit(in_dask(X, (80, 120)))
     with pytest.raises(AttributeError, match=r"codes_.*transform\(X\)"):
         _ = fitted.codes_
-    with pytest.raises(AttributeError, match="largest_dual_gap_ is the largest"):
+    with pytest.raises(AttributeError, match="use largest_dual_gap_"):
         _ = fitted.dual_gap_
     with pytest.raises(AttributeError, match="no attribute 'dual_gap_'"):
         _ = model().dual_gap_

@@ -452,7 +452,7 @@ def test_refused_sequence_ids(seed):
         est.fit(X, sequence_ids=[0, 0])
     with pytest.raises(ValueError, match="sequence_ids contains NaN"):
         est.fit(X, sequence_ids=[0, 0, 0, np.nan, 1, 1])
-    with pytest.raises(ValueError, match="every sequence has one row"):
+    with pytest.raises(ValueError, match="every sequence has only one row"):
         est.fit(X, sequence_ids=np.arange(6))
     est.fit(X)
     with pytest.raises(ValueError, match="score needs at least two rows"):

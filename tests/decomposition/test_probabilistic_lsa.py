@@ -470,7 +470,7 @@ def test_messages(seed):
         ProbabilisticLSA().fit(sparse.csr_array(gaps))
     for settings in ({"tempering": True}, {"posterior_exponent": 0.8}):
         with pytest.raises(
-            ValueError, match=r"accepts no missing counts \(NaN\), nor weights"
+            ValueError, match=r"accepts no missing counts \(NaN\) and no weights"
         ):
             ProbabilisticLSA(**settings).fit(gaps)
         with pytest.raises(ValueError, match="Set tempering=False and posterior_exponent=1"):

@@ -124,7 +124,7 @@ def test_gaps_and_constant_signals():
     [
         ({"max_signals": 0}, "max_signals=0 should be an integer"),
         ({"max_rows": 1.5}, "max_rows=1.5 should be an integer"),
-        ({"times": [1.0, 2.0]}, "give one time for each row"),
+        ({"times": [1.0, 2.0]}, "pass one time for each row"),
         ({"sequence_ids": [0, 1]}, "inconsistent numbers of samples"),
     ],
 )
@@ -138,7 +138,7 @@ def test_settings_that_are_refused(settings, message):
 def test_estimators_that_are_refused():
     with pytest.raises(NotFittedError):
         SlowSignalsDisplay.from_estimator(SlowFeatureAnalysis(), walks(0))
-    with pytest.raises(ValueError, match=r"PCA is none: give .* SlowSignalsDisplay\(signals"):
+    with pytest.raises(ValueError, match=r"PCA is a different method: pass .* SlowSignalsDisplay\(signals"):
         SlowSignalsDisplay.from_estimator(PCA().fit(walks(0)), walks(0))
     with pytest.raises(ValueError, match="one signal in each column"):
         SlowSignalsDisplay(signals=[1.0, 2.0]).plot()
