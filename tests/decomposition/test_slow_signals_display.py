@@ -138,7 +138,9 @@ def test_settings_that_are_refused(settings, message):
 def test_estimators_that_are_refused():
     with pytest.raises(NotFittedError):
         SlowSignalsDisplay.from_estimator(SlowFeatureAnalysis(), walks(0))
-    with pytest.raises(ValueError, match=r"PCA is a different method: pass .* SlowSignalsDisplay\(signals"):
+    with pytest.raises(
+        ValueError, match=r"PCA is a different method: pass .* SlowSignalsDisplay\(signals"
+    ):
         SlowSignalsDisplay.from_estimator(PCA().fit(walks(0)), walks(0))
     with pytest.raises(ValueError, match="one signal in each column"):
         SlowSignalsDisplay(signals=[1.0, 2.0]).plot()
