@@ -401,11 +401,11 @@ def _sum_of_block(
 def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
     """Yield the features of a block, a few rows at a time."""
     # select the rows of positive weight in the fold
-    X, *others = block.arrays
+    X, *aligned = block.arrays
     X = block_of(X)
     w = np.ones(X.shape[0])
     if seen.weight_unit is not None:
-        w = np.asarray(others.pop(0), dtype=np.float64) / seen.weight_unit
+        w = np.asarray(aligned.pop(0), dtype=np.float64) / seen.weight_unit
     used = w > 0
     if seen.fold is not None:
         used &= seen.fold.holds(X)
@@ -417,7 +417,7 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
             Z, beyond = _features_of(seen.features, X[stretch])
         else:
             Z, beyond = (values[stretch] for values in block.state)
-        parts = (Z, beyond, w[stretch], *(np.asarray(values[stretch]) for values in others))
+        parts = (Z, beyond, w[stretch], *(np.asarray(values[stretch]) for values in aligned))
         selected = used[stretch]
         if not selected.all():
             parts = tuple(values[selected] for values in parts)
@@ -551,13 +551,13 @@ def _numbers_of(block: Block, before: dict[int, int], ranks: Array) -> tuple[lis
     return ((block.first + used[ranks]).tolist(),)
 
 
-def gram_of_survey(estimator: Any, survey: Survey, some: Any) -> Gram:
+def gram_of_survey(estimator: Any, survey: Survey, sample: Any) -> Gram:
     """Return the kernel of an estimator, with its parameters resolved on all rows."""
     parameters = {
         name: getattr(estimator, name)
         for name in ("gamma", "degree", "coef0", "kernel_params")
     }
-    gram = gram_of_rows(estimator.kernel, survey, some, **parameters)
+    gram = gram_of_rows(estimator.kernel, survey, sample, **parameters)
     variance = survey.scatter / survey.weight
     equal = survey.scatter == 0
     refuse_cancelling(gram, survey.largest_norm, variance, equal=lambda: equal)
@@ -565,16 +565,16 @@ def gram_of_survey(estimator: Any, survey: Survey, some: Any) -> Gram:
 
 
 def gram_of_rows(
-    kernel: Any, survey: Survey, some: Any, *, gamma: Any, **parameters: Any
+    kernel: Any, survey: Survey, sample: Any, *, gamma: Any, **parameters: Any
 ) -> Gram:
-    """Resolve the parameters of a kernel on all rows; `some` is a sample of them."""
+    """Resolve the parameters of a kernel on all rows; `sample` contains some of them."""
     named = isinstance(kernel, str) and kernel != "linear"
     if named and gamma == "scale":
         variance = survey.variance_of_entries
         gamma = 1.0 / (len(survey.mean) * variance) if variance > 0 else 1.0
     elif named and not (kernel == "chi2" and gamma is None):
-        gamma = numeric_gamma(gamma, some, kernel)
-    return resolve_kernel(kernel, some, gamma=gamma, **parameters)
+        gamma = numeric_gamma(gamma, sample, kernel)
+    return resolve_kernel(kernel, sample, gamma=gamma, **parameters)
 
 
 def features_at(gram: Gram, samples: Any) -> tuple[LowRankFeatures, Array]:
@@ -622,9 +622,9 @@ def landmark_table(
     size = max(estimator.max_rank, n_more)
     rows = draw_rows(blocks, survey, size, rng, weighted=weighted)
     sample = blocks.sample(rows)
-    some = block_of(sample[0])
-    gram = gram_of_survey(estimator, survey, some)
+    sampled = block_of(sample[0])
+    gram = gram_of_survey(estimator, survey, sampled)
     m = min(estimator.max_rank, len(rows))
-    features, pivots = features_at(gram, some[:m])
+    features, pivots = features_at(gram, sampled[:m])
     table = LandmarkTable(blocks, survey, features, rows[pivots], weighted)
-    return table, (some, *sample[1:])
+    return table, (sampled, *sample[1:])

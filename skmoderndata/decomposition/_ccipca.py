@@ -34,9 +34,9 @@ class CCIPCA(OnlineSubspace):
         \qquad
         r_{j+1} = r_j - r_j^\top \frac{v_j}{\|v_j\|} \, \frac{v_j}{\|v_j\|} .
 
-    The rate :math:`\eta_t = (1 + \ell(t)) / t` makes it an amnesic mean: :math:`\ell > 0` gives
-    later rows more weight, because earlier rows were processed with worse estimates of the
-    directions. There is no step size to tune.
+    With the rate :math:`\eta_t = (1 + \ell(t)) / t`, :math:`v_j` is an amnesic mean:
+    :math:`\ell > 0` gives later rows more weight, because earlier rows were processed with worse
+    estimates of the directions. No step size has to be tuned.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class CCIPCA(OnlineSubspace):
     refine : bool, default=True
         If True, `fit` ends with one step of orthogonal iteration, which multiplies the subspace
         by the covariance of the rows, and a Rayleigh-Ritz step, which diagonalises the covariance
-        inside the subspace. Both together cost less than a pass. If False, the estimates of the
-        rule above are returned.
+        inside the subspace. Both cost less than a pass. If False, the estimates of the rule above
+        are returned.
 
     max_iter : int, default=100
         Largest number of passes over the rows in `fit`.

@@ -164,7 +164,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         comparison=replace(
             AGAINST_NMF,
             grid={"n_components": (32, 48, 64)},
-            # With more components than pixels, the codes would be no reduction.
+            # With more components than pixels, the codes would not reduce the dimension.
             bounds={"n_components": 64},
         ),
     )

@@ -103,9 +103,10 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     rank_tol : float or None, default=None
-        Fraction of the largest variance; directions of at most this variance are not whitened.
-        None means 1e-10 if the whitening is exact (`fit` with `refine`) and 1e-3 if it is
-        estimated; after an exact whitening, `partial_fit` keeps its directions.
+        Tolerance for small variances: directions whose variance is at most this fraction of the
+        largest variance are not whitened. None means 1e-10 if the whitening is exact (`fit` with
+        `refine`) and 1e-3 if it is estimated; after an exact whitening, `partial_fit` keeps its
+        directions.
 
     refine : bool, default=True
         If True, `fit` refines the estimates with all rows: passes of CCIPCA until its subspace

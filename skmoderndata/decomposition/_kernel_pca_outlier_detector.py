@@ -144,12 +144,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     The components minimise the residuals of the training samples, so the residuals of new samples
     are larger: with many components, all new samples would be farther from the subspace than any
     training sample. The threshold is therefore a quantile of held-out residuals. Folds of a fifth
-    of the samples, with copies of a sample in the same fold, are held out until there are 500
-    samples; each fold is compared with the subspace of the remaining samples, with the same
-    number of components or fraction of the variance. With `solver="nystroem"` the fold of a row
-    depends on its entries, and a fold is a fifth of the rows, or about 25,000 rows if there are
-    more than 125,000. `fit_predict` detects a smaller fraction of outliers among the training
-    samples than `contamination`.
+    of the samples, with copies of a sample in the same fold, are held out in turn until 500
+    samples have been held out. Each fold is compared with the subspace of the remaining samples,
+    with the same number of components or fraction of the variance. With `solver="nystroem"` the
+    fold of a row depends on its entries, and a fold is a fifth of the rows, or about 25,000 rows
+    if there are more than 125,000. `fit_predict` detects a smaller fraction of outliers among the
+    training samples than `contamination`.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many,
     and ``n r^2`` with the low-rank solver. The held-out residuals take up to four times as long

@@ -596,7 +596,8 @@ class KSVD(
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 
         The score increases with the number of atoms, also on new signals, and with the number of
-        atoms in a code, because the signals are coded again, so it cannot be used to choose them.
+        atoms in a code, because the signals are coded again. So it cannot be used to choose these
+        numbers.
 
         Parameters
         ----------

@@ -200,9 +200,9 @@ class WarnsOfDoubt:
         if decided and self.algorithm_ == "pcp" and marked > MOST_MARKED:
             warnings.warn(
                 f"{type(self).__name__} treats the entries as exact, because the columns have "
-                f"few distinct values, and {marked:.0%} of them as errors: the table is not of "
-                "low rank with few errors. Set noise_std, or use a method for Boolean tables, "
-                "such as MultiAssignmentClustering.",
+                f"few distinct values, and {marked:.0%} of them as errors: this is not a low-rank "
+                "table with few errors. Set noise_std, or use a method for Boolean tables, such "
+                "as MultiAssignmentClustering.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -91,8 +91,8 @@ class SparseNMF(AlternatingFactorization):
         constraint for a single component.
     init : {"nndsvd", "random"} or array-like, default="nndsvd"
         Initial components: "nndsvd" computes them from the singular vectors of X, "random" draws
-        them; or an array of shape (n_components, n_features). The initial codes are computed from
-        them.
+        them; or an array of shape (n_components, n_features). The initial codes are computed
+        from these components.
     n_init : int, default=1
         Number of starts; the best result is kept. Starts after the first are random. There is one
         start if `init` is an array.

@@ -77,8 +77,8 @@ class Sparsenet(
     tol_code : float, default=1e-3
         Tolerance of coding, which stops when the largest entry of the gradient, relative to the
         largest inner product of the signal with an atom, is at most this. For "abs", the criterion
-        is the relative duality gap. A warning reports codes that do not reach the tolerance
-        (within 300 steps for a smooth prior), unless it is 0.
+        is the relative duality gap. Unless the tolerance is 0, a warning reports codes that do
+        not reach it (within 300 steps for a smooth prior).
     init : {"random"} or array-like of shape (n_components, n_features), default="random"
         Initial atoms: random directions, or an array.
     n_jobs : int, default=None
