@@ -553,11 +553,15 @@ def _numbers_of(block: Block, before: dict[int, int], ranks: Array) -> tuple[lis
 
 def gram_of_survey(estimator: Any, survey: Survey, sample: Any) -> Gram:
     """Return the kernel of an estimator, with its parameters resolved on all rows."""
-    parameters = {
-        name: getattr(estimator, name)
-        for name in ("gamma", "degree", "coef0", "kernel_params")
-    }
-    gram = gram_of_rows(estimator.kernel, survey, sample, **parameters)
+    gram = gram_of_rows(
+        estimator.kernel,
+        survey,
+        sample,
+        gamma=estimator.gamma,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        kernel_params=estimator.kernel_params,
+    )
     variance = survey.scatter / survey.weight
     equal = survey.scatter == 0
     refuse_cancelling(gram, survey.largest_norm, variance, equal=lambda: equal)

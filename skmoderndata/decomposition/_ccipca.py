@@ -254,9 +254,14 @@ class CCIPCA(OnlineSubspace):
 
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             orders = self._orders(n, rng)
-            limits = {"max_iter": self.max_iter, "tol": self.tol}
             passes = principal_passes(
-                source, state, schedule, orders, **limits, progress=progress
+                source,
+                state,
+                schedule,
+                orders,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
             )
 
         # error before refining, which shows the convergence of the passes alone

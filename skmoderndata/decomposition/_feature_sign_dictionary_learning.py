@@ -712,7 +712,6 @@ class _Size(NamedTuple):
 def _code_signals(data, observed, atoms, start=None, *, alpha, method, positive, n_jobs):
     """Compute lasso codes of signals, dense or sparse, starting from the codes `start`."""
     prepared = prepare_atoms(atoms, normalize=False, distinct=True, signed=positive)
-    settings = {"method": method, "positive": positive, "mask": observed, "n_jobs": n_jobs}
     if method == "homotopy":
         start = None
 
@@ -722,7 +721,10 @@ def _code_signals(data, observed, atoms, start=None, *, alpha, method, positive,
             prepared,
             alpha=np.full(rows.stop - rows.start, alpha),
             start=None if start is None else start[rows],
-            **settings,
+            method=method,
+            positive=positive,
+            mask=observed,
+            n_jobs=n_jobs,
         )
 
     n = data.shape[0]
