@@ -141,7 +141,7 @@ def test_scale_of_a_constant_table_is_one():
     ("message", "call"),
     [
         (
-            r"square kernel matrix .* shape \(7, 3\)",
+            r"square matrix .* shape \(7, 3\)",
             lambda X, K: resolve_kernel("precomputed", X),
         ),
         (
