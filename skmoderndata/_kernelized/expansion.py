@@ -194,9 +194,8 @@ class Expansion:
         """Whether the kernel has a fast path that needs the entries of dense rows."""
         return self.kind in ("rbf", "poly")
 
-    @np.errstate(
-        over="ignore", invalid="ignore"
-    )  # `values` rejects results that are not finite.
+    # `values` rejects results that are not finite.
+    @np.errstate(over="ignore", invalid="ignore")
     def _fill(self, X: Any, out: Array, exact: bool) -> None:
         assert self.coef is not None
         if self._takes_dense_rows() and sparse.issparse(X):

@@ -488,6 +488,6 @@ def _dense(K: Any) -> Array:
 def _check_square(X: Any) -> None:
     if X.shape[0] != X.shape[1]:
         raise ValueError(
-            'kernel="precomputed" needs the square matrix of kernel values of the training samples '
-            f"as X, got shape {X.shape}."
+            'kernel="precomputed" needs the square matrix of kernel values of the training '
+            f"samples as X, got shape {X.shape}."
         )

@@ -86,7 +86,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         return gram, store
 
     def _check_psd(self, gram: Gram, store: RowStore, support: Array, ridge: Array) -> None:
-        """Raise an error if the kernel matrix of the support vectors is not semidefinite."""
+        """Raise an error if the kernel is not positive semidefinite on the support vectors."""
         if surely_psd(gram):
             return
         samples = support if len(support) else np.arange(store.n)
