@@ -1,4 +1,4 @@
-"""Pure numerics on arrays, in eighteen folders; each solver comes with its certificate.
+"""Numerical algorithms on plain arrays, in eighteen folders; each solver has its certificate.
 
-Floors: `common <- codes <- dictionaries <- recovery`; the other folders stand on `common` only.
+Imports: `common <- codes <- dictionaries <- recovery`; all other folders import `common` only.
 """

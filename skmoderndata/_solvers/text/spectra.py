@@ -1,4 +1,8 @@
-"""Eigenvectors of the smaller of ``D'D`` and ``DD'``, for a corpus D of documents by terms."""
+"""Eigenvectors of the smaller of ``D'D`` and ``DD'``, for a corpus D of documents by terms.
+
+Differs from the papers: 1. the smaller Gram matrix is decomposed, whichever side it belongs to.
+2. Diffusion is computed as extra features, so that kernels of sparse rows stay products.
+"""
 
 from typing import Any, NamedTuple
 
@@ -8,21 +12,21 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.linalg import EPS, fix_signs
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum side of a matrix for which all eigenvectors are computed, not only the leading ones.
+# Largest side of a matrix for which all eigenvectors are computed, not only the leading ones.
 DENSE_UP_TO = 500
 
 
 class Spectrum(NamedTuple):
-    """Squared singular values of a corpus, ascending, and the vectors of its smaller side.
+    """Squared singular values of a corpus, ascending, with the vectors of its smaller side.
 
     Attributes
     ----------
     values : ndarray of shape (m,)
-        Eigenvalues of ``D'D`` or ``DD'``, none negative.
+        Eigenvalues of ``D'D`` or ``DD'``, all nonnegative.
     vectors : ndarray of shape (m, m)
         Eigenvectors in columns.
     of_terms : bool
-        Whether the smaller side is that of the terms.
+        Whether the terms are the smaller side.
     """
 
     values: Array
@@ -42,15 +46,16 @@ def spectrum(D: sparse.csr_array) -> Spectrum:
 def diffused(
     X: sparse.csr_array, D: sparse.csr_array, s: Spectrum, lam: float, kind: str
 ) -> Array:
-    r"""Features that diffusion adds to the rows of X.
+    r"""Return the features that diffusion adds to the rows of X.
 
     With ``G = D'D = V S^2 V'`` the von Neumann kernel is
 
         x (I - lam G)^-1 z' = x z' + x V (lam S^2 / (1 - lam S^2)) V' z',
 
-    and the exponential kernel has ``exp(lam S^2) - 1`` in the middle. If documents are fewer than
-    terms, ``V = D'U / S`` and the middle is ``lam h(lam S^2)`` between ``x D'U`` and ``z D'U``,
-    where ``h(t) = 1 / (1 - t)`` or ``(exp(t) - 1) / t``: nothing is divided by a small S.
+    and the exponential kernel has ``exp(lam S^2) - 1`` in the middle. If there are fewer documents
+    than terms, ``V = D'U / S`` and the middle is ``lam h(lam S^2)`` between ``x D'U`` and
+    ``z D'U``, where ``h(t) = 1 / (1 - t)`` or ``(exp(t) - 1) / t``, which avoids the division by
+    a small S.
     """
     t = lam * s.values
     if kind == "von_neumann":
@@ -67,10 +72,10 @@ def diffused(
 
 
 def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
-    """First right singular vectors of the corpus, in columns; fewer if its rank is lower."""
+    """Return the leading right singular vectors in columns; fewer if the rank is lower."""
     n, p = D.shape
     m = min(n, p)
-    # few of many: Lanczos steps
+    # a few vectors of a large matrix: Lanczos iteration
     if m > DENSE_UP_TO and n_components < m // 4:
         v0 = rng.normal(size=m)
         _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK
@@ -80,17 +85,17 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
         above = values > 1e-12 * max(values[0], 1e-300)
         return fix_signs(V[above]).T
 
-    # all: eigenvectors of the smaller Gram matrix
+    # otherwise all eigenvectors of the smaller Gram matrix
     s = spectrum(D)
     rank = 0
     if m:
         rounding = m * EPS * s.values[-1]
         rank = int((s.values > rounding).sum())
     rank = min(rank, n_components)
-    chosen = s.vectors[:, ::-1][:, :rank]
+    vectors = s.vectors[:, ::-1][:, :rank]
 
     # V = D'U / S
     if not s.of_terms:
         roots = np.sqrt(s.values[::-1][:rank])
-        chosen = D.T @ chosen / roots
-    return fix_signs(np.asarray(chosen.T)).T
+        vectors = D.T @ vectors / roots
+    return fix_signs(np.asarray(vectors.T)).T

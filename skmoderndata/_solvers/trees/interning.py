@@ -1,4 +1,8 @@
-"""Equal numbers for equal rows of integers: productions, complete subtrees, refined labels."""
+"""Equal numbers for equal rows of integers: productions, complete subtrees, refined labels.
+
+Differs from the papers: an exact hash table assigns the numbers, instead of sorted label strings
+or suffix trees.
+"""
 
 import numpy as np
 
@@ -8,21 +12,21 @@ from skmoderndata._solvers.common.typing import Array
 
 @jit
 def _slot(values, begin, end, starts, firsts, table):
-    """Slot in the hash table of the number of a row, or the empty one where it goes.
+    """Return the slot of a row in the hash table: its own, or the empty one to insert it in.
 
-    Rows that share a slot are compared entry by entry, so that numbers are exact.
+    Rows that share a slot are compared entry by entry, so the numbers are exact.
     """
     h = end - begin
     for k in range(begin, end):
-        h = (h ^ values[k]) * 0x1E3779B97F4A7C15  # wraps around
+        h = (h ^ values[k]) * 0x1E3779B97F4A7C15  # overflow wraps around
         h ^= h >> 29
     mask = len(table) - 1
     slot = h & mask
     while table[slot] >= 0:
-        other = starts[firsts[table[slot]]]
+        begin_of_stored = starts[firsts[table[slot]]]
         k = 0
-        if starts[firsts[table[slot]] + 1] - other == end - begin:
-            while k < end - begin and values[begin + k] == values[other + k]:
+        if starts[firsts[table[slot]] + 1] - begin_of_stored == end - begin:
+            while k < end - begin and values[begin + k] == values[begin_of_stored + k]:
                 k += 1
             if k == end - begin:
                 return slot
@@ -44,14 +48,14 @@ def _number_rows(values, starts, numbers, firsts, table):
 
 
 def number_rows(values: Array, starts: Array) -> tuple[Array, int]:
-    """Return numbers of rows by their content, in the order of their first appearance.
+    """Assign numbers to rows by their content, in the order of first appearance.
 
     Parameters
     ----------
     values : ndarray of int64
         Entries of all rows, one row after the other.
     starts : ndarray of int64, of shape (n_rows + 1,)
-        Where each row begins.
+        Position at which each row begins.
 
     Returns
     -------
@@ -68,13 +72,13 @@ def number_rows(values: Array, starts: Array) -> tuple[Array, int]:
 
 
 def _empty_table(n_rows: int) -> Array:
-    """Hash table at most half full, with a power of two of slots."""
+    """Return a table whose size is a power of two and that stays at most half full."""
     return np.full(2 ** int(2 * n_rows + 1).bit_length(), -1, dtype=np.int64)
 
 
 @jit
 def _children(degrees, child):
-    """Write the children of each node, a stack of the nodes that wait for their parent."""
+    """Write the children of each node, using a stack of nodes whose parent is yet to come."""
     stack = np.empty(len(degrees), dtype=np.int64)
     top = k = 0
     for v in range(len(degrees)):
@@ -87,7 +91,7 @@ def _children(degrees, child):
 
 
 def children(degrees: Array) -> tuple[Array, Array]:
-    """Children of the nodes of a forest in post-order.
+    """Return the children of the nodes of a forest in post-order.
 
     Returns
     -------
@@ -105,13 +109,12 @@ def children(degrees: Array) -> tuple[Array, Array]:
 def productions(
     labels: Array, degrees: Array, starts: Array, child: Array, *, of_children: bool
 ) -> tuple[Array, int]:
-    """Return numbers of nodes by their label and the labels, or the number, of their children."""
+    """Assign numbers to nodes by label and by the labels, or the number, of their children."""
     if not of_children:
         rows = np.column_stack([labels, degrees]).astype(np.int64)
         return number_rows(rows.ravel(), 2 * np.arange(len(labels) + 1))
-    heads = starts[:-1] + np.arange(
-        len(labels)
-    )  # a row is a label, then those of the children
+    # a row is the label of a node, followed by the labels of its children
+    heads = starts[:-1] + np.arange(len(labels))
     values = np.empty(len(labels) + len(child), dtype=np.int64)
     tail = np.ones(len(values), dtype=bool)
     tail[heads] = False
@@ -125,7 +128,7 @@ def _complete_subtrees(labels, starts, child, numbers, n_inner, firsts, table):
     values = np.empty(len(labels) + len(child), dtype=np.int64)
     heads = np.zeros(len(labels) + 1, dtype=np.int64)
     n = 0
-    for v in range(len(labels)):  # post-order: the children have their numbers
+    for v in range(len(labels)):  # in post-order, children are numbered before their parent
         k = heads[v]
         values[k] = labels[v]
         n_inner[v] = starts[v + 1] > starts[v]
@@ -144,14 +147,14 @@ def _complete_subtrees(labels, starts, child, numbers, n_inner, firsts, table):
 
 
 def complete_subtrees(labels: Array, starts: Array, child: Array) -> tuple[Array, Array]:
-    """Return numbers of nodes by the whole subtree below them.
+    """Assign numbers to nodes by the complete subtree below them.
 
     Returns
     -------
     numbers : ndarray of int64, of shape (n_nodes,)
-        Equal for two nodes if and only if their subtrees are.
+        Numbers, which are equal for two nodes if and only if their subtrees are equal.
     n_inner : ndarray of int64, of shape (n_numbers,)
-        Nodes with children in each distinct subtree.
+        Number of nodes with children in each distinct subtree.
     """
     n_nodes = len(labels)
     numbers = np.empty(n_nodes, dtype=np.int64)
@@ -169,9 +172,9 @@ def _sort_within(values, starts):
 
 
 def refine(labels: Array, starts: Array, neighbours: Array, edges: Array) -> Array:
-    """Return numbers of nodes of graphs by their label and the sorted labels around them.
+    """Assign numbers to nodes of graphs by their label and the sorted labels of their neighbours.
 
-    One round of Weisfeiler and Lehman's refinement [Shervashidze2011, Alg. 1].
+    This is one round of the Weisfeiler-Lehman refinement [Shervashidze2011, Alg. 1].
 
     Parameters
     ----------
@@ -180,7 +183,7 @@ def refine(labels: Array, starts: Array, neighbours: Array, edges: Array) -> Arr
     starts : ndarray of int64, of shape (n_nodes + 1,)
         The neighbours of node v are ``neighbours[starts[v]:starts[v + 1]]``.
     neighbours, edges : ndarray of int64
-        Positions among all nodes, and the labels of the edges to them.
+        Positions of the neighbours among all nodes, and the labels of the edges to them.
     """
     n_edge_labels = int(edges.max(initial=0)) + 1
     around = labels[neighbours] * n_edge_labels + edges

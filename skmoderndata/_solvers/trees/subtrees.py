@@ -1,8 +1,13 @@
 """Sums over the common subtrees of two trees, by productions [Collins2002, section 3].
 
-A subtree has with each node all children of it or none. ``Delta(v, w)`` sums `decay` to the number
-of productions over the subtrees that begin at v and at w alike: 0 unless both have the same
-production, and then ``decay * prod_c (1 + Delta(c-th child of v, c-th child of w))``.
+For each of its nodes, a subtree contains either all children or none. ``Delta(v, w)`` is the sum
+of ``decay ** n_productions`` over the subtrees that occur both with root v and with root w. It is
+0 unless both nodes have the same production, and otherwise
+``decay * prod_c (1 + Delta(c-th child of v, c-th child of w))``.
+
+Differs from the paper: 1. only pairs with equal productions are visited, found by merging two
+sorted lists. 2. The table is a stack that keeps the pairs of a node only until its parent is done.
+3. Sums that overflow are computed again as logarithms.
 """
 
 from collections.abc import Callable
@@ -15,28 +20,32 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.trees.interning import children, productions
 
-FIRST_CELLS = 2**12  # of the tables, which grow
-CELLS_OF_PAIRS = 4  # cells of others that a pair of nodes is worth
-CELLS_OF_LOGARITHMS = 16  # and a pair with logarithms
+# Number of cells that the tables have at first; they grow when more are needed.
+FIRST_CELLS = 2**12
+# Cost of a pair of nodes, in cells of dynamic programming as counted by `in_pieces`.
+CELLS_OF_PAIRS = 4
+# Cost of a pair of nodes whose sums are logarithms, in the same cells.
+CELLS_OF_LOGARITHMS = 16
 
 
 class Nodes(NamedTuple):
-    """Nodes of a forest in post-order, and those with children sorted by their production.
+    """Nodes of a forest in post-order, and its inner nodes sorted by production.
 
     Attributes
     ----------
     offsets : ndarray of int64, of shape (n_trees + 1,)
-        Where the nodes of each tree begin.
+        Position at which the nodes of each tree begin.
     key : ndarray of int64, of shape (n_nodes,)
-        Production; -1 for leaves.
+        Number of the production of each node; -1 for leaves.
     starts, child : ndarray of int64
         The children of node v are ``child[starts[v]:starts[v + 1]]``.
     order, sorted_key : ndarray of int64
-        Nodes with children, in each tree by production and then by position; their productions.
+        Nodes with children, sorted within each tree by production and then by position; the
+        productions of these nodes.
     bounds : ndarray of int64, of shape (n_trees + 1,)
-        Where each tree begins in `order`.
+        Position in `order` at which each tree begins.
     rank : ndarray of int64, of shape (n_nodes,)
-        Position of a node among those of its tree with the same production.
+        Position of a node among the nodes of its tree with the same production.
     """
 
     offsets: Array
@@ -50,7 +59,7 @@ class Nodes(NamedTuple):
 
 
 def sort_nodes(labels: Array, degrees: Array, offsets: Array, *, of_children: bool) -> Nodes:
-    """Return the nodes of a forest with their productions."""
+    """Find the productions of a forest and sort its nodes by them."""
     starts, child = children(degrees)
     key, n_keys = productions(labels, degrees, starts, child, of_children=of_children)
     inner = np.flatnonzero(degrees)
@@ -69,16 +78,16 @@ def sort_nodes(labels: Array, degrees: Array, offsets: Array, *, of_children: bo
 
 
 class Matches(NamedTuple):
-    """Pairs of nodes v of one tree and w of another with the same production.
+    """Pairs of a node v of one tree and a node w of another that have the same production.
 
-    Pair (v, w) has the cell ``base[v] + rank[w]``.
+    The cell of pair (v, w) is ``base[v] + rank[w]``.
 
     Attributes
     ----------
     first : ndarray of int64, of shape (n_nodes,)
-        Position in `Nodes.order` of the first w for each v; -1 where there is none.
+        Position in `Nodes.order` of the first w for each v; -1 if there is none.
     base, begin : ndarray of int64, of shape (n_nodes,)
-        The cells of v are written from `begin` on, and then moved to `base`.
+        First cell of v: cells are written from `begin` on and moved to `base` afterwards.
     """
 
     first: Array
@@ -88,11 +97,11 @@ class Matches(NamedTuple):
 
 @jit_leaf
 def _match(nodes, i, j, matches, keep):
-    """Find the pairs of nodes of trees i and j with one production, and cells for them.
+    """Find the pairs of nodes of trees i and j with equal productions, and assign cells to them.
 
-    The cells of a node are read by its parent only, so they lie on a stack: those of v are written
-    from `begin[v]` on, above those of its children, and then take their place. `keep` gives each
-    pair a cell of its own. Returns the number of cells.
+    Only the parent of a node reads its cells, so they lie on a stack: the cells of v are written
+    from `begin[v]` on, above the cells of its children, and then moved down to replace these. If
+    `keep`, no cell is used twice. Returns the number of cells needed.
     """
     first = matches.first
     base = matches.base
@@ -103,7 +112,7 @@ def _match(nodes, i, j, matches, keep):
         first[v] = -1
         base[v] = 0
 
-    # both lists of productions are sorted
+    # merge the two sorted lists of productions
     a = nodes.bounds[i]
     b = nodes.bounds[j]
     while a < nodes.bounds[i + 1] and b < nodes.bounds[j + 1]:
@@ -121,7 +130,7 @@ def _match(nodes, i, j, matches, keep):
                 base[nodes.order[a] - start] = b - g
                 a += 1
 
-    # the cells of a node lie above those of its children
+    # put the cells of each node above the cells of its children
     top = cells = 0
     for v in range(size):
         n_pairs = base[v]
@@ -136,7 +145,7 @@ def _match(nodes, i, j, matches, keep):
 
 @jit_leaf
 def _settle(delta, base, begin, end):
-    """Move the cells of a node to where those of its children were."""
+    """Move the cells of a node down, over the cells of its children."""
     if base < begin:
         for cell in range(begin, end):
             delta[base + cell - begin] = delta[cell]
@@ -144,13 +153,13 @@ def _settle(delta, base, begin, end):
 
 @jit_leaf
 def _softplus(x):
-    """log(1 + exp(x)), without overflow."""
+    """Return log(1 + exp(x)) without overflow."""
     return x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))
 
 
 @jit_leaf
 def _with_child(value, delta, slope, cell, logarithm):
-    """Extend the product Delta of a pair, or the sum s, by the children that have a cell."""
+    """Extend the product Delta of a pair, or its sum s, by a pair of children with a cell."""
     d = delta[cell]
     if slope is None:
         return value * (1.0 + d) if logarithm is None else value + _softplus(d)
@@ -163,17 +172,18 @@ def _with_child(value, delta, slope, cell, logarithm):
 def _sum_over_pairs(
     nodes, i, j, matches, single, logarithm, delta, slope, position, sums, cells
 ):
-    """Add up Delta over all pairs of nodes with one production, children before parents.
+    """Add up Delta over all pairs of nodes with equal productions, children before parents.
 
-    Fills the cells of `delta`, or, unless `slope` is None, those of ``s = d log Delta / d log
-    decay = 1 + sum_c s_c Delta_c / (1 + Delta_c)`` from a full `delta`. `sums` are those of ``s
-    Delta`` and of Delta. With `logarithm`, the cells of `delta` are logarithms, and both sums are
-    relative to the largest Delta, whose logarithm is ``sums[2]``; None, another type, leaves them
-    out of what is compiled. `single` is the value of a pair without common children: ``decay``,
-    its logarithm, or 1 for s.
+    Fills the cells of `delta`. Unless `slope` is None, `delta` is already full and the cells of
+    `slope` are filled with ``s = d log Delta / d log decay = 1 + sum_c s_c Delta_c / (1 +
+    Delta_c)``. `sums` collects the sum of ``s Delta`` and the sum of Delta. With `logarithm`, the
+    cells of `delta` are logarithms and both sums are relative to the largest Delta, whose
+    logarithm is ``sums[2]``; with None, which is a different type, the compiled code contains no
+    logarithms. `single` is the value of a pair without common children: ``decay``, its logarithm,
+    or 1 for s.
 
-    Goes on from node ``position[1]`` of tree i for about so many cells, and sets it to the next
-    node. Returns the cells that remain.
+    Resumes at node ``position[1]`` of tree i, works through about `cells` cells and stores the
+    next node there. Returns the number of cells left over.
     """
     start = nodes.offsets[i]
     stop = nodes.offsets[i + 1]
@@ -185,11 +195,11 @@ def _sum_over_pairs(
     top = sums[2]
 
     for v in range(next_node, stop):
-        if cells <= 0 and v > next_node:  # one node at least
+        if cells <= 0 and v > next_node:  # each call does at least one node
             position[1] = v - start
             break
 
-        # the nodes of tree j with its production are in sequence
+        # the nodes of tree j with the same production are contiguous
         g = matches.first[v - start]
         if g < 0:
             continue
@@ -198,8 +208,8 @@ def _sum_over_pairs(
         begin = matches.begin[v - start]
         cell = begin
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
-            # 1. Delta(v, w), or s, from the children that match; a function is not inlined here,
-            # and takes three times as long
+            # 1. compute Delta(v, w), or s, from the children that match; numba does not inline a
+            # function for this, which would take three times as long
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
             value = single
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
@@ -213,7 +223,7 @@ def _sum_over_pairs(
             else:
                 slope[cell] = value
 
-            # 2. the sums, with logarithms relative to the largest term
+            # 2. update the sums, relative to the largest term if they are logarithms
             term = delta[cell]
             if logarithm is not None:
                 if term > top:
@@ -239,7 +249,7 @@ def _sum_over_pairs(
 
 @jit_leaf
 def _clear(sums):
-    """Begin the sums of `_sum_over_pairs`."""
+    """Reset the sums of `_sum_over_pairs`."""
     sums[0] = 0.0
     sums[1] = 0.0
     sums[2] = -np.inf
@@ -247,11 +257,11 @@ def _clear(sums):
 
 @jit
 def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells):
-    """Sum over all pairs of nodes for tree i and the trees from `start` to `stop`.
+    """Sum over all pairs of nodes for tree i and each tree from `start` to `stop`.
 
-    Goes on with node ``position[1]`` of tree i against tree ``start + position[0]``, after `sums`
-    and the cells of `tables`; ``position[2]`` says whether sums are logarithms, ``position[3]``
-    how many cells are needed. True at the end.
+    Resumes at node ``position[1]`` of tree i against tree ``start + position[0]``, with the state
+    in `sums` and `tables`. ``position[2]`` is 1 while sums are logarithms, and ``position[3]`` is
+    the number of cells needed. Returns True when finished.
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     matches = Matches(
@@ -262,7 +272,7 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, ta
     delta = tables[0]
 
     for j in range(start + position[0], stop):
-        # 1. cells for the pairs
+        # 1. assign cells to the pairs
         position[0] = j - start
         n_cells = _match(nodes, i, j, matches, False)
         if n_cells > len(delta):
@@ -279,7 +289,7 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, ta
             if position[1] < size:
                 return False
 
-            # 3. logarithms where these overflow
+            # 3. use logarithms if the plain sums overflow
             if logarithm and not np.isfinite(sums[1]):
                 position[1] = 0
                 position[2] = 1
@@ -304,10 +314,10 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, ta
 def _row_of_slopes(
     nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells
 ):
-    """Differentiate `_row_of_all` in log decay, or its logarithm.
+    """Differentiate `_row_of_all`, or its logarithm, with respect to log decay.
 
-    Goes on as that does; ``position[2]`` says whether the values of all pairs, the first row of
-    `tables`, are computed, and the second row are their derivatives.
+    Resumes in the same way. ``position[2]`` is 1 once the values of all pairs, the first row of
+    `tables`, are complete; the second row holds their derivatives.
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     matches = Matches(
@@ -325,7 +335,7 @@ def _row_of_slopes(
             position[3] = n_cells
             return False
 
-        # 1. values of all pairs
+        # 1. compute the values of all pairs
         if position[1] == 0:
             _clear(sums)
         if position[2] == 0:
@@ -345,7 +355,7 @@ def _row_of_slopes(
             position[2] = 1
             _clear(sums)
 
-        # 2. their derivatives
+        # 2. compute their derivatives
         if logarithm:
             cells = _sum_over_pairs(
                 nodes, i, j, matches, 1.0, True, delta, slope, position, sums, cells
@@ -368,14 +378,14 @@ def _row_of_slopes(
 
 @jit
 def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
-    """Delta of the two roots: pairs from the roots down, values from the leaves up."""
+    """Compute Delta of two roots: collect pairs from the roots down, values from the leaves up."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
 
     pairs = np.empty((size, 2), dtype=np.int64)
     parent = np.empty(size, dtype=np.int64)
     value = np.empty(size)
     for j in range(start, stop):
-        # pairs of equal productions, from the roots down
+        # 1. collect pairs with equal productions, from the roots down
         pairs[0, 0] = nodes.offsets[i + 1] - 1
         pairs[0, 1] = nodes.offsets[j + 1] - 1
         if nodes.key[pairs[0, 0]] < 0 or nodes.key[pairs[0, 0]] != nodes.key[pairs[0, 1]]:
@@ -397,7 +407,7 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
                     n += 1
             k += 1
 
-        # values, from the leaves up
+        # 2. compute their values, from the leaves up
         if logarithm:
             value[:n] = np.log(decay)
             for k in range(n - 1, 0, -1):
@@ -411,18 +421,18 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
 
 
 def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
-    """Return a function that calls `row` to its end, with room for tables of values of pairs."""
+    """Return a function that calls `row` until it is finished, with tables for the pairs."""
 
-    def whole(
+    def row_sums(
         nodes: Nodes, i: int, start: int, stop: int, decay: float, logarithm: bool, out: Array
     ) -> None:
         position = np.zeros(4, dtype=np.int64)
         sums = np.zeros(3)
         tables = np.empty((n_tables, FIRST_CELLS))
 
-        def go_on(cells: int) -> bool:
+        def resume(cells: int) -> bool:
             nonlocal tables
-            # no array is returned: an interrupt while it is boxed would be a SystemError
+            # return no array: an interrupt while it is boxed would raise SystemError
             ended = row(
                 nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells
             )
@@ -430,9 +440,9 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
                 tables = np.empty((n_tables, max(position[3], 2 * tables.shape[1])))
             return bool(ended)
 
-        in_pieces(go_on)
+        in_pieces(resume)
 
-    return whole
+    return row_sums
 
 
 ROWS: dict[str, Any] = {
@@ -450,17 +460,17 @@ def subtree_sums(
     Parameters
     ----------
     nodes : Nodes
-        Trees of the rows, and after them those of the columns; without these, the matrix of the
-        first with themselves.
+        Trees of the rows, followed by the trees of the columns. Without trees of columns, the
+        rows are compared with themselves.
     n_rows : int
         Number of rows.
     what : {"all", "slopes", "roots"}
-        All pairs of nodes, the derivative of this, or of its logarithm, in the logarithm of
-        `decay`, or the two roots.
+        Sum over all pairs of nodes; its derivative (or the derivative of its logarithm) with
+        respect to log `decay`; or only Delta of the two roots.
     decay : float
         Factor for each production.
     logarithm : bool
-        Whether to return logarithms, which do not overflow.
+        Whether to return logarithms, which cannot overflow.
     """
     n = len(nodes.offsets) - 1
     row = ROWS[what]
@@ -479,7 +489,7 @@ def subtree_sums(
 def own_subtree_sums(
     nodes: Nodes, what: str, *, decay: float, logarithm: bool = False
 ) -> Array:
-    """Sum Delta of each tree with itself, arguments as in `subtree_sums`."""
+    """Sum Delta of each tree with itself; the arguments are the same as in `subtree_sums`."""
     d = np.empty(len(nodes.offsets) - 1)
     for i in range(len(d)):
         ROWS[what](nodes, i, i, i + 1, decay, logarithm, d[i : i + 1])
