@@ -1,4 +1,9 @@
-"""Averages of series under warping, and k-means with them."""
+"""Averages of series under warping, and k-means with these averages.
+
+Differs from the papers: 1. series are aligned with the center side by side if the tables are
+small. 2. Steps of L-BFGS are in units of ``sqrt(gamma)``. 3. An empty cluster restarts at the
+series farthest from its center, so the objective of k-means never rises.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,8 +26,10 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-CELLS = 2**18  # of a table of costs up to which several are kept at once, 64 MB
-WIDTH = 32  # how many: with 8 it takes twice as long
+# Largest table of costs, in cells, of which several are kept at once (64 MB).
+CELLS = 2**18
+# Number of tables kept at once; 8 tables take twice as long.
+WIDTH = 32
 
 
 class Barycenter(NamedTuple):
@@ -31,13 +38,13 @@ class Barycenter(NamedTuple):
     Attributes
     ----------
     center : ndarray of shape (length, n_channels)
-        The average.
+        Average series.
     objective : float
         Weighted sum of the costs of the center with the series.
     n_iter : int
-        Passes.
+        Number of passes.
     converged : bool
-        Whether the objective ceased to fall.
+        Whether the objective stopped decreasing.
     """
 
     center: Array
@@ -60,13 +67,13 @@ def _add_aligned(path, z, weight, sums, masses):
 def gather(
     center: Array, X: Packed, weights: Array, band: Band, sums: Array, masses: Array
 ) -> float:
-    """Sum up what is aligned with each point of the center; the weighted cost of alignment."""
+    """Sum the points aligned with each point of the center; return the weighted cost."""
     total = 0.0
-    nothing = np.empty((0, 0))
+    no_costs = np.empty((0, 0))
     for p, weight in enumerate(weights):
         z = X[0][X[1][p] : X[1][p + 1]]
         low, high = corridor(len(center), len(z), band)
-        path, cost = walk(center, z, nothing, low, high, False)
+        path, cost = walk(center, z, no_costs, low, high, False)
         total += weight * cost
         _add_aligned(path, z, weight, sums, masses)
     return total
@@ -74,7 +81,7 @@ def gather(
 
 @jit
 def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
-    """`gather` for a few short series at a time, whose tables of costs D are kept whole."""
+    """Do the same as `gather` for several short series at once, keeping their full tables D."""
     n = len(center)
     (longest, n_channels, width) = lanes.shape
     low = np.empty(n, dtype=np.int64)
@@ -82,7 +89,7 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
     fill_corridor(n, longest, band, low, high)
     work = np.empty((2, width))
 
-    # the tables of all lanes, row by row
+    # 1. fill the tables of all lanes, row by row
     D[0] = np.inf
     D[0, 0] = 0.0
     for i in range(n):
@@ -91,7 +98,7 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
                 D[i + 1, j, k] = D[i, j, k]
         next_row(center[i], i, lanes, low[i], high[i], False, D[i + 1], work, width)
 
-    # back along the best path of each, adding up the points that it aligns
+    # 2. go back along the best path of each lane and add up the points that it aligns
     total = 0.0
     for k in range(width):
         i = n
@@ -119,18 +126,20 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
 def _gatherer(
     X: Packed, weights: Array, length: int, band: Band
 ) -> Callable[[Array], tuple[Array, Array, float]]:
-    """Return a function from centers to the sums and masses of their points, and the cost."""
+    """Return a function that maps a center to the sums and masses of its points and the cost."""
     lengths = np.diff(X[1])
     batches: list[tuple[Any, ...]] = []
     if length * int(lengths.max()) <= CELLS:
         order = np.argsort(lengths, kind="stable")
-        intervals = lane_batches(lengths[order], whole=not band.needs_lengths, size=WIDTH)
+        intervals = lane_batches(
+            lengths[order], mixed_lengths=not band.needs_lengths, size=WIDTH
+        )
         tables = np.empty((length + 1) * (int(lengths.max()) + 1) * WIDTH)
-        for those in (order[slice(*interval)] for interval in intervals):
-            lanes = side_by_side(X, those)
-            shape = (length + 1, len(lanes.values) + 1, len(those))
+        for members in (order[slice(*interval)] for interval in intervals):
+            lanes = side_by_side(X, members)
+            shape = (length + 1, len(lanes.values) + 1, len(members))
             D = tables[: int(np.prod(shape))].reshape(shape)
-            batches.append((*lanes, weights[those], D))
+            batches.append((*lanes, weights[members], D))
 
     def gathered(center: Array) -> tuple[Array, Array, float]:
         sums = np.zeros_like(center)
@@ -159,8 +168,9 @@ def average(
 ) -> Barycenter:
     """Minimise ``sum_p w_p dtw(c, x_p)^2`` over the series c (Petitjean et al. 2011, DBA).
 
-    Each point of the center becomes the weighted mean of the points aligned with it. Neither step
-    raises the objective. Ends when it falls by no more than the fraction `tol`.
+    Each pass aligns the series and then replaces each point of the center by the weighted mean of
+    the points aligned with it. Neither step raises the objective. Stops when the relative decrease
+    is at most `tol`.
     """
     center = center.copy()
     gathered = _gatherer(X, weights, len(center), band)
@@ -169,7 +179,7 @@ def average(
     for _ in it:
         new = _means(sums, masses, center)
         sums, masses, value = gathered(new)
-        if not value < objective:  # by rounding
+        if not value < objective:  # only rounding can prevent a decrease
             it.converged = True
             continue
         it.residual = (objective - value) / objective
@@ -190,8 +200,8 @@ def soft_average(
 ) -> Barycenter:
     """Minimise ``sum_p w_p softdtw(c, x_p)`` by L-BFGS (Cuturi and Blondel 2017, section 3).
 
-    Steps and tolerances of L-BFGS are absolute, so the variable is the change of the center in
-    units of ``sqrt(gamma)``, and the objective is divided by gamma.
+    The steps and tolerances of L-BFGS are absolute. Therefore the variable is the change of the
+    center in units of ``sqrt(gamma)``, and the objective is divided by gamma.
     """
     unit = np.sqrt(gamma)
 
@@ -203,9 +213,12 @@ def soft_average(
 
     start, _ = function(np.zeros(center.size))
     result = minimize(
-        function, np.zeros(center.size), jac=True, method="L-BFGS-B",
+        function,
+        np.zeros(center.size),
+        jac=True,
+        method="L-BFGS-B",
         options={"maxiter": max_iter, "ftol": tol},
-    )  # fmt: skip
+    )
     if not result.fun <= start:
         return Barycenter(center.copy(), gamma * start, 0, True)
     average = center + unit * result.x.reshape(center.shape)
@@ -219,17 +232,17 @@ class Clusters(NamedTuple):
     Attributes
     ----------
     centers : list of ndarray
-        Averages.
+        Averages of the clusters.
     labels : ndarray of int
         Nearest center of each series.
     objective : float
         Sum of the costs of the series with their centers.
     history : ndarray
-        The objective after each assignment.
+        Objective after each assignment.
     n_iter : int
-        Passes.
+        Number of passes.
     converged : bool
-        Whether assignments or the objective ceased to change.
+        Whether the assignments or the objective stopped changing.
     """
 
     centers: list[Array]
@@ -246,14 +259,14 @@ def pack_centers(centers: list[Array]) -> Packed:
     return np.concatenate(centers), offsets
 
 
-def _take(X: Packed, chosen: Array) -> Packed:
-    return pack_centers([X[0][X[1][i] : X[1][i + 1]] for i in chosen])
+def _take(X: Packed, indices: Array) -> Packed:
+    return pack_centers([X[0][X[1][i] : X[1][i + 1]] for i in indices])
 
 
 def plus_plus(
     X: Packed, k: int, costs_to: Callable[[list[Array]], Array], rng: Any
 ) -> list[Array]:
-    """Draw k of the series as centers, each far from those before (k-means++, greedy)."""
+    """Draw k series as centers, each far from the previous centers (greedy k-means++)."""
     n = len(X[1]) - 1
     tries = 2 + int(np.log(k))
     chosen = [int(rng.randint(n))]
@@ -265,7 +278,7 @@ def plus_plus(
         total = usable.sum()
         if total > 0:
             drawn = rng.choice(n, size=tries, p=usable / total)
-        else:  # fewer distinct series than clusters
+        else:  # there are fewer distinct series than clusters
             drawn = rng.choice(np.setdiff1d(np.arange(n), chosen), size=1)
         costs = np.minimum(costs_to([_take(X, np.array([i]))[0] for i in drawn]), nearest)
         best = int(costs.sum(axis=1).argmin())
@@ -285,13 +298,13 @@ def series_k_means(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Clusters:
-    """Lloyd's alternation of nearest centers and averages, the latter in `n_jobs` threads.
+    """Alternate nearest centers and averages (Lloyd), computing averages in `n_jobs` threads.
 
-    `costs_to(centers)` returns the costs of all series, of shape (k, n), `update(part, center)` an
-    average of no higher cost. A cluster without series starts anew at the series farthest from
-    its center, if that lowers its cost: the objective never rises, and equal series have equal
-    labels. Ends when no label changes or the objective falls by
-    no more than the fraction `tol`.
+    `costs_to(centers)` returns the costs of all series, of shape (k, n), and
+    `update(part, center)` an average whose cost is no higher. An empty cluster restarts at the
+    series farthest from its center if this lowers the cost of the series, so the objective never
+    rises and equal series have equal labels. Stops when no label changes and the relative decrease
+    of the objective is at most `tol`.
     """
     it = Iterations(max_iter, tol, progress)
 
@@ -302,14 +315,14 @@ def series_k_means(
     best = labels
     best_centers = centers
     for _ in it:
-        # 1. nearest centers
+        # 1. assign each series to its nearest center
         previous = labels
         labels = _fill_empty(X, costs, centers, costs_to)
-        own = costs[labels, np.arange(len(labels))]
-        objective = float(own.sum())
+        costs_to_own = costs[labels, np.arange(len(labels))]
+        objective = float(costs_to_own.sum())
 
-        # the objective must fall
-        if history and not objective <= history[-1]:  # by rounding: keep what was there
+        # stop if rounding has raised the objective, and keep the previous clusters
+        if history and not objective <= history[-1]:
             it.converged = True
             continue
         fallen = history[-1] - objective if history else np.inf
@@ -322,7 +335,7 @@ def series_k_means(
             it.converged = True
             continue
 
-        # 2. averages, each for itself
+        # 2. update each average independently
         filled = np.unique(labels)
         members = [np.flatnonzero(labels == c) for c in filled]
         threads = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
@@ -342,24 +355,24 @@ def series_k_means(
 def _fill_empty(
     X: Packed, costs: Array, centers: list[Array], costs_to: Callable[[list[Array]], Array]
 ) -> Array:
-    """Return nearest centers; a cluster without series gets the farthest series as its center.
+    """Return nearest centers; an empty cluster gets the farthest series as its center.
 
-    Its cost to itself must be below its cost so far, or the cluster stays empty: so it is with
-    copies of other centers. `costs` and `centers` are changed.
+    If the cost of this series with itself is not below its current cost, as with copies of other
+    centers, the cluster stays empty. Modifies `costs` and `centers` in place.
     """
     labels = costs.argmin(axis=0)
     for c in range(len(centers)):
         if (labels == c).any():
             continue
-        own = costs[labels, np.arange(len(labels))]
+        costs_to_own = costs[labels, np.arange(len(labels))]
         single = np.bincount(labels, minlength=len(centers))[labels] < 2
-        far = int(np.where(single, -np.inf, own).argmax())
+        far = int(np.where(single, -np.inf, costs_to_own).argmax())
         if single[far]:
             continue
 
         center = _take(X, np.array([far]))[0].copy()
         to_center = costs_to([center])[0]
-        if to_center[far] < own[far]:
+        if to_center[far] < costs_to_own[far]:
             centers[c] = center
             costs[c] = to_center
             labels = costs.argmin(axis=0)
@@ -369,7 +382,7 @@ def _fill_empty(
 def warping_costs_to(
     X: Packed, band: Band, n_jobs: int | None
 ) -> Callable[[list[Array]], Array]:
-    """Return a function from centers to the squared warping distances of all series."""
+    """Return a function that maps centers to the squared warping distances of all series."""
 
     def costs_to(centers: list[Array]) -> Array:
         return alignment_costs(
@@ -380,9 +393,9 @@ def warping_costs_to(
 
 
 def smoothing(gamma: float | str, values: Array) -> float:
-    """Return gamma of the soft minimum; "scale" is the variance of all values, (points, channels).
+    """Return gamma of the soft minimum; "scale" is the variance of all values (points, channels).
 
-    One value serves all pairs of a set, so that soft costs can be compared and added.
+    All pairs of a set share one value, so that soft costs can be compared and added.
     """
     if gamma != "scale":
         return float(gamma)
@@ -391,11 +404,13 @@ def smoothing(gamma: float | str, values: Array) -> float:
 
 
 def soft_costs_to(X: Packed, gamma: float, band: Band) -> Callable[[list[Array]], Array]:
-    """Return a function from centers to the soft costs of all series."""
+    """Return a function that maps centers to the soft costs of all series."""
     weights = np.ones(len(X[1]) - 1)
-    nothing = np.empty((0, X[0].shape[1]))
+    no_gradient = np.empty((0, X[0].shape[1]))
 
     def costs_to(centers: list[Array]) -> Array:
-        return np.array([soft_costs(c, *X, weights, gamma, band, nothing) for c in centers])
+        return np.array(
+            [soft_costs(c, *X, weights, gamma, band, no_gradient) for c in centers]
+        )
 
     return costs_to

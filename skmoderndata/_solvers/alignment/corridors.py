@@ -1,4 +1,4 @@
-"""Which cells of the table of an alignment may be visited: bands, as an interval in each row."""
+"""Bands: the interval of cells in each row of the table that an alignment may visit."""
 
 from typing import NamedTuple
 
@@ -19,15 +19,15 @@ class Band(NamedTuple):
     Attributes
     ----------
     kind : int
-        `FREE`; `SAKOE_CHIBA`, ``|i - j| <= radius``; `SLANTED`, ``|i (m - 1) / (n - 1) - j|`` at
-        most ``radius + 1/2`` with i in the longer series; `ITAKURA`, slopes between
-        ``1 / max_slope`` and `max_slope` seen from both ends.
+        `FREE`; `SAKOE_CHIBA`, ``|i - j| <= radius``; `SLANTED`, ``|i (m - 1) / (n - 1) - j| <=
+        radius + 1/2`` with i in the longer series; `ITAKURA`, slopes between ``1 / max_slope`` and
+        `max_slope` seen from both ends.
     radius : float
-        In steps if `relative` is False, else as a fraction of the longer series.
+        Number of steps, or a fraction of the length of the longer series if `relative`.
     relative : bool
-        See `radius`.
+        Whether `radius` is a fraction.
     max_slope : float
-        Of Itakura's parallelogram.
+        Largest slope of Itakura's parallelogram.
     """
 
     kind: int = FREE
@@ -43,7 +43,7 @@ class Band(NamedTuple):
 
 @jit
 def steps(band, n, m):
-    """Radius of a band in steps, for series of n and m points."""
+    """Return the radius of a band in steps, for series of n and m points."""
     if band.kind == FREE:
         return max(n, m)
     if band.relative:
@@ -56,7 +56,7 @@ def steps(band, n, m):
 def fill_corridor(n, m, band, low, high):
     """Write the interval ``low[i] <= j < high[i]`` of each row i < n of a table with m columns.
 
-    Both ends never decrease with i, which the recursions rely on.
+    Neither end decreases with i; the recursions rely on this.
     """
     radius = steps(band, n, m)
     if band.kind == SLANTED:
@@ -77,7 +77,7 @@ def fill_corridor(n, m, band, low, high):
 
 @jit
 def _fill_slanted(n, m, reach, low, high):
-    """Write the band along the diagonal of a table that is no square."""
+    """Write the band along the diagonal of a table that need not be square."""
     longer = max(n, m)
     shorter = min(n, m)
     slope = (shorter - 1) / max(longer - 1, 1)
@@ -104,12 +104,12 @@ def corridor(n: int, m: int, band: Band) -> tuple[Array, Array]:
     n, m : int
         Lengths of the two series.
     band : Band
-        The rule.
+        Rule that restricts the alignment.
 
     Returns
     -------
     low, high : ndarray of int of shape (n,)
-        An empty interval means that no alignment exists.
+        Ends of the intervals. If any interval is empty, no alignment exists.
     """
     low = np.empty(n, dtype=np.int64)
     high = np.empty(n, dtype=np.int64)

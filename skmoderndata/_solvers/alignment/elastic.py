@@ -1,7 +1,10 @@
 """Elastic distances of many pairs of series: edits with real penalty, moves, time warp edits.
 
-Each distance has one compiled recursion, which goes through the rows of the tables of one series
-against the lanes of many. `row[j + 1]` holds D(i, j) of all lanes, as in `warping.next_row`.
+Each distance has one compiled recursion, which fills the tables of one series against many lanes
+row by row. `row[j + 1]` holds D(i, j) of all lanes, as in `warping.next_row`.
+
+Differs from the papers: 1. all distances accept a band. 2. Distances of points are Euclidean if
+there are several channels, except for MSM, which is summed over the channels.
 """
 
 from typing import Any, NamedTuple
@@ -19,24 +22,24 @@ METRICS = ("erp", "lcss", "msm", "twe", "weighted_dtw")
 
 
 class Elastic(NamedTuple):
-    """An elastic distance with its parameters; each distance reads its own ones.
+    """An elastic distance with its parameters; each distance reads only the ones it needs.
 
     Attributes
     ----------
     metric : str
         One of `METRICS`.
     gap_value : float
-        Value that a gap stands for, g of ERP.
+        Value assigned to a gap, g in ERP.
     cost : float
-        Cost of a split or a merge, c of MSM.
+        Cost of a split or a merge, c in MSM.
     stiffness : float
-        Cost of a time difference of one step, nu of TWE.
+        Cost of a time difference of one step, nu in TWE.
     gap_cost : float
-        Cost of a deletion, lambda of TWE.
+        Cost of a deletion, lambda in TWE.
     squared : bool
         Whether TWE adds squared distances of points.
     steepness : float
-        Slope of the logistic weights, g of weighted DTW, in 1 / steps.
+        Slope of the logistic weights in 1 / steps, g in weighted DTW.
     epsilon : float
         Largest difference of values that match in the longest common subsequence.
     """
@@ -66,7 +69,7 @@ def elastic_costs(
     X, Z : tuple of two ndarrays
         Collections; None compares `X` with itself.
     elastic : Elastic
-        The distance. That of MSM is the sum over the channels.
+        Distance and its parameters. MSM is summed over the channels.
     band : Band
         Which cells may be visited.
     n_jobs : int, default=None
@@ -75,10 +78,10 @@ def elastic_costs(
     Returns
     -------
     costs : ndarray of shape (n, m)
-        Infinite where the band admits no alignment; for "lcss" one minus the length of the
-        longest common subsequence over that of the shorter series.
+        Distances; infinite where the band admits no alignment. For "lcss", one minus the ratio of
+        the length of the longest common subsequence to the length of the shorter series.
     """
-    # MSM is stated for one channel: sum over the channels
+    # sum over the channels, because MSM is defined for one channel
     n_channels = X[0].shape[1]
     if elastic.metric == "msm" and n_channels > 1:
         total: Array = np.zeros((len(X[1]) - 1, 1))
@@ -88,18 +91,18 @@ def elastic_costs(
             total = total + elastic_costs(x, z, elastic=elastic, band=band, n_jobs=n_jobs)
         return total
 
-    # the larger collection in the lanes: all distances are symmetric
+    # put the larger collection into the lanes; all distances are symmetric
     if Z is not None and len(Z[1]) < min(len(X[1]), LANES):
         return elastic_costs(Z, X, elastic=elastic, band=band, n_jobs=n_jobs).T
 
     columns = X if Z is None else Z
     values, offsets = X
 
-    def block(rows: Array, chosen: Array, widths: Array) -> Array:
-        lanes = side_by_side(columns, chosen)
-        # point 0 comes before the first one [Marteau 2009, section 2.2]
+    def block(rows: Array, targets: Array, widths: Array) -> Array:
+        lanes = side_by_side(columns, targets)
+        # put a point 0 before the first point [Marteau 2009, section 2.2]
         z = np.pad(lanes.values, ((1, 0), (0, 0), (0, 0)))
-        costs = np.full((len(rows), len(chosen)), np.inf)
+        costs = np.full((len(rows), len(targets)), np.inf)
         tables = _Tables(elastic, band, z, lanes.lengths)
         for p, i in enumerate(rows):
             if widths[p] > 0:
@@ -112,7 +115,7 @@ def elastic_costs(
 
 
 class _Tables:
-    """Tables of one series against the lanes of a batch, row by row."""
+    """Tables of one series against the lanes of a batch, filled row by row."""
 
     def __init__(self, elastic: Elastic, band: Band, z: Array, lengths: Array) -> None:
         self.elastic = elastic
@@ -123,26 +126,26 @@ class _Tables:
         self.n_corridor = -1
 
     def last_cells(self, x: Array, width: int) -> Array:
-        """Distances of a series from the first `width` lanes."""
+        """Return the distances of a series from the first `width` lanes."""
         n = len(x)
         longest = len(self.z) - 1
         if n != self.n_corridor:  # series come in the order of their lengths
             self.low, self.high = corridor(n, longest, self.band)
             self.n_corridor = n
 
-        # 1. the borders of the tables, and the costs that depend on one series alone
+        # 1. set up the borders of the tables, and the costs that depend on one series only
         padded = np.concatenate([np.zeros((1, x.shape[1])), x])
         row = self._border(width)
         work = np.empty((2, width))
         recursion, costs = self._recursion(padded)
 
-        # 2. the rows, in pieces
+        # 2. fill the rows, in pieces that can be interrupted
         rows_per_piece = max(pieces.PIECE_CELLS // max(longest * width, 1), 1)
         for first in range(0, n, rows_per_piece):
             stop = min(first + rows_per_piece, n)
             recursion(padded, self.z, *costs, self.low, self.high, first, stop, row, work)
 
-        # 3. the last cell of each lane, where the corridor reaches it
+        # 3. read the last cell of each lane if the corridor reaches it
         lengths = self.lengths[:width]
         last = row[lengths, np.arange(width)]
         if self.elastic.metric == "lcss":
@@ -154,7 +157,7 @@ class _Tables:
         return np.where(reached, last, np.inf)
 
     def _border(self, width: int) -> Array:
-        """Return D(-1, j), with D(-1, -1) = 0 in front."""
+        """Return D(-1, j), preceded by D(-1, -1) = 0."""
         longest = len(self.z) - 1
         if self.elastic.metric == "lcss":
             return np.zeros((longest + 1, width))
@@ -166,7 +169,7 @@ class _Tables:
         return row
 
     def _recursion(self, x: Array) -> tuple[Any, tuple[Any, ...]]:
-        """Return the compiled recursion, and its costs."""
+        """Return the compiled recursion and its costs."""
         elastic = self.elastic
         if elastic.metric == "erp":
             return erp_rows, (_gaps(elastic, x[:, :, None])[:, 0], self.gaps)
@@ -182,7 +185,7 @@ class _Tables:
 
 
 def _gaps(elastic: Elastic, z: Array) -> Array:
-    """Costs of a step in one series alone, of shape (length, n_lanes), for ERP and TWE."""
+    """Return the costs of a step in one series only, of shape (length, n_lanes)."""
     if elastic.metric == "erp":
         return np.sqrt(((z[1:] - elastic.gap_value) ** 2).sum(axis=1))
     if elastic.metric == "twe":
@@ -200,7 +203,7 @@ def logistic_weights(size: int, steepness: float) -> Array:
 
 @jit_leaf
 def add_distances(point, z, squared, total, sums):
-    """Add the Euclidean distances, or their squares, of one point from those z of all lanes."""
+    """Add the distances, or squared distances, of one point from the points z of all lanes."""
     width = len(total)
     if len(point) == 1:
         value = point[0]
@@ -222,14 +225,14 @@ def add_distances(point, z, squared, total, sums):
 
 @jit_leaf
 def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
-    """Rows of the edit distance with real penalty [Chen and Ng 2004, section 4.1].
+    """Fill rows of the edit distance with real penalty [Chen and Ng 2004, section 4.1].
 
     ``D(i, j) = min(D(i-1, j-1) + |x_i - z_j|, D(i-1, j) + |x_i - g|, D(i, j-1) + |z_j - g|)``.
     """
     diagonal = work[0]
     width = len(diagonal)
     for i in range(first, stop):
-        # the cell left of the corridor: all of x deleted, or none
+        # the cell left of the corridor means that all of x is deleted
         gap_x = gaps_x[i]
         outside = row[low[i]]
         for k in range(width):
@@ -249,7 +252,7 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
 
 @jit_leaf
 def twe_rows(x, z, gaps_x, gaps_z, stiffness, squared, low, high, first, stop, row, work):
-    """Rows of the time warp edit distance [Marteau 2009, eq. 5], with the index as the time.
+    """Fill rows of the time warp edit distance [Marteau 2009, eq. 5]; times are the indices.
 
     ``D(i, j) = min(D(i-1, j-1) + |x_i - z_j| + |x_{i-1} - z_{j-1}| + 2 nu |i - j|,
     D(i-1, j) + |x_i - x_{i-1}| + nu + lambda, D(i, j-1) + |z_j - z_{j-1}| + nu + lambda)``,
@@ -279,7 +282,7 @@ def twe_rows(x, z, gaps_x, gaps_z, stiffness, squared, low, high, first, stop, r
 
 @jit_leaf
 def msm_rows(x, z, cost, low, high, first, stop, row, work):
-    """Rows of the move-split-merge distance [Stefan et al. 2013, Figure 9].
+    """Fill rows of the move-split-merge distance [Stefan et al. 2013, Figure 9].
 
     ``D(i, j) = min(D(i-1, j-1) + |x_i - z_j|, D(i-1, j) + C(x_i, x_{i-1}, z_j),
     D(i, j-1) + C(z_j, z_{j-1}, x_i))``, where C(a, b, c) is the cost of a split or a merge plus
@@ -300,7 +303,7 @@ def msm_rows(x, z, cost, low, high, first, stop, row, work):
             here = row[j + 1]
             here_z = z[j + 1, 0]
             before_z = z[j, 0]
-            # at most four arrays in a loop, as in `warping.next_row`
+            # each loop uses at most four arrays, as in `warping.next_row`
             for k in range(width):
                 v = here_z[k]
                 beyond = max(here_x - max(before_x, v), min(before_x, v) - here_x)
@@ -316,7 +319,7 @@ def msm_rows(x, z, cost, low, high, first, stop, row, work):
 
 @jit_leaf
 def weighted_rows(x, z, weights, low, high, first, stop, row, work):
-    """Rows of weighted dynamic time warping [Jeong et al. 2011, eq. 4].
+    """Fill rows of weighted dynamic time warping [Jeong et al. 2011, eq. 4].
 
     ``D(i, j) = w(|i - j|) |x_i - z_j|^2 + min(D(i-1, j-1), D(i-1, j), D(i, j-1))``.
     """
@@ -349,16 +352,17 @@ def weighted_rows(x, z, weights, low, high, first, stop, row, work):
 
 @jit_leaf
 def lcss_rows(x, z, epsilon, low, high, first, stop, row, work):
-    """Rows of minus the length of the longest common subsequence [Vlachos et al. 2002, def. 1].
+    """Fill rows of minus the length of the longest common subsequence.
 
-    Points match where no channel differs by more than epsilon, in the corridor; points may be
-    left out anywhere, so that cells outside it hold what the nearest cell inside holds.
+    See Vlachos et al. 2002, definition 1. Points match inside the corridor if no channel differs
+    by more than epsilon. Points may be left out anywhere, so a cell outside the corridor has the
+    value of the nearest cell inside.
     """
     diagonal = work[0]
     matched = work[1]
     width = len(diagonal)
     for i in range(first, stop):
-        # cells above that the corridor of the row before did not reach
+        # fill the cells above that were outside the corridor of the previous row
         reached = high[i - 1] if i > 0 else high[0]
         for j in range(reached, high[i]):
             for k in range(width):

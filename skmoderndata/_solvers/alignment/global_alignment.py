@@ -1,4 +1,9 @@
-"""Sums over all alignments of two series: the global alignment kernel, in logarithms."""
+"""Sums over all alignments of two series: the global alignment kernel, in logarithms.
+
+Differs from the paper (Cuturi 2011): 1. sums are scaled by powers of two, for eight series at a
+time; logarithms are used only for pairs whose sums would lose digits this way. 2. Derivatives with
+respect to sigma are available.
+"""
 
 import math
 from typing import NamedTuple
@@ -10,14 +15,18 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-LANES = 8  # series compared with one at a time; a constant, so that LLVM unrolls the loops
-CELLS_OF_SIMILARITIES = 8  # cells of others that one with an exponential is worth
-CELLS_OF_LOGARITHMS = 60  # and one in logarithms
+# Number of series compared with one series at a time; constant, so that LLVM unrolls the loops.
+LANES = 8
+# Cost of a cell that needs an exponential, in cells of dynamic programming (see `in_pieces`).
+CELLS_OF_SIMILARITIES = 8
+# Cost of a cell that needs logarithms, in the same cells.
+CELLS_OF_LOGARITHMS = 60
 LOG2 = float(np.log(2.0))
 LOG2_E = float(1 / np.log(2.0))
-ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the lowest bits
+# Number that rounds: adding it leaves the nearest integer in the lowest bits.
+ROUND = 1.5 * 2.0**52
 # coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
-# economised to degree 10 by Chebyshev polynomials; relative error 4e-16
+# economised to degree 10 by Chebyshev polynomials, with a relative error of 4e-16
 POWERS = (
     7.074194562613101e-09,
     1.0208690835930362e-07,
@@ -31,10 +40,12 @@ POWERS = (
     0.69314718055995,
     1.0,
 )
-# plain sums: largest number of a row after a renewal, rows between two renewals
+# Largest number of a row after its scale has been renewed, as a power of two.
 TARGET = 1000
+# Number of rows between two renewals of the scale.
 PERIOD = 8
-PLAIN_COST = 1000 * LOG2  # largest ``rate |x - z|^2``
+# Largest ``rate |x - z|^2`` for which sums are not computed in logarithms.
+PLAIN_COST = 1000 * LOG2
 
 
 class LocalKernel(NamedTuple):
@@ -43,9 +54,9 @@ class LocalKernel(NamedTuple):
     Attributes
     ----------
     rate : float
-        ``1 / (2 sigma^2)`` in ``e = exp(-rate |x - z|^2)``.
+        Factor ``1 / (2 sigma^2)`` in ``e = exp(-rate |x - z|^2)``.
     reach : float
-        Width T of the triangle ``w = 1 - |i - j| / T`` that multiplies e; 0 for none.
+        Width T of the triangle ``w = 1 - |i - j| / T`` that multiplies e; 0 for no triangle.
     divisible : bool
         Whether the similarity is ``w e / (2 - w e)`` (Cuturi 2011, section 3), else ``w e``.
     """
@@ -59,17 +70,17 @@ class LocalKernel(NamedTuple):
 def exponentials(flat, bits, n):
     """Replace the first n numbers y, between -1000 and 0, by 2^y; `bits` is workspace.
 
-    1.8 to 2.2 times as fast as ``2.0**y``, which is a call of a library for each number.
-    Short loops over one or two arrays: one loop with all of it is half as fast.
+    This is 1.8 to 2.2 times as fast as ``2.0**y``, which calls a library for each number. Several
+    short loops over one or two arrays are twice as fast as one loop.
     """
     numbers = bits.view(np.float64)
-    # y = k + f with k whole, in the lowest bits of numbers
+    # y = k + f with an integer k, which is in the lowest bits of `numbers`
     for k in range(n):
         numbers[k] = flat[k] + ROUND
     for k in range(n):
         flat[k] = flat[k] - (numbers[k] - ROUND)
 
-    # 2^k, from the bits of its exponent
+    # 2^k, written as the bits of an exponent
     for k in range(n):
         bits[k] = (bits[k] << 52) + (1023 << 52)
 
@@ -95,7 +106,7 @@ def exponentials(flat, bits, n):
 
 @jit
 def _local_row(xi, i, lanes, low, high, local, similar, bits):
-    """Similarity of the point x_i with the points ``low <= j < high`` of all lanes."""
+    """Compute the similarity of the point x_i with the points ``low <= j < high`` of all lanes."""
     flat = similar.reshape(-1)
     n = (high - low) * LANES
     rate = -local.rate * LOG2_E
@@ -133,25 +144,25 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
 
 @jit
 def _limits(i, m, local):
-    """Columns of row i inside the triangle."""
+    """Return the columns of row i that are inside the triangle."""
     if local.reach <= 0.0:
         return 0, m
-    # |i - j| < T, T a whole number
+    # |i - j| < T with an integer T
     reach = int(local.reach)
     return min(max(0, i - reach + 1), m), min(m, i + reach)
 
 
 @jit
 def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first, cells):
-    """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` with a scale for each lane.
+    """Compute ``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))``, scaled by lane.
 
-    The numbers are those of ``M(i, j) u^i v^j``, where ``u + v + u v = 1``: no similarity exceeds
-    one, so none of them exceeds its neighbours, and u and v are those for which they are about
-    equal on the way from one corner to the other. The scale is a power of two, renewed every few
-    rows, and never rises but by rounding. What underflows in a cell is less than
-    ``2^(scale - 1022)``, and never more than that at the end. Lanes whose sum does not exceed all
-    of these bounds together by 2^64 are NaN in `out`. Goes on from row `first` for about so many
-    cells; returns the next row, and the cells left.
+    The stored numbers are ``M(i, j) u^i v^j`` with ``u + v + u v = 1``: similarities are at most
+    one, so no number exceeds its neighbours, and u and v are chosen so that the numbers stay about
+    equal on the way from one corner to the other. The scale of a lane is a power of two, renewed
+    every few rows; apart from rounding it never rises. The amount that underflows in a cell is
+    less than ``2^(scale - 1022)``, and does not grow on its way to the last cell. A lane is NaN in
+    `out` unless its sum exceeds the total of these bounds by a factor of 2^64. Resumes at row
+    `first` and works through about `cells` cells; returns the next row and the cells left over.
     """
     n = len(x)
     m = lanes.shape[0]
@@ -170,10 +181,10 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
             scale[k] = -TARGET
 
     for i in range(first, n):
-        if cells <= 0 and i > first:  # one row at least
+        if cells <= 0 and i > first:  # each call does at least one row
             return i, cells
 
-        # before numbers leave the range
+        # renew the scales before numbers leave the range
         if i and i % PERIOD == 0:
             _renew(row, lengths, scale)
 
@@ -192,12 +203,12 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
             kappa = similar[j - low]
             for k in range(LANES):
                 above = here[k]
-                # symmetric in the two series, to the last bit
+                # exactly symmetric in the two series, to the last bit
                 sides = v[k] * left[k] + u[k] * above
                 here[k] = kappa[k] * (sides + (u[k] * v[k]) * diagonal[k])
                 diagonal[k] = above
 
-    # what may be lost must be below the sum by 2^64
+    # require that the sum exceeds the possible loss by a factor of 2^64
     for k in range(LANES):
         value = row[lengths[k], k]
         out[k] = np.nan
@@ -211,7 +222,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
 
 @jit
 def _renew(row, lengths, scale):
-    """Bring the largest number of each lane, up to its end, to about 2^TARGET."""
+    """Rescale each lane so that its largest number, up to its end, is about 2^TARGET."""
     for k in range(LANES):
         largest = 0.0
         for j in range(lengths[k] + 1):
@@ -227,7 +238,7 @@ def _renew(row, lengths, scale):
 
 @jit
 def logarithm(value, shift):
-    """``log(value 2^shift)``, the same however the two are divided."""
+    """Return ``log(value 2^shift)``, independently of how the factors are divided."""
     if value <= 0.0:
         return -np.inf
     power = np.floor(np.log2(value))
@@ -236,7 +247,7 @@ def logarithm(value, shift):
 
 @jit_leaf
 def _exponential(y):
-    """``exp(y)`` of a number at most 0, or 0 where 1 + exp(y) is 1."""
+    """Return ``exp(y)`` for y <= 0, or 0 if 1 + exp(y) rounds to 1."""
     if y == 0.0:
         return 1.0
     return np.exp(y) if y > -40.0 else 0.0
@@ -244,16 +255,16 @@ def _exponential(y):
 
 @jit_leaf
 def _log_rows(x, z, local, row, slope, position, cells):
-    """Fill the table of ``log M``, and that of its derivative in log sigma where there is room.
+    """Fill the table of ``log M`` and, unless `slope` is empty, of its derivative in log sigma.
 
-    The derivative of ``log M`` is that of ``log kappa`` plus the mean of those of the three
-    neighbours, weighted by their sums. Goes on from row ``position[0]`` for about so many cells;
-    True at the end.
+    The derivative of ``log M`` is the derivative of ``log kappa`` plus the mean derivative of the
+    three neighbours, weighted by their sums. Resumes at row ``position[0]`` and works through
+    about `cells` cells; returns True when finished.
     """
     n = len(x)
     m = len(z)
     for i in range(position[0], n):
-        if cells <= 0 and i > position[0]:  # one row at least
+        if cells <= 0 and i > position[0]:  # each call does at least one row
             position[0] = i
             return False
         low, high = _limits(i, m, local)
@@ -290,7 +301,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
             row[j + 1] = new
             diagonal = b
 
-            # derivatives: of kappa, and of the neighbours
+            # add the derivatives of kappa and of the neighbours
             if slope.size:
                 above_slope = slope[j + 1]
                 change = 2.0 * local.rate * squared
@@ -303,10 +314,10 @@ def _log_rows(x, z, local, row, slope, position, cells):
 
 
 def log_sum(x: Array, z: Array, local: LocalKernel, slope: Array) -> float:
-    """Logarithm of the sum over alignments, by logarithms of all sums.
+    """Return the logarithm of the sum over alignments, using logarithms throughout.
 
-    The derivatives of the last row in log sigma are written to `slope`, of shape (len(z) + 1,) and
-    zero before; where this is empty, none are computed.
+    The derivatives of the last row with respect to log sigma are written to `slope`, which has
+    shape (len(z) + 1,) and must be zero; if it is empty, no derivatives are computed.
     """
     row = np.full(len(z) + 1, -np.inf)
     row[0] = 0.0  # the empty alignment
@@ -320,9 +331,9 @@ class Sums(NamedTuple):
     Attributes
     ----------
     position : ndarray of int of shape (2,)
-        Number of the series, and next row of its table.
+        Number of the series, and the next row of its table.
     row : ndarray of shape (m + 1, LANES)
-        Last row of the table.
+        Latest row of the table.
     scale : ndarray of shape (LANES,)
         Scales of the lanes.
     """
@@ -334,10 +345,10 @@ class Sums(NamedTuple):
 
 @jit
 def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, cells):
-    """Logarithms for the series `rows` against the lanes; NaN where another way is needed.
+    """Compare the series `rows` with the lanes; logarithms are NaN for pairs that need `log_sum`.
 
-    `costs` bounds ``rate |x_i - z_j|^2`` for each pair. Goes on for about so many cells; True at
-    the end.
+    `costs` bounds ``rate |x_i - z_j|^2`` for each pair. Works through about `cells` cells; returns
+    True when finished.
     """
     m = lanes.shape[0]
     position = state.position
@@ -349,7 +360,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
     for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         logarithms = out[p]
-        if (costs[p] <= PLAIN_COST).any():  # similarities in the range of 2^y
+        if (costs[p] <= PLAIN_COST).any():  # similarities that 2^y can represent
             n_done, cells = _plain_sums(
                 *(x, lanes, lengths, local, row, scale, similar, bits),
                 *(logarithms, position[1], cells),
@@ -362,7 +373,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
                 return False
             position[1] = 0
 
-        # known beforehand: no alignment in the triangle, similarities out of range
+        # known beforehand: no alignment inside the triangle, or similarities out of range
         for k in range(LANES):
             if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
                 logarithms[k] = -np.inf
@@ -374,7 +385,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
 def _against_lanes(
     X: Packed, rows: Array, lanes: Array, lengths: Array, costs: Array, local: LocalKernel
 ) -> Array:
-    """Logarithms for the series `rows` against eight others; NaN where another way is needed."""
+    """Compare the series `rows` with all lanes; logarithms are NaN for pairs needing `log_sum`."""
     m = len(lanes)
     out = np.empty((len(rows), LANES))
     state = Sums(
@@ -399,40 +410,40 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
     Returns
     -------
     logarithms : ndarray of shape (n, m)
-        Minus infinity where the triangle admits no alignment.
+        Logarithms; minus infinity where the triangle admits no alignment.
     """
     same = Z is None
     columns = X if Z is None else Z
     rows = np.argsort(np.diff(X[1]), kind="stable")
     order = np.argsort(np.diff(columns[1]), kind="stable")
 
-    logarithms = np.zeros((len(rows), len(order)))  # in the order of lengths
+    logarithms = np.zeros((len(rows), len(order)))  # series sorted by length
     costs = local.rate * _largest_distances(X, columns)
 
-    # the block that is not full first, which in a triangle is compared with the fewest
+    # begin with the block that is not full: if X is compared with itself, it has the fewest rows
     for stop in range(len(order) % LANES or LANES, len(order) + 1, LANES):
         start = max(0, stop - LANES)
-        those = order[start:stop]
-        fillers = np.repeat(those[:1], LANES - len(those))
-        padded = np.concatenate([those, fillers])
-        # of a matrix with itself each pair is computed once
-        here = rows[: start + len(those)] if same else rows
+        lane_series = order[start:stop]
+        fillers = np.repeat(lane_series[:1], LANES - len(lane_series))
+        padded = np.concatenate([lane_series, fillers])
+        # if X is compared with itself, compute each pair once
+        here = rows[: start + len(lane_series)] if same else rows
 
         bounds = costs[np.ix_(here, padded)]
         sides = side_by_side(columns, padded)
-        block = _against_lanes(X, here, *sides, bounds, local)[:, : len(those)]
+        block = _against_lanes(X, here, *sides, bounds, local)[:, : len(lane_series)]
 
-        if same:  # the upper triangle
+        if same:  # keep the upper triangle
             row_numbers = np.arange(len(here))[:, None]
-            block = np.where(row_numbers <= start + np.arange(len(those)), block, 0)
+            block = np.where(row_numbers <= start + np.arange(len(lane_series)), block, 0)
 
-        # where plain sums are not sure, one pair at a time in logarithms
+        # use logarithms, one pair at a time, where plain sums are not accurate enough
         for p, k in np.argwhere(np.isnan(block)):
             x = _one(X, here[p])
-            z = _one(columns, those[k])
+            z = _one(columns, lane_series[k])
             block[p, k] = log_sum(x, z, local, np.empty(0))
 
-        logarithms[: len(here), start : start + len(those)] = block
+        logarithms[: len(here), start : start + len(lane_series)] = block
 
     if same:
         logarithms += np.triu(logarithms, 1).T
@@ -442,7 +453,7 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
 
 
 def _largest_distances(X: Packed, Z: Packed) -> Array:
-    """Bound the squared distance of points of each pair of series by ranges of the channels."""
+    """Bound the squared distances of points, for each pair of series, by the channels' ranges."""
     low = np.minimum.reduceat(X[0], X[1][:-1])
     high = np.maximum.reduceat(X[0], X[1][:-1])
     low_z = np.minimum.reduceat(Z[0], Z[1][:-1])
@@ -456,17 +467,17 @@ def _largest_distances(X: Packed, Z: Packed) -> Array:
 
 
 def own_log_alignment_sums(X: Packed, *, local: LocalKernel) -> Array:
-    """Return the logarithms of series with themselves."""
+    """Return the logarithm of the sum over alignments of each series with itself."""
     n = len(X[1]) - 1
     out = np.empty(n)
     for i in range(n):
-        one = (_one(X, i), np.array([0, X[1][i + 1] - X[1][i]]))
-        out[i] = log_alignment_sums(one, local=local)[0, 0]
+        single = (_one(X, i), np.array([0, X[1][i + 1] - X[1][i]]))
+        out[i] = log_alignment_sums(single, local=local)[0, 0]
     return out
 
 
 def alignment_slopes(X: Packed, *, local: LocalKernel) -> Array:
-    """Return the derivatives of the logarithms of `X` with itself in log sigma."""
+    """Return the derivatives of the logarithms, for `X` with itself, with respect to log sigma."""
     n = len(X[1]) - 1
     out = np.zeros((n, n))
     for i in range(n):

@@ -1,4 +1,9 @@
-"""Nearest series under dynamic time warping, exactly, by lower bounds and early abandoning."""
+"""Exact nearest series under dynamic time warping, by lower bounds and early abandoning.
+
+Differs from the papers: 1. candidates are sorted by the bound of Keogh for all series at once,
+after the series closest point by point. 2. Bounds use the exact costs of both corners. 3. Wide
+bands are filled by diagonals.
+"""
 
 from typing import NamedTuple
 
@@ -15,16 +20,17 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-WIDE = 48  # cells in a row from which diagonals are faster
-# a bound may exceed the cost that it bounds by rounding
+# Smallest number of cells in a row for which diagonals are faster.
+WIDE = 48
+# Largest fraction of a bound that may be used: rounding may lift a bound above the cost.
 BOUND_FACTOR = 1.0 - 1e-12
 
 
 @jit
 def envelopes(values, offsets, band):
-    """Least and largest value of each series within the radius around each point.
+    """Return the smallest and largest value of each series within the radius of each point.
 
-    By a queue of candidates, in linear time (Lemire 2009, Algorithm 1).
+    A queue of candidates makes the time linear (Lemire 2009, Algorithm 1).
     """
     lower = np.empty_like(values)
     upper = np.empty_like(values)
@@ -37,7 +43,7 @@ def envelopes(values, offsets, band):
             for sign, out in ((1.0, lower), (-1.0, upper)):
                 head = tail = 0
                 for k in range(n + radius):
-                    # k enters the queue, in which values rise
+                    # add k to the queue, whose values increase
                     if k < n:
                         v = sign * values[begin + k, c]
                         while tail > head and sign * values[begin + queue[tail - 1], c] >= v:
@@ -45,7 +51,7 @@ def envelopes(values, offsets, band):
                         queue[tail] = k
                         tail += 1
 
-                    # i = k - radius has its window complete
+                    # the window of i = k - radius is complete
                     i = k - radius
                     if i >= 0:
                         while queue[head] < i - radius:
@@ -59,7 +65,7 @@ def envelopes(values, offsets, band):
 
 @jit
 def keogh_bounds(x, lower, upper):
-    """Sum of squares of what sticks out of an envelope of the same length."""
+    """Sum the squared distances of points outside an envelope of the same length."""
     total = 0.0
     for i in range(len(x)):
         for c in range(x.shape[1]):
@@ -74,11 +80,11 @@ class Index(NamedTuple):
     Attributes
     ----------
     values, offsets : ndarray
-        The series.
+        Collection of series.
     lower, upper : ndarray of the shape of values
-        Their envelopes.
+        Envelopes of the series.
     planes : ndarray of shape (length, n_channels, 2, n_series)
-        Series side by side, lower envelopes first; empty unless all have the same length.
+        Envelopes side by side, the lower ones first; empty unless all lengths are equal.
     band : Band
         Which cells may be visited.
     bounded : bool
@@ -95,7 +101,7 @@ class Index(NamedTuple):
 
 
 def make_index(values: Array, offsets: Array, *, band: Band, bounded: bool) -> Index:
-    """Return series with what the search needs."""
+    """Return the series with the envelopes that the search needs."""
     lower, upper = envelopes(values, offsets, band) if bounded else (values[:0], values[:0])
     lengths = np.diff(offsets)
     planes = np.empty((0, values.shape[1], 2, len(lengths)))
@@ -108,7 +114,7 @@ def make_index(values: Array, offsets: Array, *, band: Band, bounded: bool) -> I
 
 @jit
 def _corner_costs(x, z):
-    """Costs of the first two and of the last two points, which every alignment pairs."""
+    """Return the local costs of the first and of the last points, which all alignments pair."""
     first = local_cost(x[0], z[0], False)
     last = local_cost(x[len(x) - 1], z[len(z) - 1], False)
     return first, last
@@ -118,13 +124,14 @@ def _corner_costs(x, z):
 def _first_bounds(values, offsets, index, bounds, position, cells):
     """Add the bounds of all queries by the envelopes of the indexed series, side by side.
 
-    Goes on from query ``position[0]`` for about so many cells; True at the end.
+    Resumes at query ``position[0]`` and works through about `cells` cells; returns True when
+    finished.
     """
     planes = index.planes
     for p in range(position[0], len(bounds)):
         x = values[offsets[p] : offsets[p + 1]]
         row = bounds[p]
-        if planes.shape[0] != len(x):  # also where there are no bounds
+        if planes.shape[0] != len(x):  # `planes` is empty if bounds are not used
             continue
         if cells <= 0:
             position[0] = p
@@ -143,7 +150,7 @@ def _first_bounds(values, offsets, index, bounds, position, cells):
 
 @jit
 def _excess(x, lower, upper, tail):
-    """Sum from each row on of what sticks out of an envelope, in `tail`; the whole."""
+    """Write the squared excess over an envelope, summed from each row on, to `tail`; total."""
     tail[len(x)] = 0.0
     for i in range(len(x) - 1, -1, -1):
         here = 0.0
@@ -156,7 +163,7 @@ def _excess(x, lower, upper, tail):
 
 @jit
 def _with_corners(x, z, tail):
-    """Replace the bounds of the first and the last row by their exact corners, in `tail`."""
+    """Raise the bounds of the first and last row in `tail` to the exact costs of the corners."""
     n = len(x)
     first, last = _corner_costs(x, z)
     if n > 1:
@@ -171,8 +178,8 @@ def _with_corners(x, z, tail):
 
 
 @jit
-def _is_beyond(x, z, begin, index, lower, upper, limit, tail, other):
-    """Whether a bound of the cost exceeds `limit`; writes the bounds of the rest to `tail`."""
+def _is_beyond(x, z, begin, index, lower, upper, limit, tail, reversed_tail):
+    """Return whether a bound on the cost exceeds `limit`; write the bounds by row to `tail`."""
     m = len(z)
     if m == len(x):
         end = begin + m
@@ -181,19 +188,19 @@ def _is_beyond(x, z, begin, index, lower, upper, limit, tail, other):
         _range_excess(x, z, tail)
     if _with_corners(x, z, tail) * BOUND_FACTOR > limit:
         return True
-    # the same with both series exchanged
-    return m == len(x) and _excess(z, lower, upper, other) * BOUND_FACTOR > limit
+    # compute the same bound with the two series exchanged
+    return m == len(x) and _excess(z, lower, upper, reversed_tail) * BOUND_FACTOR > limit
 
 
 @jit
 def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, cells):
-    """Search the series in a given order for the nearest ones of x, as far as the cells reach.
+    """Search the series in a given order for the nearest series of x, about `cells` cells.
 
-    Bounds are raised to the costs, or to what a cost was found to exceed. Goes on at rank
-    ``position[1]`` of the order; ``position[2]`` counts the costs, and the others tell the row, or
-    the diagonal, of a table of costs that is not at its end. `saved` has bounds of its remaining
-    rows, and the latest row or diagonals. Returns whether the search has ended, and how many cells
-    remain.
+    Bounds are raised to the costs, or to the value that a cost was found to exceed. Resumes at
+    rank ``position[1]`` of the order. ``position[2]`` counts the costs that were begun, and the
+    later entries store the row or diagonal of an unfinished table, for which `saved` has the
+    bounds of the remaining rows and the latest row or diagonals. Returns whether the search is
+    finished, and the number of cells left over.
     """
     size = len(x)
     k = len(costs)
@@ -205,7 +212,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
         lower = index.lower[:0]
         upper = index.upper[:0]
     tail = saved[0, : size + 1]
-    other = np.zeros(size + 1)
+    reversed_tail = np.zeros(size + 1)
     across = x.T.copy()
     wide = False
     m_before = -1
@@ -215,7 +222,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
         z = index.values[begin : index.offsets[q + 1]]
         m = len(z)
 
-        # 1. bounds, the cheapest first
+        # 1. check the bounds, cheapest first
         if position[3] == 0:
             if bounds[q] * BOUND_FACTOR > costs[k - 1]:
                 break
@@ -227,13 +234,13 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
             cells -= size
             tail[:] = 0.0
             if index.bounded and _is_beyond(
-                x, z, begin, index, lower, upper, costs[k - 1], tail, other
+                x, z, begin, index, lower, upper, costs[k - 1], tail, reversed_tail
             ):
                 continue
             position[2] += 1
             tail *= BOUND_FACTOR
 
-        # 2. the cost, until it exceeds the k-th best: by diagonals, which are vectors, or rows
+        # 2. compute the cost until it exceeds the k-th best, by diagonals (as vectors) or by rows
         if m != m_before:
             fill_corridor(size, m, index.band, low, high)
             wide = (high - low).max() >= WIDE
@@ -261,7 +268,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
 def _visit_all(
     values, offsets, order, bounds, index, first, costs, nearest, position, saved, cells
 ):
-    """Search for all queries; query p leaves out the series ``first + p``; True at the end."""
+    """Search for all queries; return True when finished. Query p skips series ``first + p``."""
     for p in range(position[0], len(order)):
         x = values[offsets[p] : offsets[p + 1]]
         skipped = first + p
@@ -294,33 +301,34 @@ def search(
 ) -> tuple[Array, Array, int]:
     """Find the k nearest indexed series of each query; ties go to the smaller number.
 
-    Candidates are visited in the order of a lower bound; the bounds of Keogh and Ratanamahatana
-    (2005), of either series by the envelope of the other, with exact corners (Kim, Park and Chu
-    2001), come before the cost, whose computation ends where it must exceed the k-th best
-    (Rakthanmanon et al. 2012).
+    Candidates are visited in the order of a lower bound. The bounds of Keogh and Ratanamahatana
+    (2005), of either series by the envelope of the other and with exact corners (Kim, Park and Chu
+    2001), are checked before the cost, whose computation stops as soon as it must exceed the k-th
+    best (Rakthanmanon et al. 2012).
 
     Parameters
     ----------
     values, offsets : ndarray
         Queries.
     index : Index
-        Where to search.
+        Series to be searched.
     k : int
         Number of neighbours.
     first : int, default=None
-        If given, the queries are the indexed series from this number on, and find others only.
+        If not None, the queries are the indexed series from this number on, and no query is its
+        own neighbour.
     lower_bounds : ndarray of shape (n_queries, n_indexed), default=None
-        Lower bounds on the costs, raised to what the search finds out. They hold for smaller
-        radii as well, whose alignments are fewer.
+        Lower bounds on the costs, which the search raises in place. They remain valid for smaller
+        radii, which admit fewer alignments.
 
     Returns
     -------
     costs : ndarray of shape (n_queries, k)
-        Squared distances, ascending; infinite where there are none within the band.
+        Squared distances, ascending; infinite if the band admits no alignment.
     nearest : ndarray of int of shape (n_queries, k)
-        Numbers of the series, those without a distance last.
+        Numbers of the series; series without a finite distance are last.
     begun : int
-        How many costs were begun.
+        Number of costs whose computation was begun.
     """
     n = len(offsets) - 1
     n_indexed = len(index.offsets) - 1
@@ -335,7 +343,7 @@ def search(
     nearest = np.full((n, k), -1)
     bounds = np.zeros((n, n_indexed))
 
-    # candidates in the order of the bounds by envelopes
+    # sort the candidates by the bounds from envelopes
     longest = int(np.diff(offsets).max(initial=0))
     in_pieces(_first_bounds, values, offsets, index, bounds, np.zeros(1, dtype=np.int64))
     if lower_bounds is not None:
@@ -343,8 +351,9 @@ def search(
     alone = -1 - n if first is None else first
     order = _visiting_order(values, offsets, index, bounds, alone)
 
-    # costs, as far as the bounds do not decide
-    position = np.zeros(6, dtype=np.int64)  # query, rank, costs begun; in a table
+    # compute the costs that the bounds leave open
+    # position: query, rank, number of costs begun, then three numbers for an unfinished table
+    position = np.zeros(6, dtype=np.int64)
     saved = np.empty((4, max(longest, int(np.diff(index.offsets).max())) + 1))
     in_pieces(
         *(
@@ -369,17 +378,18 @@ def search(
 def _visiting_order(
     values: Array, offsets: Array, index: Index, bounds: Array, alone: int
 ) -> Array:
-    """Order of candidates by their bounds, after that of least squared distance, point by point.
+    """Sort candidates by their bounds, after the candidate that is closest point by point.
 
-    Its cost ends most of the others, which bounds without a narrow band leave in any order.
+    The cost of this candidate cuts most other costs short. It matters for wide bands, where the
+    bounds hardly order the candidates.
     """
     lengths = np.diff(offsets)
-    length = len(index.planes)  # 0 where lengths differ, or bounds are not used
+    length = len(index.planes)  # 0 if lengths differ or bounds are not used
     same = length > 0 and bool((lengths == length).all())
     if not same or 2 * steps(index.band, length, length) + 1 < WIDE:
         return np.argsort(bounds, axis=1)
 
-    # |x - z|^2 up to |x|^2
+    # |x - z|^2 - |x|^2
     X = values.reshape(len(lengths), -1)
     Z = index.values.reshape(len(index.offsets) - 1, -1)
     distances = np.einsum("ij,ij->i", Z, Z) - 2.0 * (X @ Z.T)
@@ -393,7 +403,7 @@ def _visiting_order(
 
 @jit
 def _range_excess(x, z, tail):
-    """Bound without a band, where the envelope of z is its range; sums from each row in `tail`."""
+    """Write the bounds without a band to `tail`; the envelope of z is then its range."""
     tail[:] = 0.0
     for c in range(x.shape[1]):
         smallest = np.inf
@@ -410,7 +420,7 @@ def _range_excess(x, z, tail):
 
 @jit
 def _insert(costs, nearest, cost, number):
-    """Insert a candidate into the sorted list of the best, by cost and then by number."""
+    """Insert a candidate into the list of the best, sorted by cost and then by number."""
     slot = len(costs) - 1
     if cost > costs[slot] or (cost == costs[slot] and 0 <= nearest[slot] < number):
         return

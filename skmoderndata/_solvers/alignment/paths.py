@@ -1,4 +1,8 @@
-"""The alignment itself: the way back through the table, and alignments from coarse to fine."""
+"""Alignment paths: backtracking through the table, and alignment from coarse to fine scales.
+
+Differs from the paper (Salvador and Chan 2007) in `aligned_by_scales` only: the band of the caller
+is applied on the finest scale.
+"""
 
 import numpy as np
 
@@ -8,7 +12,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# the step to a cell; among equals the first is taken
+# step that leads to a cell; ties are resolved in this order
 DIAGONAL = 0
 IN_X = 1
 IN_Z = 2
@@ -16,7 +20,7 @@ IN_Z = 2
 
 @jit
 def _begins(low, high):
-    """Where each row of the table begins in the bytes of its moves: in a new byte."""
+    """Return the position in the packed moves at which each row begins, at a new byte."""
     begins = np.zeros(len(low) + 1, dtype=np.int64)
     for i in range(len(low)):
         begins[i + 1] = begins[i] + (max(high[i] - low[i], 0) + 3) // 4
@@ -25,10 +29,10 @@ def _begins(low, high):
 
 @jit
 def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cells):
-    """Fill the table from row ``position[0]`` on, for about so many cells; True if all is done.
+    """Fill the table from row ``position[0]`` on, about `cells` cells; return True when finished.
 
-    Local costs are those of the series, or `costs` if that is not empty. Moves are kept in two
-    bits a cell of the corridor, costs in one row, which is `saved`.
+    Local costs are computed from the series unless `costs` is not empty. Moves take two bits for
+    each cell of the corridor; only one row of costs is kept, in `saved` between calls.
     """
     row = saved.copy()
     univariate = not costs.size and not rooted and x.shape[1] == 1
@@ -44,7 +48,7 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
         byte = 0
         left = np.inf
         for j in range(low[i], high[i]):
-            # the least of the three neighbours
+            # smallest of the three neighbours
             above = row[j + 1]
             k = j - low[i]
             best = diagonal
@@ -64,7 +68,7 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
             diagonal = above
             row[j + 1] = left = cost + best
 
-            # two bits for the move, four moves a byte
+            # pack four moves of two bits into a byte
             byte |= move << (2 * (k & 3))
             if k & 3 == 3 or j == high[i] - 1:
                 steps[begins[i] + (k >> 2)] = byte
@@ -77,7 +81,7 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
 
 @jit
 def _back(low, begins, steps, m):
-    """Cells that the best alignment visits, from the last one back."""
+    """Trace the best alignment back from the last cell."""
     n = len(low)
     path = np.empty((n + m, 2), dtype=np.int64)
     i = n - 1
@@ -102,8 +106,8 @@ def walk(
 ) -> tuple[Array, float]:
     """Return the cells that the best alignment inside a corridor visits, and its cost.
 
-    Local costs are those of the series, or `costs` if that is not empty. Moves are kept in two
-    bits a cell of the corridor, costs in one row.
+    Local costs are computed from the series unless `costs` is not empty. Moves take two bits for
+    each cell of the corridor; only one row of costs is kept.
     """
     n = len(low)
     m = max(costs.shape[1], len(z))
@@ -134,29 +138,29 @@ def aligned(
     rooted : bool
         Whether local costs are distances and not their squares.
     costs : ndarray of shape (len(x), len(z)), default=None
-        Local costs, in place of these.
+        Local costs; None computes them from the series.
 
     Returns
     -------
     path : ndarray of int of shape (n_steps, 2)
-        Aligned positions; empty if the band admits no alignment. Among equal costs the diagonal
-        step comes first, then the one in x.
+        Aligned positions; empty if the band admits no alignment. If costs are equal, a diagonal
+        step is preferred to a step in x, and this to a step in z.
     cost : float
         Sum of the local costs.
     """
     low, high = corridor(len(x), len(z), band)
-    given = np.empty((0, 0)) if costs is None else costs
-    return walk(x, z, given, low, high, rooted)
+    local_costs = np.empty((0, 0)) if costs is None else costs
+    return walk(x, z, local_costs, low, high, rooted)
 
 
 def _halved(x: Array) -> Array:
-    """Means of pairs of neighbours; an odd last point stays."""
+    """Average pairs of neighbouring points; an unpaired last point is kept."""
     means = (x[0 : len(x) - 1 : 2] + x[1::2]) / 2
     return np.concatenate([means, x[-1:]]) if len(x) % 2 else means
 
 
 def _dilated(path: Array, n: int, m: int, radius: int) -> tuple[Array, Array]:
-    """Corridor of the cells within `radius` of the projection of a coarse path."""
+    """Return the corridor of cells within `radius` of the projection of a coarse path."""
     low = np.full(n, m)
     high = np.zeros(n, dtype=np.int64)
     for shift in (0, 1):
@@ -164,7 +168,7 @@ def _dilated(path: Array, n: int, m: int, radius: int) -> tuple[Array, Array]:
         np.minimum.at(low, rows, 2 * path[:, 1])
         np.maximum.at(high, rows, np.minimum(2 * path[:, 1] + 2, m))
     for step in range(1, radius + 1):
-        # a cell is near the path if the row `step` above or below has it near
+        # a column near the path in a row is also near it in the rows `step` above and below
         low[step:] = np.minimum(low[step:], low[:-step]) if n > step else low[step:]
         high[: n - step] = np.maximum(high[: n - step], high[step:])
     return np.maximum(low - radius, 0), np.minimum(high + radius, m)
@@ -173,17 +177,17 @@ def _dilated(path: Array, n: int, m: int, radius: int) -> tuple[Array, Array]:
 def aligned_by_scales(
     x: Array, z: Array, *, radius: int, band: Band, rooted: bool
 ) -> tuple[Array, float]:
-    """Return an alignment found on halved series first (Salvador and Chan 2007).
+    """Return an alignment that is found on halved series first (Salvador and Chan 2007).
 
-    The path of the coarse series is projected, widened by `radius` cells, and refined inside:
-    an upper bound on the least cost, in time linear in the length.
+    The path of the coarse series is projected, widened by `radius` cells and refined inside this
+    corridor. The cost is an upper bound on the smallest cost; the time is linear in the length.
 
     Parameters
     ----------
     x, z : ndarray of shape (length, n_channels)
         Series.
     radius : int
-        Cells on each side of the projected path, at least 0.
+        Nonnegative number of cells on each side of the projected path.
     band : Band
         Which cells may be visited.
     rooted : bool
@@ -192,7 +196,7 @@ def aligned_by_scales(
     Returns
     -------
     path, cost
-        As of `aligned`.
+        The same as in `aligned`.
     """
     n = len(x)
     m = len(z)
@@ -205,7 +209,7 @@ def aligned_by_scales(
     first, last = corridor(n, m, band)
     low = np.maximum(low, first)
     high = np.minimum(high, last)
-    # cells that no monotone path can reach are dropped, so that both ends never decrease
+    # drop cells that no monotone path can reach, so that neither end ever decreases
     low = np.maximum.accumulate(low)
     high = np.minimum.accumulate(high[::-1])[::-1]
     return walk(x, z, np.empty((0, 0)), low, np.maximum(high, low), rooted)

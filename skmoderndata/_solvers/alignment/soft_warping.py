@@ -1,9 +1,12 @@
 """Soft dynamic time warping: a smooth minimum over alignments, and its gradient.
 
-With ``M = exp(-R / gamma)`` the soft minimum is a sum, ``M(i, j) = exp(-d(x_i, z_j) / gamma)
-(M(i-1, j-1) + M(i-1, j) + M(i, j-1))``. These sums are computed, with a power of two for each
-column; the costs R, which need three transcendental functions for a cell, where points are so far
-apart that a sum of two rows leaves the range of doubles.
+With ``M = exp(-R / gamma)`` the soft minimum becomes a sum, ``M(i, j) = exp(-d(x_i, z_j) / gamma)
+(M(i-1, j-1) + M(i-1, j) + M(i, j-1))``.
+
+Differs from the paper: 1. these sums are computed, with a power of two for each column. The costs
+R need three transcendental functions per cell; they are used only if points are so far apart that
+the sums of two rows leave the range of doubles. 2. The gradient uses stored weights of the three
+neighbours instead of recomputing exponentials.
 """
 
 import math
@@ -18,15 +21,18 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-CELLS_OF_SUMS = 5  # cells of others that one of the sums is worth
-CELLS_OF_COSTS = 20  # and one of the soft costs
-RANGE = (
-    900  # powers of two by which the numbers of a column may fall until they are scaled again
-)
-LARGE = 2.0**300  # numbers of a column that is given another power
-PERIOD = 8  # rows after which they are scaled again in any case, as they may grow
+# Cost of a cell of the sums, in cells of dynamic programming as counted by `in_pieces`.
+CELLS_OF_SUMS = 5
+# Cost of a cell of the soft costs, in the same cells.
+CELLS_OF_COSTS = 20
+# Largest power of two by which the numbers of a column may shrink before they are rescaled.
+RANGE = 900
+# Smallest sum for which a column is given a new power.
+LARGE = 2.0**300
+# Number of rows after which the numbers are rescaled in any case, because they may grow.
+PERIOD = 8
 
-# what is being computed for a series
+# phases of the computation for one series
 SUMS, COSTS, GRADIENT = range(3)
 
 
@@ -36,15 +42,15 @@ class SumRow(NamedTuple):
     Attributes
     ----------
     numbers : ndarray of shape (longest + 2,)
-        Their numbers.
+        Scaled sums.
     powers : ndarray of int of shape (longest + 2,)
-        Their powers of two.
+        Powers of two of the columns.
     ratios : ndarray of shape (longest + 2,)
-        ``2^(powers_(j-1) - powers_j)``.
+        Ratios ``2^(powers_(j-1) - powers_j)``.
     similar : ndarray of shape (longest,)
-        Similarities of points.
+        Similarities of the points.
     bits : ndarray of int of shape (longest,)
-        Workspace for them.
+        Workspace for the similarities.
     """
 
     numbers: Array
@@ -55,22 +61,22 @@ class SumRow(NamedTuple):
 
 
 class SoftTables(NamedTuple):
-    """State of a sweep over the series: where it is, and the tables of one series.
+    """State of a sweep over the series: the position reached, and the tables of one series.
 
     Attributes
     ----------
     position : ndarray of int of shape (3,)
-        Number of the series, what is being computed for it, and rows that are done.
+        Number of the series, its phase, and the number of rows completed in this phase.
     low, high : ndarray of int of shape (n,)
-        The corridor.
+        Ends of the corridor.
     sums : SumRow
         State of the sums.
     R : ndarray of shape (2, longest + 2)
-        Soft costs of the beginnings of both series, with a border of infinity: two rows.
+        Two rows of the soft costs of the prefixes of both series, bordered by infinity.
     W : ndarray of shape (n + 2, longest + 2, 3)
         Weights of the three neighbours in the soft minimum of each cell; empty without a gradient.
     E : ndarray of shape (2, longest + 2)
-        Derivatives of the soft cost in the local costs: two rows.
+        Two rows of the derivatives of the soft cost with respect to the local costs.
     """
 
     position: Array
@@ -84,7 +90,7 @@ class SoftTables(NamedTuple):
 
 @jit
 def _similarities(xi, z, gamma, low, high, sums):
-    """Compute ``exp(-d(x_i, z_j) / gamma)`` for ``low <= j < high``; returns the least power."""
+    """Compute ``exp(-d(x_i, z_j) / gamma)`` for ``low <= j < high``; return the lowest power."""
     similar = sums.similar
     rate = -LOG2_E / gamma
     least = 0.0
@@ -98,31 +104,31 @@ def _similarities(xi, z, gamma, low, high, sums):
 
 @jit_leaf
 def _sum_row(low, high, reached, sums, weights):
-    """One row of the sums, in place; columns from `reached` on are new in it."""
+    """Compute one row of the sums in place; columns from `reached` on are new in this row."""
     (numbers, powers, ratios, similar, _) = sums
     diagonal = numbers[low]
     power_of_diagonal = powers[low]
     numbers[low] = 0.0
-    moved = False  # whether the column before has another power now
+    moved = False  # whether the power of the previous column has changed
     for j in range(low + 1, high + 1):
-        # relative to the power of the column
+        # add up the neighbours, relative to the power of the column
         new = j >= reached
         above = 0.0 if new else numbers[j]
-        own_power = powers[j - 1] if new else powers[j]
+        old_power = powers[j - 1] if new else powers[j]
         ratio = 1.0 if new else ratios[j]
         of_diagonal = ratio * diagonal
         if moved:
-            ratio = _power_of_two(powers[j - 1] - own_power)
+            ratio = _power_of_two(powers[j - 1] - old_power)
         of_beside = ratio * numbers[j - 1]
         total = (of_beside + above) + of_diagonal
         former = above
 
-        # a column that is new, or much smaller than the one before, takes the power of its sum
+        # give a column the power of its sum if it is new or much smaller than the previous column
         moved = new or not total < LARGE
         if moved:
             power = powers[j - 1]
             of_beside = numbers[j - 1]
-            above *= _power_of_two(own_power - power)
+            above *= _power_of_two(old_power - power)
             of_diagonal = diagonal * _power_of_two(power_of_diagonal - power)
             total = (of_beside + above) + of_diagonal
             shift = math.frexp(total)[1]
@@ -133,7 +139,7 @@ def _sum_row(low, high, reached, sums, weights):
             numbers[j] = similar[j - 1 - low] * total
         ratios[j] = ratio
         diagonal = former
-        power_of_diagonal = own_power
+        power_of_diagonal = old_power
 
         if weights.size and total > 0.0:
             inverse = 1.0 / total
@@ -144,13 +150,13 @@ def _sum_row(low, high, reached, sums, weights):
 
 @jit_leaf
 def _power_of_two(exponent):
-    """``2^exponent``, or one that is as good as zero or infinity."""
+    """Return ``2^exponent``, with the exponent clipped to the range of doubles."""
     return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
 @jit_leaf
 def _rescale(low, high, sums):
-    """Give each column the power of its number."""
+    """Move the power of two of each number into the power of its column."""
     (numbers, powers, ratios, _, _) = sums
     for j in range(low, high + 1):
         if numbers[j] > 0.0:
@@ -163,9 +169,10 @@ def _rescale(low, high, sums):
 
 @jit
 def _cost_by_sums(x, z, gamma, weights, tables, cells):
-    """Soft cost by sums, for about so many cells; returns whether it ended, it, and cells left.
+    """Compute the soft cost by sums, for about `cells` cells.
 
-    The soft cost is NaN where numbers have left the range of doubles.
+    Returns whether it is finished, the soft cost, and the number of cells left over. The soft cost
+    is NaN if numbers have left the range of doubles.
     """
     (position, low, high, sums) = tables[:4]
     n = len(x)
@@ -174,7 +181,7 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
         sums.numbers[0] = 1.0
         sums.powers[0] = 0
 
-    # powers of two since numbers were scaled, at most; a call that goes on scales them first
+    # upper bound on the powers of two lost since the last rescaling; a call that resumes rescales
     fallen = 0.0 if position[2] == 0 else float(RANGE)
     for i in range(position[2] + 1, n + 1):
         first = low[i - 1]
@@ -185,7 +192,7 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
             return False, np.nan, cells
         cells -= CELLS_OF_SUMS * (last - first)
 
-        # 1. similarities; before numbers could vanish they are scaled
+        # 1. compute the similarities, and rescale before numbers can vanish
         least = _similarities(x[i - 1], z, gamma, first, last, sums)
         if least < -RANGE:
             return True, np.nan, cells
@@ -194,8 +201,8 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
             _rescale(first, reached - 1, sums)
             fallen = -least
 
-        # 2. sums
-        if weights.size:  # row by row: a long fill would not hear an interrupt
+        # 2. update the sums
+        if weights.size:  # row by row, because one long fill could not be interrupted
             weights[i, : m + 2] = 0.0
         _sum_row(first, last, reached, sums, weights[i if weights.size else 0])
 
@@ -207,9 +214,10 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
 
 @jit_leaf
 def _soft_row(x, z, i, gamma, low, high, before, row, weights):
-    """Row i of ``R(i, j) = d(x_i, z_j) - gamma log sum_k exp(-a_k / gamma)``, a its neighbours.
+    """Compute row i of ``R(i, j) = d(x_i, z_j) - gamma log sum_k exp(-a_k / gamma)``.
 
-    The weights ``exp(-a_k / gamma) / sum`` of the three are kept where there is room for them.
+    The sum runs over the three neighbours a_k. Their weights ``exp(-a_k / gamma) / sum`` are
+    stored unless `weights` is empty.
     """
     for j in range(low[i - 1] + 1, high[i - 1] + 1):
         diagonal = before[j - 1]
@@ -219,7 +227,7 @@ def _soft_row(x, z, i, gamma, low, high, before, row, weights):
         if least == np.inf:
             continue
 
-        # relative to the least, against overflow; its exponential is 1
+        # relative to the smallest neighbour, whose exponential is 1, to avoid overflow
         of_diagonal = 1.0 if diagonal == least else np.exp((least - diagonal) / gamma)
         of_above = 1.0 if above == least else np.exp((least - above) / gamma)
         of_beside = 1.0 if beside == least else np.exp((least - beside) / gamma)
@@ -235,10 +243,11 @@ def _soft_row(x, z, i, gamma, low, high, before, row, weights):
 
 @jit_leaf
 def _gradient_row(x, z, i, low, high, W, below, row, weight, gradient):
-    """Add row i of the gradient of ``weight R(n, m)`` in x (Cuturi and Blondel, Alg. 2).
+    """Add row i of the gradient of ``weight R(n, m)`` with respect to x.
 
-    ``E(i, j)``, the derivative of the value in the cell's local cost, is the sum of the three
-    cells that it leads to, each by its weight in the soft minimum there.
+    As in Cuturi and Blondel, Algorithm 2: ``E(i, j)``, the derivative with respect to the local
+    cost of a cell, is the sum of E over the three cells that it leads to, each multiplied by the
+    weight of cell (i, j) in the soft minimum there.
     """
     for j in range(high[i - 1], low[i - 1], -1):
         if i < len(x) or j < len(z):
@@ -256,7 +265,7 @@ def _gradient_row(x, z, i, low, high, W, below, row, weight, gradient):
 
 @jit
 def _cost_by_costs(x, z, gamma, weights, tables, cells):
-    """Soft cost by those of all beginnings, as `_cost_by_sums`."""
+    """Do the same as `_cost_by_sums`, with the soft costs of all prefixes instead of sums."""
     position = tables.position
     low = tables.low
     high = tables.high
@@ -282,7 +291,7 @@ def _cost_by_costs(x, z, gamma, weights, tables, cells):
 
 @jit
 def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables, costs, cells):
-    """Soft costs of the series one after the other, for about so many cells; True at the end."""
+    """Compute soft costs series by series, about `cells` cells; return True when finished."""
     position = tables.position
     low = tables.low
     high = tables.high
@@ -296,7 +305,7 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
         if position[1] == SUMS and position[2] == 0:
             fill_corridor(n, m, band, low, high)
 
-        # 1. the value, rows downwards
+        # 1. compute the value, from the first row to the last
         if position[1] == SUMS:
             ended, costs[p], cells = _cost_by_sums(center, z, gamma, W, tables, cells)
             if not ended:
@@ -310,7 +319,7 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
             position[1] = GRADIENT
             position[2] = 0
 
-        # 2. the gradient, rows upwards
+        # 2. compute the gradient, from the last row to the first
         if W.size and costs[p] < np.inf:
             if position[2] == 0:
                 W[n + 1, : m + 2] = 0.0
@@ -341,17 +350,17 @@ def soft_costs(
 ) -> Array:
     """Return the soft cost of a center with each series.
 
-    Adds the weighted gradient in the center to `gradient`; where this is empty, none is computed.
+    Adds the weighted gradient with respect to the center to `gradient` unless this is empty.
     """
     n = len(center)
     width = int(np.diff(offsets).max()) + 2
-    whole = np.int64
+    integer = np.int64
     sums = SumRow(
         np.empty(width),
-        np.empty(width, dtype=whole),
+        np.empty(width, dtype=integer),
         np.empty(width),
         np.empty(width),
-        np.empty(width, dtype=whole),
+        np.empty(width, dtype=integer),
     )
     tables = SoftTables(
         np.zeros(3, dtype=np.int64),

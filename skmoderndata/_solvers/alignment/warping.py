@@ -1,4 +1,9 @@
-"""Costs of the best alignments of many pairs of series, by dynamic programming."""
+"""Costs of the best alignments of many pairs of series, by dynamic programming.
+
+Differs from the papers: 1. many series are processed side by side, or the table is filled by
+diagonals, so that the processor works on vectors. 2. Cells above a cutoff are left out at both
+ends of a diagonal (Herrmann and Webb 2021 do so in rows), and are looked for only now and then.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,12 +17,15 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# values of all series, one after the other, and where each begins
+# concatenated values of all series, and the position at which each series begins
 Packed = tuple[Array, Array]
 
-LANES = 64  # series that are compared with one at a time; 8 lanes take 2.3 times as long
-DIAGONALS_TO_CUT = 8  # after which cells above the cutoff are left out
-LENGTH_OF_FEW = 4  # lanes times this is a length from which one pair at a time is faster
+# Number of series that are compared with one series at a time; 8 lanes take 2.3 times as long.
+LANES = 64
+# Number of diagonals after which cells above the cutoff are dropped.
+DIAGONALS_TO_CUT = 8
+# Smallest ratio of length to number of lanes at which comparing pairs one by one is faster.
+LENGTH_OF_FEW = 4
 
 
 class Lanes(NamedTuple):
@@ -35,28 +43,28 @@ class Lanes(NamedTuple):
     lengths: Array
 
 
-def side_by_side(series: Packed, chosen: Array) -> Lanes:
-    """Put some series of a collection side by side."""
+def side_by_side(series: Packed, indices: Array) -> Lanes:
+    """Put the selected series of a collection side by side."""
     values, offsets = series
-    lengths = np.diff(offsets)[chosen]
-    lanes = np.zeros((int(lengths.max()), values.shape[1], len(chosen)))
-    for lane, i in enumerate(chosen):
+    lengths = np.diff(offsets)[indices]
+    lanes = np.zeros((int(lengths.max()), values.shape[1], len(indices)))
+    for lane, i in enumerate(indices):
         lanes[: lengths[lane], :, lane] = values[offsets[i] : offsets[i + 1]]
     return Lanes(lanes, lengths)
 
 
-def one_after_another(series: Packed, chosen: Array) -> Packed:
-    """Return some series of a collection as a collection."""
+def one_after_another(series: Packed, indices: Array) -> Packed:
+    """Return the selected series of a collection as a collection."""
     values, offsets = series
-    begins = np.concatenate([[0], np.cumsum(np.diff(offsets)[chosen])]).astype(np.int64)
-    return np.concatenate([values[offsets[i] : offsets[i + 1]] for i in chosen]), begins
+    begins = np.concatenate([[0], np.cumsum(np.diff(offsets)[indices])]).astype(np.int64)
+    return np.concatenate([values[offsets[i] : offsets[i + 1]] for i in indices]), begins
 
 
 @jit
 def next_row(xi, i, lanes, low, high, rooted, row, work, width):
-    """Go from row i - 1 of the tables to row i: ``D(i, j) = d(i, j) + min`` of three neighbours.
+    """Turn row i - 1 of the tables into row i: ``D(i, j) = d(i, j) + min`` of three neighbours.
 
-    `row[j + 1]` holds D(i, j) of all lanes, and `row[low]` the cell left of the corridor.
+    `row[j + 1]` holds D(i, j) of all lanes, and `row[low]` is the cell left of the corridor.
     `work[1]` holds D(i - 1, j - 1).
     """
     cost = work[0]
@@ -70,9 +78,9 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
     for j in range(low, high):
         left = row[j]
         here = row[j + 1]
-        # one loop over the lanes touches four arrays at most, else LLVM does not vectorise it
+        # each loop over the lanes uses at most four arrays, or LLVM does not vectorise it
         z = lanes[j, 0]
-        # one channel: cost and minimum in one loop
+        # one channel: compute the cost and the minimum in one loop
         if n_channels == 1 and not rooted:
             for k in range(width):
                 difference = xi[0] - z[k]
@@ -106,7 +114,7 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
 
 @jit
 def _all_above(row, low, high, width, cutoff):
-    """Whether every cell of a row exceeds the cutoff in every lane."""
+    """Return whether every cell of a row exceeds the cutoff in every lane."""
     for j in range(low + 1, high + 1):
         for k in range(width):
             if row[j, k] <= cutoff:
@@ -118,10 +126,10 @@ def _all_above(row, low, high, width, cutoff):
 def _compare(
     values, offsets, rows, widths, lanes, band, rooted, cutoff, position, saved, out, cells
 ):
-    """Costs of aligning the series `rows` with so many of the lanes each as `widths` says.
+    """Align series ``rows[p]`` with the first ``widths[p]`` lanes, and write the costs to `out`.
 
-    Goes on with row ``position[1]`` of the tables of series ``rows[position[0]]``, after the row
-    that is `saved`, for about so many cells; True if all is done.
+    Resumes at row ``position[1]`` of the tables of series ``rows[position[0]]``, from the previous
+    row in `saved`, and works through about `cells` cells. Returns True when finished.
     """
     side, lengths = lanes
     longest = side.shape[0]
@@ -149,7 +157,7 @@ def _compare(
             row[:] = np.inf
             row[0] = 0.0
 
-        # row by row, until the corridor ends or no lane can come below the cutoff
+        # fill row by row, until the corridor ends or every lane exceeds the cutoff
         ended = False
         for i in range(first, n):
             if cells <= 0:
@@ -170,7 +178,7 @@ def _compare(
                 ended = True
                 break
 
-        # the last cell of each lane, where the corridor reaches it
+        # read the last cell of each lane if the corridor reaches it
         for k in range(width):
             if not ended and low[n - 1] < lengths[k] <= high[n - 1]:
                 total = row[lengths[k], k]
@@ -180,9 +188,9 @@ def _compare(
 
 @jit_leaf
 def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
-    """Go to the next diagonal: cells (i, j) of rows first <= i < last.
+    """Compute the next diagonal: its cells (i, j) in the rows first <= i < last.
 
-    `here[i + 1]` becomes ``D(i, j)``; `before` and `older` are the two diagonals before. Point j
+    `here[i + 1]` becomes ``D(i, j)``; `before` and `older` are the two previous diagonals. Point j
     of z is ``reverse[:, i + shift]``.
     """
     width = max(last - first, 0)
@@ -191,7 +199,7 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
     diagonal = older[first:last]
     row = here[first + 1 : last + 1]
 
-    # one channel: cost and minimum in one loop
+    # one channel: compute the cost and the minimum in one loop
     if len(x) == 1 and not rooted:
         a = x[0, first:last]
         b = reverse[0, first + shift : last + shift]
@@ -220,10 +228,11 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
 
 @jit_leaf
 def _rows_within(here, before, tail, cutoff, first, last):
-    """Rows of two neighbouring diagonals without those at both ends that exceed the cutoff.
+    """Drop the rows at both ends of two neighbouring diagonals that exceed the cutoff.
 
-    Row i is entry i + 1 of the diagonals. What leaves the diagonal before, and has not reached
-    this one, is the row before the first. No rows, with the first behind the last, if all exceed.
+    Row i is entry i + 1 of the diagonals. A row that left the previous diagonal and has not
+    reached this one is the row before the first, so it is kept. If all rows exceed the cutoff, the
+    first is after the last.
     """
     top = first
     while top <= last and min(here[top], before[top]) + tail[top] > cutoff:
@@ -238,11 +247,12 @@ def _rows_within(here, before, tail, cutoff, first, last):
 
 @jit_leaf
 def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tables, cells):
-    """Go through the table of one pair, diagonal by diagonal, as `cost_by_diagonals` says.
+    """Fill the table of one pair by diagonals, as described in `cost_by_diagonals`.
 
-    The series are turned by the caller: channels in rows, and the points of z the last one first.
+    The caller transposes both series, so that channels are rows, and reverses the points of z.
     Entry i + 1 of `tail` is a lower bound on the costs after row i. Cells at both ends of a
-    diagonal that exceed the cutoff with it are left out, as in rows by Herrmann and Webb (2021).
+    diagonal are dropped if their cost plus this bound exceeds the cutoff; Herrmann and Webb (2021)
+    do the same in rows.
     """
     n = x.shape[1]
     m = reverse.shape[1]
@@ -256,7 +266,7 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
     first = position[1]
     last = position[2]
     for d in range(position[0], n + m - 1):
-        if cells <= 0 and d > position[0]:  # one diagonal at least
+        if cells <= 0 and d > position[0]:  # each call does at least one diagonal
             position[0] = d
             position[1] = first
             position[2] = last
@@ -265,21 +275,21 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
         before = tables[(d + 2) % 3]
         older = tables[(d + 1) % 3]
 
-        # rows that reach the diagonal: as both ends of the corridor never decrease, at most one
-        # comes and one goes
+        # update the rows that reach the diagonal: the ends of the corridor never decrease, so at
+        # most one row is added and one dropped
         if first < n and first + high[first] <= d:
             first += 1
         if last < n and last + low[last] <= d:
             last += 1
         cells -= max(last - first, 0) + 1
 
-        shift = m - 1 - d  # the points of z, the last one first, at j = d - i
+        shift = m - 1 - d  # point j = d - i in the reversed z
         _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here)
         here[first] = np.inf
         if last < n:
             here[last + 1] = np.inf
 
-        # each path visits one of two neighbouring diagonals
+        # drop cells above the cutoff; each path visits at least one of two neighbouring diagonals
         if cutoff < np.inf and d % DIAGONALS_TO_CUT == DIAGONALS_TO_CUT - 1:
             first, last = _rows_within(here, before, tail, cutoff, first, last)
             if first > last:
@@ -293,18 +303,19 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
 
 @jit
 def cost_by_diagonals(x, z, band, rooted, cutoff, position, tables, cells):
-    """Cost of the best alignment of two series, by diagonals of their table: these are vectors.
+    """Return the cost of the best alignment of two series, by diagonals of their table.
 
-    Four to five times as fast as rows, where a cell waits for its neighbour. Goes on with
-    diagonal ``position[0]``, whose rows are ``position[1]`` to ``position[2]``, for about so many
-    cells; ``position[0]`` is ``len(x) + len(z) - 1`` at the end. `tables` holds three diagonals.
+    The cells of a diagonal do not depend on each other, so this is four to five times as fast as
+    rows. Resumes at diagonal ``position[0]`` with the rows from ``position[1]`` to
+    ``position[2]``, and works through about `cells` cells; ``position[0]`` is
+    ``len(x) + len(z) - 1`` when finished. `tables` holds three diagonals.
 
     Returns
     -------
     cost : float
-        Infinite before the end, and where it exceeds the cutoff.
+        Cost; infinite before the end, or if it exceeds the cutoff.
     cells : int
-        How many are left.
+        Number of cells left over.
     """
     n = len(x)
     low = np.empty(n, dtype=np.int64)
@@ -321,9 +332,9 @@ def cost_by_diagonals(x, z, band, rooted, cutoff, position, tables, cells):
 def _compare_one_by_one(
     values, offsets, rows, widths, others, band, rooted, cutoff, position, saved, out, cells
 ):
-    """Compute the same for few lanes, the series `others`, by diagonals.
+    """Do the same as `_compare` by diagonals, for few lanes, which are the series `others`.
 
-    Goes on with diagonal ``position[2]`` of lane ``position[1]``.
+    Resumes at diagonal ``position[2]`` of lane ``position[1]``.
     """
     targets, begins = others
     for p in range(position[0], len(rows)):
@@ -353,10 +364,10 @@ def alignment_costs(
     cutoff: float = np.inf,
     n_jobs: int | None = None,
 ) -> Array:
-    """Return the least sum of local costs over the alignments of each pair of series.
+    """Return the smallest sum of local costs over the alignments of each pair of series.
 
     ``D(i, j) = d(x_i, z_j) + min(D(i-1, j), D(i, j-1), D(i-1, j-1))``, with d the squared
-    Euclidean distance, or its root (Sakoe and Chiba 1978, eq. 20 with symmetric weights of one).
+    Euclidean distance or its square root (Sakoe and Chiba 1978, eq. 20, with all weights one).
 
     Parameters
     ----------
@@ -367,7 +378,7 @@ def alignment_costs(
     rooted : bool
         Whether local costs are distances and not their squares.
     cutoff : float
-        Costs above it are reported as infinite, which ends their computation early.
+        Costs above this value are reported as infinite, so their computation can stop early.
     n_jobs : int, default=None
         Threads.
 
@@ -379,20 +390,20 @@ def alignment_costs(
     columns = X if Z is None else Z
     values, offsets = X
 
-    def block(rows: Array, chosen: Array, widths: Array) -> Array:
-        longest = int(np.diff(columns[1])[chosen].max())
+    def block(rows: Array, targets: Array, widths: Array) -> Array:
+        longest = int(np.diff(columns[1])[targets].max())
         lanes: Packed | Lanes
-        # all lanes at once, or one pair after the other where there are few
-        if longest >= LENGTH_OF_FEW * len(chosen):
+        # compare with all lanes at once, or with one after the other if there are few
+        if longest >= LENGTH_OF_FEW * len(targets):
             compare = _compare_one_by_one
-            lanes = one_after_another(columns, chosen)
+            lanes = one_after_another(columns, targets)
             saved = np.empty((3, int(np.diff(offsets)[rows].max(initial=0)) + 1))
         else:
             compare = _compare
-            lanes = side_by_side(columns, chosen)
-            saved = np.empty((longest + 1, len(chosen)))
+            lanes = side_by_side(columns, targets)
+            saved = np.empty((longest + 1, len(targets)))
         position = np.zeros(5, dtype=np.int64)
-        costs = np.full((len(rows), len(chosen)), np.inf)
+        costs = np.full((len(rows), len(targets)), np.inf)
         in_pieces(
             *(compare, values, offsets, rows, widths, lanes),
             *(band, rooted, cutoff, position, saved, costs),
@@ -410,15 +421,15 @@ def all_pairs(
     by_length: bool,
     n_jobs: int | None = None,
 ) -> Array:
-    """Return a symmetric measure of all pairs of series, from blocks of rows against lanes.
+    """Compute a symmetric measure for all pairs of series, in blocks of rows against lanes.
 
     Parameters
     ----------
     X, Z : tuple of two ndarrays
-        Collections; None compares `X` with itself, each pair once and 0 on the diagonal.
+        Collections; None compares `X` with itself, each pair once, with 0 on the diagonal.
     block : callable
-        ``block(rows, chosen, widths)`` compares series of `X` with the first ``widths[p]`` of the
-        chosen lanes each; the matrix that it returns is infinite elsewhere.
+        ``block(rows, targets, widths)`` compares series ``rows[p]`` of `X` with the first
+        ``widths[p]`` targets; the matrix that it returns is infinite elsewhere.
     by_length : bool
         Whether the lanes of a block must have equal lengths.
     n_jobs : int, default=None
@@ -427,43 +438,43 @@ def all_pairs(
     Returns
     -------
     costs : ndarray of shape (n, m)
-        Infinite where the block was.
+        Measures; infinite wherever the block was infinite.
     """
     same = Z is None
     columns = X if Z is None else Z
     rows = np.argsort(np.diff(X[1]), kind="stable")
     order = np.argsort(np.diff(columns[1]), kind="stable")
-    batches = lane_batches(np.diff(columns[1])[order], whole=not by_length)
+    batches = lane_batches(np.diff(columns[1])[order], mixed_lengths=not by_length)
 
-    def one(start: int, stop: int) -> tuple[Array, Array, Array]:
-        # pairs of the batch, its longest series first: of a matrix with itself each pair is
-        # computed once, so the shorter ones, the last lanes, are left out
-        those = order[start:stop][::-1]
+    def compare_batch(start: int, stop: int) -> tuple[Array, Array, Array]:
+        # sort the lanes from long to short: if X is compared with itself, each pair is computed
+        # once, and a row leaves out the lanes with shorter series, which are the last ones
+        targets = order[start:stop][::-1]
         here = rows[: stop - 1] if same else rows
         widths = np.full(len(here), stop - start)
         if same:
             widths = np.minimum(widths, stop - 1 - np.arange(len(here)))
-        return here, those, block(here, those, widths)
+        return here, targets, block(here, targets, widths)
 
     results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
-        joblib.delayed(one)(start, stop) for start, stop in batches
+        joblib.delayed(compare_batch)(start, stop) for start, stop in batches
     )
-    # of a matrix with itself a block is infinite where its mirror image holds the cost
+    # if X is compared with itself, a block is infinite where its mirror image has the cost
     costs = np.full((len(rows), len(order)), np.inf)
-    for here, those, values in results:
+    for here, targets, values in results:
         if same:
-            smaller = np.minimum(values, costs[np.ix_(here, those)])
-            costs[np.ix_(here, those)] = smaller
-            costs[np.ix_(those, here)] = np.minimum(smaller.T, costs[np.ix_(those, here)])
+            smaller = np.minimum(values, costs[np.ix_(here, targets)])
+            costs[np.ix_(here, targets)] = smaller
+            costs[np.ix_(targets, here)] = np.minimum(smaller.T, costs[np.ix_(targets, here)])
         else:
-            costs[np.ix_(here, those)] = values
+            costs[np.ix_(here, targets)] = values
     if same:
         np.fill_diagonal(costs, 0.0)
     return costs
 
 
 def alignment_cost(x: Array, z: Array, *, band: Band, rooted: bool) -> float:
-    """Return the least sum of local costs for two series, without the alignment."""
+    """Return the smallest sum of local costs for two series, without the alignment."""
     position = np.zeros(3, dtype=np.int64)
     tables = np.empty((3, len(x) + 1))
     cost = np.inf
@@ -474,9 +485,11 @@ def alignment_cost(x: Array, z: Array, *, band: Band, rooted: bool) -> float:
     return float(cost)
 
 
-def lane_batches(lengths: Array, whole: bool, size: int = LANES) -> list[tuple[int, int]]:
-    """Intervals of at most `size` series; of equal lengths unless `whole`."""
-    cuts = [0] if whole else [0, *(np.flatnonzero(np.diff(lengths)) + 1)]
+def lane_batches(
+    lengths: Array, mixed_lengths: bool, size: int = LANES
+) -> list[tuple[int, int]]:
+    """Return intervals of at most `size` series, of equal lengths unless `mixed_lengths`."""
+    cuts = [0] if mixed_lengths else [0, *(np.flatnonzero(np.diff(lengths)) + 1)]
     ends = [*cuts[1:], len(lengths)]
     return [
         (start, min(start + size, end))
@@ -487,7 +500,7 @@ def lane_batches(lengths: Array, whole: bool, size: int = LANES) -> list[tuple[i
 
 @jit_leaf
 def all_within(values, smallest, largest):
-    """Whether all numbers have magnitudes in an interval; zeros are fine."""
+    """Return whether all numbers are zero or have magnitudes in an interval."""
     for i in range(values.size):
         size = abs(values[i])
         if not (smallest <= size <= largest or size == 0.0):
@@ -497,7 +510,7 @@ def all_within(values, smallest, largest):
 
 @jit_leaf
 def local_cost(a, b, rooted):
-    """Squared Euclidean distance of two points, or its root."""
+    """Return the Euclidean distance of two points, squared unless `rooted`."""
     total = 0.0
     for c in range(len(a)):
         total += (a[c] - b[c]) ** 2
@@ -506,11 +519,11 @@ def local_cost(a, b, rooted):
 
 @jit
 def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
-    """Cost of the best alignment of two series, infinite as soon as it must exceed the cutoff.
+    """Return the cost of the best alignment, infinite as soon as it must exceed the cutoff.
 
     `tail[i]` is a lower bound on the costs of the rows from i on (Rakthanmanon et al. 2012,
-    section 4.1.4). Goes on from row `first` for about so many cells; returns the next row, which
-    is ``len(x)`` at the end, the cost, and how many cells are left.
+    section 4.1.4). Resumes at row `first` and works through about `cells` cells. Returns the next
+    row, which is ``len(x)`` when finished, the cost and the number of cells left over.
     """
     m = len(z)
     univariate = x.shape[1] == 1 and not rooted
@@ -520,17 +533,17 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
         row[0] = 0.0
 
     for i in range(first, len(x)):
-        if cells <= 0 and i > first:  # one row at least
+        if cells <= 0 and i > first:  # each call does at least one row
             return i, np.inf, cells
 
-        # the corridor, which may not reach z
+        # stop if the corridor does not reach z
         start = low[i]
         stop = min(high[i], m)
         if start >= stop:
             return len(x), np.inf, cells
         cells -= stop - start
 
-        # one row
+        # fill one row
         diagonal = row[start]
         row[start] = np.inf
         before = least = np.inf
@@ -546,7 +559,7 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
             row[j + 1] = before
             least = min(least, before)
 
-        # no path through this row is cheap enough
+        # stop if no path through this row is cheap enough
         if least + tail[i + 1] > cutoff:
             return len(x), np.inf, cells
 
