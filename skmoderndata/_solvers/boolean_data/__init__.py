@@ -1,5 +1,5 @@
 """Boolean matrices: packed rows, unions of sources, multi-assignment clustering.
 
-Called by the Boolean factorisations in `cluster` and the metrics that score them (Frank et al.
-2012; Miettinen et al. 2008).
+The Boolean factorisations in `cluster` and the metrics that score them call it (Frank et al. 2012;
+Miettinen et al. 2008).
 """

@@ -1,4 +1,9 @@
-"""Greedy Boolean factors from associations of features [Miettinen et al. 2008], with a refit."""
+"""Greedy Boolean factors from associations of features [Miettinen et al. 2008], with a refit.
+
+Differs from the paper: 1. gains of all candidates are kept and updated, instead of being computed
+again for each choice. 2. Components and memberships are refitted in turn. 3. Several thresholds
+compete, and the refit drops answers that fall behind.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +30,8 @@ from skmoderndata._solvers.common.typing import Array
 
 # cost, packed components, memberships, number of rounds of the refit, threshold
 Answer = list[Any]
-NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
+# empty table of sets, which requests a local search
+NO_SETS = all_sets(1)[:0]
 
 
 @jit_leaf
@@ -61,7 +67,7 @@ def _transpose(candidates, near):
 
 @jit_leaf
 def _clear(change, near, n_near, width):
-    """Set the changes to zero, and the candidates that fill up the width."""
+    """Reset the changes, and the padding candidates beyond `n_near`."""
     for c in range(width):
         change[c] = 0.0
     for w in range(len(near)):
@@ -70,32 +76,32 @@ def _clear(change, near, n_near, width):
 
 
 @jit_leaf
-def _sharing(candidates, chosen, near, index):
-    """Write candidates that share bits with `chosen` to `near` and `index`; return how many."""
+def _sharing(candidates, source, near, index):
+    """Write the candidates that share bits with `source` to `near` and `index`; count them."""
     n_near = 0
     for c in range(len(candidates)):
         shared = np.uint64(0)
-        for w in range(len(chosen)):
+        for w in range(len(source)):
             near[w, n_near] = candidates[c, w]
-            shared |= candidates[c, w] & chosen[w]
+            shared |= candidates[c, w] & source[w]
         index[n_near] = c
         n_near += shared != 0
     return n_near
 
 
 @jit_leaf
-def _rows_that_gain(words, covered, chosen, bonus, penalty, used):
+def _rows_that_gain(words, covered, source, bonus, penalty, used):
     """Write the rows that gain from a component to `used`.
 
-    Returns their number, and the ones and the zeros that they cover newly.
+    Returns their number, and the numbers of ones and zeros that they newly cover.
     """
     n_used = 0
     ones = 0
     zeros = 0
     for i in range(len(words)):
         count = np.int64(0)
-        for w in range(len(chosen)):
-            free = chosen[w] & ~covered[i, w]
+        for w in range(len(source)):
+            free = source[w] & ~covered[i, w]
             count += popcount(free) + (popcount(free & words[i, w]) << 32)
         gains = cover_gain(count, bonus, penalty) > 0
         used[n_used] = i
@@ -107,16 +113,16 @@ def _rows_that_gain(words, covered, chosen, bonus, penalty, used):
 
 @jit
 def greedy_basis(words, candidates, k, bonus, penalty):
-    """Take k times the candidate of largest gain.
+    """Choose k times the candidate of largest gain.
 
     Covering a one gains `bonus`, covering a zero costs `penalty`, covered bits do not count, and
     a row uses a candidate only if it gains. The gains of all candidates are kept as totals over
-    rows: after a choice only the rows that use it are weighed again, and only for the candidates
+    rows: after a choice they are updated only for the rows that use it, and only for candidates
     that share bits with it. Returns the cost, packed components and memberships.
 
-    For speed, inner loops run over candidates, one word of each side by side and empty ones up
-    to a multiple of eight, and count twice at once: free bits in the lower half of an integer,
-    ones among them in the upper half. Both together are four times as fast.
+    For speed, inner loops run over candidates, whose words lie side by side and are padded to a
+    multiple of eight, and keep two counts in one integer: free bits in the lower half, the ones
+    among them in the upper half. Both measures together are four times as fast.
     """
     (n, n_words) = words.shape
     n_candidates = len(candidates)
@@ -125,7 +131,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
     Z = np.zeros((n, k), dtype=np.bool_)
     covered = np.zeros_like(words)
 
-    # candidates that share bits with a choice, at first all
+    # candidates that share bits with a choice; at first all candidates
     near = np.zeros((n_words, width), dtype=np.uint64)
     _transpose(candidates, near)
 
@@ -147,14 +153,14 @@ def greedy_basis(words, candidates, k, bonus, penalty):
         if totals[best] <= 0:
             break
 
-        # 2. only candidates that share bits with it change
-        chosen = candidates[best]
-        n_near = _sharing(candidates, chosen, near, index)
+        # 2. find the candidates that share bits with it; only their gains change
+        source = candidates[best]
+        n_near = _sharing(candidates, source, near, index)
         width = (n_near + 7) // 8 * 8
         _clear(change, near, n_near, width)
 
-        # 3. rows that gain from it take it
-        n_used, ones, zeros = _rows_that_gain(words, covered, chosen, bonus, penalty, used)
+        # 3. assign it to the rows that gain from it
+        n_used, ones, zeros = _rows_that_gain(words, covered, source, bonus, penalty, used)
         for i in used[:n_used]:
             Z[i, step] = True
         missed -= ones
@@ -162,7 +168,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
         if n_used == 0:  # the total was rounding error
             break
 
-        # 4. gains of the near candidates, before and after, in these rows
+        # 4. update the gains of these candidates by the change in these rows
         for i in used[:n_used]:
             for c in range(width):
                 old[c] = new[c] = 0
@@ -171,7 +177,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
                 if free == 0:
                     continue
 
-                covered[i, w] |= chosen[w]
+                covered[i, w] |= source[w]
                 uncovered = ~covered[i, w]
                 row = words[i, w]
                 for c in range(width):
@@ -188,7 +194,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
         for c in range(n_near):
             totals[index[c]] += change[c]
         for w in range(n_words):
-            U[step, w] = chosen[w]
+            U[step, w] = source[w]
     return bonus * missed + penalty * extra, U, Z
 
 
@@ -203,8 +209,8 @@ def greedy_searches(
 ) -> tuple[list[Answer], list[Answer]]:
     """Search greedily with the associations of each threshold; `counts` are co-occurrences.
 
-    Returns the answer of each threshold, and the distinct ones in ascending order of cost:
-    thresholds often give the same components, and then share an answer.
+    Returns the answer of each threshold, and the distinct answers in ascending order of cost.
+    Thresholds that give the same components share one answer.
     """
     by_components: dict[bytes, Answer] = {}
     of_thresholds = []
@@ -222,14 +228,14 @@ def greedy_searches(
 
 
 def race(words, columns, answers, bonus, penalty):
-    """Refit answers in place, from the best of the greedy searches on; return the best of them.
+    """Refit answers in place, beginning with the best greedy search; return the best answer.
 
-    Each is a list of cost, components, memberships, number of rounds and threshold. One that comes
-    to the components of the leader ends there, and so does one, before its first round or later,
-    that is too far behind. The winner is refitted with all sets of components tried.
+    An answer is a list of cost, components, memberships, number of rounds and threshold. Its refit
+    stops when it reaches the components of the leader or when it is too far behind, possibly
+    before the first round. The winner is refitted once more, trying all sets of components.
     """
-    nothing = np.zeros_like(answers[0][1])
-    leader = [np.inf, nothing]
+    no_components = np.zeros_like(answers[0][1])
+    leader = [np.inf, no_components]
     pace = np.inf
 
     for answer in answers:
@@ -240,12 +246,13 @@ def race(words, columns, answers, bonus, penalty):
             words, columns, cost, U, Z, least, leader_U, pace, NO_SETS, NO_SETS, bonus, penalty
         )
         if answer[0] < leader[0]:
-            # the next ones may save four times as much, or a quarter: no loss seen in 240 problems
+            # allow later answers to save four times as much as the leader did, or a quarter of its
+            # first cost; this lost nothing in 240 problems
             leader = answer
             pace = max(begun - answer[0], begun / 16) / 2
 
-    # the winner, with all sets of components and of features where they are few
-    k = len(nothing)
+    # refit the winner with all sets of components and of features, if they are few
+    k = len(no_components)
     if all_sets_fit(k, words):
         sets = all_sets(k)
         column_sets = sets if all_sets_fit(k, columns) else NO_SETS
@@ -257,7 +264,7 @@ def race(words, columns, answers, bonus, penalty):
             U,
             Z,
             np.inf,
-            nothing,
+            no_components,
             np.inf,
             sets,
             column_sets,
@@ -269,19 +276,20 @@ def race(words, columns, answers, bonus, penalty):
 
 
 def all_sets_fit(k, words):
-    """Whether all sets of k components are tried, and a table of their unions fits."""
+    """Return whether there are few enough sets of k components to try all of them."""
     return 2**k <= MAX_SETS and 2**k * words.shape[1] <= MAX_WORDS
 
 
 def _refit(
     words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets, bonus, penalty
 ):
-    """Better memberships for the components, better components for the memberships, in turn.
+    """Improve the memberships and the components in turn.
 
-    The second is the first for the transposed problem. Each is the best of all `sets`, or found
-    by local search if there are none. The rounds stop when the cost no longer falls, when they
-    come to `leader_U`, or when eight rounds like the last would not reach the cost `least`.
-    Returns the cost, components, memberships, and the number of rounds that lowered the cost.
+    Improving the components is the same problem for the transposed matrix. Each step chooses the
+    best of all `sets`, or uses local search if `sets` is empty. The rounds stop when the cost no
+    longer falls, when they reach `leader_U`, or when eight more rounds like the last would not
+    reach the cost `least`. Returns the cost, components, memberships, and the number of rounds
+    that lowered the cost.
     """
     p = len(columns)
     n_rounds = 0
@@ -297,7 +305,7 @@ def _refit(
         missed, extra = count_differences(words, new_Z, new_U)
         pace = cost - (bonus * missed + penalty * extra)
         if not pace > 0:
-            Z = new_Z  # no worse for U
+            Z = new_Z  # at least as good for U
             break
 
         U = new_U
@@ -308,7 +316,7 @@ def _refit(
 
 
 def _cover(rows, words, start, sets, bonus, penalty):
-    """Best of the sets of components for each packed row; from `start` if there are no sets."""
+    """Choose the best of the sets of components for each packed row, or search from `start`."""
     if len(sets) == 0:
         return best_cover(rows, words, bonus=bonus, penalty=penalty, start=start, exact=False)
     return sets[nearest_packed(rows, unions(sets, words), bonus, penalty)[0]]

@@ -1,4 +1,4 @@
-"""Boolean rows in memory, and in blocks whose packed bits stand for them."""
+"""Boolean rows in memory, or in blocks that are read once and kept as packed bits."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -10,11 +10,12 @@ from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unp
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.typing import Array
 
-BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
+# Number of entries that are held as floats at a time (one MiB in single precision).
+BLOCK_FLOATS = 2**18
 
 
 class Data(NamedTuple):
-    """Boolean rows, dense or sparse, and which of their bits are observed (None: all)."""
+    """Boolean rows, dense or sparse, and the mask of observed bits (None if all are observed)."""
 
     X: Any
     observed: Array | None
@@ -25,11 +26,11 @@ class Data(NamedTuple):
         return self.X.shape
 
     def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Return ``function(data, *shared)``: a table in memory is one block."""
+        """Return ``function(data, *shared)``, because a table in memory is one block."""
         return function(self, *shared)
 
     def blocks(self, n_sets: int) -> Iterator[tuple[slice, Any, Array | None]]:
-        """Yield row slices, their ones and their observed bits as float32, in bounded memory."""
+        """Yield slices of rows, with their ones and observed bits as float32."""
         n, p = self.X.shape
         size = max(64, BLOCK_FLOATS // (p + 2 * n_sets))
         for first in range(0, n, size):
@@ -38,22 +39,24 @@ class Data(NamedTuple):
             yield rows, self.X[rows].astype(np.float32), seen
 
     def take(self, rows: Array) -> "Data":
-        """Return some of the rows."""
+        """Return the rows with these numbers."""
         return Data(self.X[rows], None if self.observed is None else self.observed[rows])
 
 
 class BitBlocks(NamedTuple):
-    """Boolean rows in blocks; in passes, their packed bits stand for them."""
+    """Boolean rows in blocks; passes use their packed bits."""
 
-    rows: ArrayBlocks  # as they were given
-    packed: ArrayBlocks  # their bits and the mask of observed ones, packed, as the states
-    read: Callable[[Any], Data]  # rows as they were given -> bits
+    rows: ArrayBlocks  # original rows
+    packed: (
+        ArrayBlocks  # blocks whose states are the packed bits and the mask of observed bits
+    )
+    read: Callable[[Any], Data]  # function from original rows to bits
 
     @classmethod
     def of(
         cls, rows: ArrayBlocks, read: Callable[[Any], Data], look: Callable[[Any], Any]
     ) -> "tuple[BitBlocks, Any]":
-        """Pack the bits in one pass, and add up what `look` gives for the rows of a block."""
+        """Pack the bits in one pass, and add up the results of `look` over the blocks."""
         packed, (looks,) = rows.step(_pack, read, look)
         return cls(rows, packed.without_arrays(), read), looks
 
@@ -67,16 +70,16 @@ class BitBlocks(NamedTuple):
         return self.packed.sum(_on_bits, function, self.shape[1], shared)
 
     def packed_rows(self) -> ArrayBlocks:
-        """Return blocks whose state are the packed bits of their rows."""
+        """Return blocks whose states are the packed bits of their rows."""
         return self.packed.step(_words)[0]
 
     def take(self, rows: Array) -> Data:
-        """Return some of the rows, in memory."""
+        """Return the rows with these numbers, in memory."""
         return self.read(self.rows.sample(rows)[0])
 
 
 def _pack(block: Block, read: Any, look: Any) -> tuple[Any, tuple[Any]]:
-    """Return the bits of a block, packed unless sparse, and what `look` gives for it."""
+    """Return the bits of a block, packed unless sparse, and the result of `look`."""
     seen = look(block.arrays[0])
     data = read(block.arrays[0])
     if sparse.issparse(data.X):

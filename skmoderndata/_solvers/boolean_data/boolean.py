@@ -1,7 +1,7 @@
 """Boolean matrices: packed rows, Hamming distance, unions of sources.
 
-Compiled loops write arrays entry by entry: an assignment of one array to a part of another would
-compile numba's messages on shapes as well, which takes 1.6 s.
+Compiled loops write arrays entry by entry, because assigning one array to a part of another also
+compiles numba's messages about shapes, which takes 1.6 s.
 """
 
 from collections.abc import Iterable, Iterator
@@ -58,14 +58,16 @@ def hamming_distances(A: Array, B: Array) -> Array:
 def assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) -> Array:
     """List the subsets of k sources with at most `max_size` members, shape (n_sets, k).
 
-    Smaller sets first, equal sizes in lexicographic order of the members; with `allow_empty` the
-    empty set comes first.
+    Sets are sorted by size, and sets of equal size lexicographically by their members; with
+    `allow_empty` the empty set comes first.
     """
     sizes = range(0 if allow_empty else 1, min(k, max_size) + 1)
-    members = [chosen for size in sizes for chosen in combinations(range(k), size)]
+    members = [
+        members_of_set for size in sizes for members_of_set in combinations(range(k), size)
+    ]
     sets = np.zeros((len(members), k), dtype=bool)
-    for row, chosen in zip(sets, members, strict=True):
-        row[list(chosen)] = True
+    for row, members_of_set in zip(sets, members, strict=True):
+        row[list(members_of_set)] = True
     return sets
 
 
@@ -75,15 +77,15 @@ def count_assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) ->
 
 
 def boolean_product(Z: Array, U: Array) -> Array:
-    """OR of the rows of U chosen by each row of Z: ``any_k (Z[i, k] and U[k, d])``."""
+    """Return the OR of the rows of U that each row of Z selects, ``any_k Z[i, k] and U[k, d]``."""
     return (Z.astype(np.float32) @ U.astype(np.float32)) > 0.5
 
 
 def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple[Array, Array]:
     """Find for each row of X (n, p) the pattern (n_patterns, p) nearest to it in observed bits.
 
-    Returns the index (the first of equally good ones) and the number of observed bits that differ.
-    All bits count where `observed` is None.
+    Returns the index (ties go to the first pattern) and the number of observed bits that differ.
+    If `observed` is None, all bits count.
     """
     ones = X if observed is None else X & observed
     # differing bits = ones outside the pattern + zeros inside = |ones| + (zeros - ones) . pattern
@@ -95,15 +97,17 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
     return index, errors
 
 
-MAX_SETS = 2**13  # unions of components that `best_cover` tries one by one
-MAX_WORDS = 2**22  # words of a table of unions in memory at once
+# Maximum number of sets of components that `best_cover` tries one by one.
+MAX_SETS = 2**13
+# Maximum number of words of a table of unions in memory at once.
+MAX_WORDS = 2**22
 
 
 def pack_bits(X: Any) -> Array:
     """Pack the rows of a Boolean matrix, dense or in compressed sparse rows, by `pack_rows`.
 
-    Sparse rows are written out in blocks, so that the memory is that of the packed rows, an
-    eighth of a byte per entry.
+    Sparse rows are converted in blocks, so the memory is dominated by the packed rows, an eighth
+    of a byte per entry.
     """
     if isinstance(X, np.ndarray):
         return pack_rows(X)
@@ -125,10 +129,10 @@ def transpose_packed(words: Array, p: int) -> Array:
     return columns
 
 
-# compiled, not NumPy: a fit of 500 x 60 bits takes three quarters of the time
+# compiled code, with which a fit of 500 x 60 bits takes three quarters of the time with NumPy
 @jit
 def unions(Z: Array, words: Array) -> Array:
-    """OR of the packed rows `words` that each row of the Boolean matrix Z chooses."""
+    """Return the OR of the packed rows `words` that each row of the Boolean matrix Z selects."""
     out = np.zeros((Z.shape[0], words.shape[1]), dtype=np.uint64)
     for i in range(Z.shape[0]):
         for k in range(Z.shape[1]):
@@ -161,10 +165,10 @@ def nearest_packed(
 ) -> tuple[Array, Array]:
     """Find for each packed row the pattern of least ``bonus * missed + penalty * extra`` bits.
 
-    Returns the index (the first of equally good patterns) and the cost, up to the constant
+    Returns the index (ties go to the first pattern) and the cost, without the constant
     ``bonus * ones of the row``.
     """
-    # one word of all patterns side by side: the inner loop runs over patterns, and is vectorised
+    # put the words of all patterns side by side, so that the inner loop over them is vectorised
     by_word = np.ascontiguousarray(patterns.T)
     return nearest_by_word(rows, by_word, float(bonus), float(penalty))
 
@@ -173,7 +177,7 @@ def nearest_packed(
 def nearest_by_word(
     rows: Array, patterns: Array, bonus: float, penalty: float
 ) -> tuple[Array, Array]:
-    # bits of each pattern
+    # count the bits of each pattern
     n_words, n_patterns = patterns.shape
     size = np.zeros(n_patterns, dtype=np.int64)
     for w in range(n_words):
@@ -184,7 +188,7 @@ def nearest_by_word(
     index = np.zeros(rows.shape[0], dtype=np.int64)
     cost = np.empty(rows.shape[0])
 
-    # bits in common with each row
+    # count the bits in common with each row
     for i in range(rows.shape[0]):
         common[:] = 0
         for w in range(n_words):
@@ -193,7 +197,7 @@ def nearest_by_word(
                 for j in range(n_patterns):
                     common[j] += popcount(patterns[w, j] & word)
 
-        # smallest cost, the first of equal ones
+        # choose the first pattern of smallest cost
         best = 0
         best_cost = np.inf
         for j in range(n_patterns):
@@ -208,10 +212,10 @@ def nearest_by_word(
 
 @jit
 def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: float) -> None:
-    """Add the best components one by one, then flip single ones, until the cost stands still."""
+    """Add the best components one by one and drop superfluous ones until the cost is constant."""
     k_max, n_words = words.shape
     union = np.zeros(n_words, dtype=np.uint64)
-    other = np.zeros(n_words, dtype=np.uint64)
+    union_of_others = np.zeros(n_words, dtype=np.uint64)
 
     for i in range(rows.shape[0]):
         # union of the components that the row has
@@ -221,7 +225,7 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                 for w in range(n_words):
                     union[w] |= words[k, w]
 
-        for _ in range(8 * k_max + 8):  # far more steps than occur, unless rounding cycles
+        for _ in range(8 * k_max + 8):  # never reached, unless rounding makes the steps cycle
             # 1. add the component that gains most
             best = -1
             best_gain = 0.0
@@ -243,29 +247,29 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
 
                 continue
 
-            # no addition helps: drop the first component that does more harm than good, or none
+            # 2. if no addition helps, drop the first component that does more harm than good
             dropped = False
             for k in range(k_max):
                 if not Z[i, k]:
                     continue
-                # what is covered by it alone
-                other[:] = 0
+                # find the bits that only this component covers
+                union_of_others[:] = 0
                 for j in range(k_max):
                     if Z[i, j] and j != k:
                         for w in range(n_words):
-                            other[w] |= words[j, w]
+                            union_of_others[w] |= words[j, w]
 
                 covered = np.int64(0)
                 size = np.int64(0)
                 for w in range(n_words):
-                    own = union[w] & ~other[w]
-                    size += popcount(own)
-                    covered += popcount(own & rows[i, w])
+                    alone = union[w] & ~union_of_others[w]
+                    size += popcount(alone)
+                    covered += popcount(alone & rows[i, w])
 
                 if (bonus + penalty) * covered - penalty * size <= 0:
                     Z[i, k] = False
                     for w in range(n_words):
-                        union[w] = other[w]
+                        union[w] = union_of_others[w]
                     dropped = True
                     break
             if not dropped:
@@ -274,7 +278,7 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
 
 @lru_cache(maxsize=4)
 def all_sets(k: int) -> Array:
-    """All sets of k components, made once; not to be written to."""
+    """Return all sets of k components, as a cached read-only array."""
     sets = assignment_sets(k, k)
     sets.flags.writeable = False
     return sets
@@ -291,10 +295,10 @@ def best_cover(
 ) -> Array:
     """Choose for each packed row the packed components whose union explains it best, (n, k).
 
-    Minimises ``bonus * missed + penalty * extra`` bits: over all sets of components where there
-    are at most 8192 of them (or if `exact`), among equals the smallest and then the first one;
-    beyond by adding the best component and dropping superfluous ones until neither helps, from
-    the memberships `start`, of which the cost never rises.
+    Minimises ``bonus * missed + penalty * extra`` bits. If there are at most 8192 sets of
+    components, or if `exact`, all sets are tried, and ties go to the smallest and then to the
+    first set. Otherwise the best components are added and superfluous ones dropped until neither
+    helps, beginning with the memberships `start`; the cost never rises.
     """
     k = len(words)
     if exact is None:
@@ -304,7 +308,7 @@ def best_cover(
         improve_cover(rows, words, Z, float(bonus), float(penalty))
         return Z
 
-    # all sets of components, in blocks of patterns
+    # try all sets of components, in blocks of patterns
     sets = all_sets(k)
     best = np.zeros(len(rows), dtype=np.int64)
     cost = np.full(len(rows), np.inf)
@@ -320,7 +324,7 @@ def best_cover(
 
 
 def contained(rows: Array, words: Array) -> Array:
-    """Tell which packed components lie inside which packed rows; an empty one lies in none."""
+    """Return which packed components are contained in which packed rows; empty ones are not."""
     inside = [(word & ~rows == 0).all(axis=1) & word.any() for word in words]
     return np.stack(inside, axis=1)
 
@@ -346,7 +350,8 @@ def distinct_rows(words: Array) -> tuple[Array, Array]:
 def cooccurrence(X: Any) -> Array:
     """Count for each pair of columns the rows that have both, shape (p, p), in float64.
 
-    A dense matrix is multiplied in blocks of rows, in single precision, which is exact there.
+    A dense matrix is multiplied in blocks of rows that are so small that single precision is
+    exact.
     """
     if not isinstance(X, np.ndarray):
         counts = X.astype(np.float64)
@@ -363,17 +368,18 @@ def cooccurrence(X: Any) -> Array:
 def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[Array]:
     """Yield, for each threshold tau, the distinct sets of features associated with one feature.
 
-    Feature j is associated with i if at least the fraction tau of the rows with i have j; `counts`
-    are the rows with both. A feature that no row has gives no set. Sets are packed, in the order
-    of the features.
+    Feature j is associated with i if at least a fraction tau of the rows with i have j; `counts`
+    are the numbers of rows with both. A feature that no row has gives no set. Sets are packed, and
+    in the order of the features.
     """
-    own = np.diag(counts)
-    fractions = counts[own > 0] / own[own > 0, None]
+    sizes = np.diag(counts)
+    fractions = counts[sizes > 0] / sizes[sizes > 0, None]
     for tau in thresholds:
-        yield distinct_rows(pack_rows(fractions >= tau - 1e-12))[0]  # fractions are not exact
+        # allow for rounding of the fractions
+        yield distinct_rows(pack_rows(fractions >= tau - 1e-12))[0]
 
 
 @jit
 def cover_gain(count: Any, bonus: float, penalty: float) -> Any:
-    """Gain of a row from counts of free bits (lower half) and of ones among them (upper half)."""
+    """Return the gain of a row, from counts of free bits (lower half) and ones (upper half)."""
     return max((bonus + penalty) * (count >> 32) - penalty * (count & 0xFFFFFFFF), 0.0)

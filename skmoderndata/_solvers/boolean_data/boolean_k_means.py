@@ -1,7 +1,7 @@
 """K-means of packed Boolean rows, with Hamming distances and majority centres.
 
-Rows stand in blocks, of which those in memory are one. Distances and counts are whole numbers, so
-that their sums are exact and the answer does not depend on the cuts.
+Rows come in blocks; rows in memory are one block. Distances and counts are integers, so sums are
+exact and the result does not depend on how the rows are cut into blocks.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class Clusters(NamedTuple):
-    """Packed centres, rows whose state has the labels, and what was reached."""
+    """Packed centres, rows whose states contain the labels, and the state of convergence."""
 
     centers: Array
     rows: ArrayBlocks
@@ -31,7 +31,7 @@ class Clusters(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """State of a block: packed rows, their ones, label and distance of the nearest centre."""
+    """State of a block: packed rows, their ones, and label and distance of the nearest centre."""
 
     words: Array
     n_ones: Array
@@ -40,7 +40,7 @@ class Assigned(NamedTuple):
 
 
 def in_one_block(words: Array) -> ArrayBlocks:
-    """Return packed rows in memory as blocks whose state they are."""
+    """Return packed rows in memory as the state of a single block."""
     return ArrayBlocks((), [0, len(words)], [words])
 
 
@@ -48,23 +48,23 @@ def in_one_block(words: Array) -> ArrayBlocks:
 
 
 def random_rows(rows, k, rng):
-    """Draw k rows, distinct as long as there are enough."""
+    """Draw k rows, all distinct if there are enough rows."""
     n = rows.cuts[-1]
-    chosen = rng.permutation(n)[:k]
+    numbers = rng.permutation(n)[:k]
     if k > n:
-        chosen = np.append(chosen, np.zeros(k - n, dtype=int))
-    return _rows_at(rows, chosen)
+        numbers = np.append(numbers, np.zeros(k - n, dtype=int))
+    return _rows_at(rows, numbers)
 
 
 def spread_rows(rows, k, rng):
-    """k-means++ [2]: draw proportionally to the distance, and take the best of some draws."""
+    """Draw k centres in proportion to their distance (greedy k-means++ [2])."""
     n = rows.cuts[-1]
     n_draws = 2 + int(np.log(k))
     draws = _rows_at(rows, [rng.randint(n)])
     centers = []
     spread = rows
     while True:
-        # sums of the distances to the nearest centre with each draw; the lowest is taken
+        # sum the distances to the nearest centre for each draw, and choose the lowest sum
         spread, (sums,) = spread.step(_distances_with, draws)
         totals = np.array([total for _, total in sums])
         best = totals.sum(axis=0).argmin()
@@ -76,7 +76,7 @@ def spread_rows(rows, k, rng):
             centers += [centers[0]] * (k - len(centers))
             break
 
-        # rows drawn in proportion to their distance
+        # draw rows in proportion to their distance
         targets = rng.uniform(size=n_draws) * ends[-1]
         before = {
             first: end - total[best] for (first, total), end in zip(sums, ends, strict=True)
@@ -86,11 +86,11 @@ def spread_rows(rows, k, rng):
     return np.array(centers)
 
 
-def _rows_at(rows, chosen):
-    """Packed rows of some numbers."""
-    (pairs,) = rows.sum(_numbered, np.unique(chosen))
+def _rows_at(rows, numbers):
+    """Return the packed rows with these numbers."""
+    (pairs,) = rows.sum(_numbered, np.unique(numbers))
     by_number = dict(pairs)
-    return np.array([by_number[row] for row in chosen])
+    return np.array([by_number[row] for row in numbers])
 
 
 def _numbered(block, numbers):
@@ -99,7 +99,7 @@ def _numbered(block, numbers):
 
 
 def _distances_with(block, draws):
-    """State: the packed rows, and their distance to the nearest centre with each draw."""
+    """Return as state the packed rows and their distances to the nearest centre with each draw."""
     first = isinstance(block.state, np.ndarray)
     words = block.state if first else block.state[0]
     distances = hamming_distances(words, draws)
@@ -109,12 +109,12 @@ def _distances_with(block, draws):
 
 
 def _draw(block, best, targets, before, n):
-    """State: rows, and distances with the best draw; number and row of each draw in the block."""
+    """Return as state the distances with the best draw; sum the draws that lie in the block."""
     words, distances = block.state
     distance = distances[:, best]
     ends = before[block.first] + np.cumsum(distance)
     index = np.searchsorted(ends, targets, side="right")
-    last = block.first + len(words) == n  # rounding may lead beyond the last row
+    last = block.first + len(words) == n  # rounding may pass the end of the last row
     inside = (targets >= before[block.first]) & ((index < len(words)) | last)
     index = np.minimum(index, len(words) - 1)
     drawn = tuple((int(draw), words[index[draw]]) for draw in np.flatnonzero(inside))
@@ -125,10 +125,10 @@ def _draw(block, best, targets, before, n):
 
 
 def lloyd(rows, centers, n_features, max_iter):
-    """Alternate between labels and centres until the labels do not change.
+    """Alternate between labels and centres until the labels no longer change.
 
-    As ties go to the first centre and to 0, a pass that changes anything lowers the inertia, or
-    else the sum of labels and ones of the centres: there are no cycles.
+    Ties go to the first centre and to bit 0. Therefore each pass that changes anything lowers the
+    inertia, or the sum of the labels and the ones of the centres, and the passes cannot cycle.
     """
     assigned, (_, counts, size, inertia) = rows.step(_assign, centers, n_features)
     n_iter = 0
@@ -136,7 +136,7 @@ def lloyd(rows, centers, n_features, max_iter):
     while n_changed > 0 and n_iter < max_iter:
         n_iter += 1
 
-        # bits of more than half of the rows of each cluster; without any, those of row 0
+        # set the bits of more than half of the rows of a cluster; use row 0 for an empty cluster
         if (size == 0).any():
             counts, size = _fill_empty(assigned, counts, size)
         centers = pack_rows(2 * counts > size[:, None])
@@ -149,12 +149,12 @@ def lloyd(rows, centers, n_features, max_iter):
 
 
 def labels_of(rows):
-    """Return the labels of rows in memory, once they are assigned."""
+    """Return the labels of rows in memory that have been assigned."""
     return np.concatenate([state.labels for state in rows.states])
 
 
 def _assign(block, centers, n_features):
-    """State: rows with their nearest centres; sums: changes, ones and rows of each, distance."""
+    """Assign rows to centres; sum label changes, ones and rows by cluster, and distances."""
     first = not isinstance(block.state, Assigned)
     words = block.state if first else block.state.words
     n_ones = count_ones(words) if first else block.state.n_ones
@@ -168,20 +168,20 @@ def _assign(block, centers, n_features):
 
 
 class Farthest:
-    """The rows farthest from their centre: (minus the distance, number, label, packed row)."""
+    """Rows farthest from their centre, as (minus the distance, number, label, packed row)."""
 
     def __init__(self, rows, n_rows):
-        first = sorted(rows, key=lambda row: row[:2])  # of equally far ones the first
+        first = sorted(rows, key=lambda row: row[:2])  # ties go to the lower number
         self.rows = first[:n_rows]
         self.n_rows = n_rows
 
     def __add__(self, other):
-        """Return the farthest of both."""
+        """Return the farthest rows of both blocks."""
         return Farthest([*self.rows, *other.rows], self.n_rows)
 
 
 def _fill_empty(rows, counts, size):
-    """Give each empty cluster the row that is farthest from its centre, if there is one."""
+    """Move the row that is farthest from its centre, if any, into each empty cluster."""
     empty = np.flatnonzero(size == 0)
     (farthest,) = rows.sum(_farthest, len(empty))
     counts = counts.copy()
@@ -212,14 +212,14 @@ def _bits(words, n_features):
 
 
 def count_ones_of_clusters(words, labels, k, n_features):
-    """Count the ones of each column, and the rows, of each cluster."""
+    """Count the rows of each cluster, and their ones in each column."""
     planes, size = _digit_planes(words, labels, k)
     return _counts_of_planes(planes, n_features), size
 
 
 @jit
 def _counts_of_planes(planes, n_features):
-    """Read the counters, one binary digit after the other."""
+    """Read the counters digit by digit."""
     k, _, n_planes = planes.shape
     counts = np.zeros((k, n_features), dtype=np.int64)
     for label in range(k):
@@ -234,10 +234,10 @@ def _counts_of_planes(planes, n_features):
 
 @jit
 def _digit_planes(words, labels, k):
-    """Count the ones of each cluster in binary; and its rows.
+    """Count the ones of each cluster in binary, and its rows.
 
-    Each word keeps 64 counters side by side, one binary digit per plane: adding a row takes a
-    few word operations instead of one addition per bit.
+    Each word holds one binary digit of 64 counters side by side, so adding a row takes a few word
+    operations instead of one addition per bit.
     """
     n, n_words = words.shape
     n_planes = 1
@@ -246,7 +246,7 @@ def _digit_planes(words, labels, k):
     planes = np.zeros((k, n_words, n_planes), dtype=np.uint64)
     size = np.zeros(k, dtype=np.int64)
 
-    # counts of set bits in binary, one word for each digit: a row is added with its carries
+    # add each row to the binary counters, with carries
     for i in range(n):
         label = labels[i]
         size[label] += 1
@@ -254,9 +254,9 @@ def _digit_planes(words, labels, k):
             carry = words[i, w]
             digit = 0
             while carry != 0:
-                both = planes[label, w, digit] & carry
+                carried = planes[label, w, digit] & carry
                 planes[label, w, digit] ^= carry
-                carry = both
+                carry = carried
                 digit += 1
 
     return planes, size

@@ -1,4 +1,7 @@
-"""The formal concept that covers most uncovered ones [Belohlavek and Vychodil 2010]."""
+"""The formal concept that covers most uncovered ones [Belohlavek and Vychodil 2010].
+
+As in the paper (Algorithm 2, GreConD), on packed words.
+"""
 
 import numpy as np
 
@@ -8,10 +11,10 @@ from skmoderndata._solvers.common.jit import jit
 
 @jit
 def next_concept(columns, uncovered, n):
-    """Grow a concept by the feature that makes it cover most; take its ones off `uncovered`.
+    """Grow a concept by the feature that makes it cover most; clear its ones in `uncovered`.
 
-    The concept of a set of features has the objects that have them all, and the features that
-    these objects share. Returns the intent and the number of ones newly covered.
+    The concept of a set of features consists of the objects that have all of them and of the
+    features that these objects share. Returns the intent and the number of ones newly covered.
     """
     p, n_words = columns.shape
     extent = np.zeros(n_words, dtype=np.uint64)
@@ -22,21 +25,21 @@ def next_concept(columns, uncovered, n):
     best_extent = extent.copy()
     best_gain = np.int64(0)
 
-    # try each feature outside of the intent
+    # try each feature outside the intent
     while True:
         grown = False
         for j in range(p):
             if intent[j]:
                 continue
 
-            some = False
+            is_nonempty = False
             for w in range(n_words):
                 trial[w] = extent[w] & columns[j, w]
-                some = some or trial[w] != 0
-            if not some:
+                is_nonempty = is_nonempty or trial[w] != 0
+            if not is_nonempty:
                 continue
 
-            # ones that the concept of the smaller extent would cover
+            # count the ones that the concept with the smaller extent would cover
             gain = np.int64(0)
             for d in range(p):
                 if is_subset(trial, columns[d]):
@@ -51,7 +54,7 @@ def next_concept(columns, uncovered, n):
         if not grown:
             break
 
-        # the intent is what all rows of the extent have
+        # the intent contains the features that all rows of the extent have
         for w in range(n_words):
             extent[w] = best_extent[w]
         for d in range(p):
@@ -65,9 +68,9 @@ def next_concept(columns, uncovered, n):
 
 
 @jit
-def is_subset(some, others):
-    """Whether all bits of the first words are among those of the second."""
-    for w in range(len(some)):
-        if some[w] & ~others[w]:
+def is_subset(words, others):
+    """Return whether all bits set in the first words are set in the second words."""
+    for w in range(len(words)):
+        if words[w] & ~others[w]:
             return False
     return True

@@ -1,4 +1,4 @@
-"""Posterior samples of Boolean sources, for multi-assignment clustering under much noise."""
+"""Posterior samples of Boolean sources, for multi-assignment clustering of very noisy data."""
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
 )
 from skmoderndata._solvers.common.typing import Array
 
+# Number of sweeps.
 SWEEPS = 200
-BURN_IN = 50  # sweeps before samples are counted
+# Number of sweeps before samples are counted.
+BURN_IN = 50
 
 
 def gibbs(
@@ -29,11 +31,11 @@ def gibbs(
     noise: str | None,
     rng: np.random.RandomState,
 ) -> tuple[Model, Statistics]:
-    """Majority over posterior samples of Boolean sources, with uniform priors on all parameters.
+    """Take the majority over posterior samples of Boolean sources; all priors are uniform.
 
-    Alternates draws of the set of each row, of the frequencies of sets (Dirichlet), of the
-    column of the sources for each feature over all 2^K patterns, of the frequencies of patterns
-    (Dirichlet), and of the two error rates (Beta).
+    A sweep draws the set of each row, the frequencies of sets (Dirichlet), the column of the
+    sources for each feature among all 2^K patterns, the frequencies of patterns (Dirichlet), and
+    the two error rates (Beta).
     """
     sets = model.sets
     U = model.beta < 0.5
@@ -47,22 +49,22 @@ def gibbs(
     n_kept = 0
 
     for sweep in range(SWEEPS):
-        # 1. the set of each row, and the frequencies of sets
+        # 1. draw the set of each row, and the frequencies of sets
         sample = boolean_model(sets, U, q1, q0, noise=noise)
         counts = _sample_sets(data, sample, log_sets, rng)
         in_set = (counts.ones + counts.zeros).sum(axis=0) / D
         log_sets = np.log(rng.dirichlet(1 + in_set) + 1e-300)
 
-        # 2. the column of the sources for each feature, and the frequencies of columns
+        # 2. draw the column of the sources for each feature, and the frequencies of columns
         gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
         scores = pattern_scores(patterns, sets, gain) + log_patterns[:, None]
-        chosen = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
-        U = patterns[chosen].T
+        pattern_numbers = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
+        U = patterns[pattern_numbers].T
         log_patterns = np.log(
-            rng.dirichlet(1 + np.bincount(chosen, minlength=len(patterns))) + 1e-300
+            rng.dirichlet(1 + np.bincount(pattern_numbers, minlength=len(patterns))) + 1e-300
         )
 
-        # 3. the rates of errors
+        # 3. draw the error rates
         q1, q0 = _sample_rates(sets, U, counts, rng)
 
         if sweep >= BURN_IN:
@@ -78,7 +80,7 @@ def gibbs(
 def _sample_sets(
     data: Data, model: Model, log_sets: Array, rng: np.random.RandomState
 ) -> Statistics:
-    """Draw the set of each row and count."""
+    """Draw the set of each row; count the ones and zeros of each set."""
     D = model.beta.shape[1]
     n_sets = len(model.sets)
     ones = np.zeros((D, n_sets))

@@ -1,4 +1,10 @@
-"""Multi-assignment clustering of Boolean data: annealed EM on tables over assignment sets."""
+"""Multi-assignment clustering of Boolean data: annealed EM on tables over assignment sets.
+
+Differs from the paper (Frank et al. 2012): 1. the M-step uses counts of ones and zeros for each
+feature and set instead of the rows. 2. Annealing ends once every row has decided for one set.
+3. Sources are rounded and refitted with Boolean values, and the error rates are then averaged over
+sets. 4. A large number of sets is pruned to the sets in use and their neighbours.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -16,45 +22,59 @@ from skmoderndata._solvers.boolean_data.boolean import (
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.typing import Array
 
-BETA_RANGE = 1e-4  # emissions stay this far from 0 and 1 while they are probabilities
-FIRST_NOISE = 0.1  # fraction of noisy bits at the start
-NOISE_RANGE = 1e-3  # the fraction of noisy bits likewise
-CERTAIN = 1e-6  # a Boolean model without noise errs with this probability
-MAX_PATTERNS = 2**12  # columns of sources are searched exhaustively up to 12 sources
-MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
-NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnormals are slow
-DECIDED = 1e-3  # mean probability of all sets but the best below which annealing has ended
-REFIT_ROUNDS = 50  # of sources, error rates and sets in turn, at most
-ERROR_RATE_ROUNDS = 20  # of EM for the error rates alone
-ERROR_RATE_TOL = 1e-4  # change of the fraction of noisy bits at which they end
-# steps over single emissions in a round of EM; their time does not depend on the number of rows,
-# and is most of a round where these are few: with 3 steps the fit takes .6 of the time there
+# Smallest distance of emission probabilities from 0 and 1.
+BETA_RANGE = 1e-4
+# Fraction of noisy bits at the start.
+FIRST_NOISE = 0.1
+# Smallest distance of the fraction of noisy bits from 0 and 1.
+NOISE_RANGE = 1e-3
+# Probability of an error in a Boolean model without noise.
+CERTAIN = 1e-6
+# Maximum number of columns of sources that are searched exhaustively (12 sources).
+MAX_PATTERNS = 2**12
+# Maximum number of assignment sets kept by a pruned search.
+MAX_ACTIVE = 2000
+# Smallest logarithm of a probability; subnormal numbers would be slow.
+NEGLIGIBLE = -60.0
+# Largest mean probability of all sets except the best for which annealing has ended.
+DECIDED = 1e-3
+# Maximum number of rounds over sources, error rates and sets.
+REFIT_ROUNDS = 50
+# Maximum number of rounds of EM for the error rates alone.
+ERROR_RATE_ROUNDS = 20
+# Tolerance for the change of the fraction of noisy bits in these rounds.
+ERROR_RATE_TOL = 1e-4
+# Number of steps over single emissions in a round of EM.
 EMISSION_STEPS = 10
+# Number of these steps if there are few rows: their time does not depend on the number of rows and
+# then dominates a round, and with 3 steps the fit takes 0.6 of the time.
 EMISSION_STEPS_FEW_ROWS = 3
+# Largest number of rows that counts as few.
 FEW_ROWS = 2000
-SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
+# Smallest mean distance of two sources, per feature, for which they count as separate.
+SEPARATE = 0.01
 
 
 class Model(NamedTuple):
     """Parameters: ``p(x_id = 1 | L) = eps r + (1 - eps) (1 - prod_{k in L} beta_kd)``."""
 
-    sets: Array  # (n_sets, K) bool
-    beta: Array  # (K, D): probability that a source emits 0
+    sets: Array  # Boolean assignment sets, (n_sets, K)
+    beta: Array  # probabilities that a source emits 0, (K, D)
     eps: float  # fraction of the bits that are noise
     r: float  # probability that a noisy bit is 1
 
 
 class Statistics(NamedTuple):
-    """What the M-step needs: counts of ones and zeros per feature and set, and the objective."""
+    """Input of the M-step: counts of ones and zeros per feature and set, and the objective."""
 
-    ones: Array  # (D, n_sets)
-    zeros: Array  # (D, n_sets)
-    free_energy: float
-    doubt: float = 0.0  # mean over rows of the probability of all sets but the best
+    ones: Array  # counts of ones, (D, n_sets)
+    zeros: Array  # counts of zeros, (D, n_sets)
+    free_energy: float  # objective
+    doubt: float = 0.0  # mean over rows of the probability of all sets except the best
 
 
 class Settings(NamedTuple):
-    """How one start goes; see the parameters of the estimator."""
+    """Settings of one start; see the parameters of the estimator."""
 
     n_clusters: int
     max_assignments: int
@@ -68,19 +88,19 @@ class Settings(NamedTuple):
 
 
 def stopped(progress: WatchedProgress | None) -> bool:
-    """Whether a callback has asked to stop."""
+    """Return whether a callback has requested a stop."""
     return progress is not None and progress.stopped
 
 
 def log_tables(model: Model) -> tuple[Array, Array]:
     """Return `log p(1|L) - log p(0|L)` and `log p(0|L)`, each of shape (D, n_sets)."""
-    # silent: no source of the set emits a 1
+    # silent: probability that no source of the set emits a 1
     members = model.sets.astype(float)
     beta = np.maximum(model.beta, 1e-300)
     log_silent = members @ np.log(beta)
     silent = np.exp(log_silent.T)  # (D, n_sets)
 
-    # a 1 is noise, or comes from a source
+    # a 1 is noise or comes from a source
     noisy_one = model.eps * model.r
     one = noisy_one + (1 - model.eps) * (1 - silent)
     one = np.clip(one, CERTAIN, 1 - CERTAIN)
@@ -106,7 +126,7 @@ def likelihood_blocks(
 def expectation(
     data: Data | BitBlocks, model: Model, temperature: float, dtype: type = np.float32
 ) -> Statistics:
-    """Soft assignment at a temperature, reduced to counts; 0 means the best set only."""
+    """Assign rows softly at a temperature, and reduce to counts; 0 means the best set only."""
     ones, seen_by_set, free_energy, certain = data.sum(
         _expected_counts, model, temperature, dtype
     )
@@ -118,19 +138,19 @@ def expectation(
 def _expected_counts(
     data: Data, model: Model, temperature: float, dtype: type
 ) -> tuple[Array, Array, float, float]:
-    """Ones and observed bits of each set, the free energy, and how certain the sets are."""
+    """Return ones and observed bits of each set, the free energy, and the sets' certainty."""
     shape = (data.X.shape[1], len(model.sets))
     ones = np.zeros(shape)
     free_energy = 0.0
     certain = 0.0
     seen_by_set: Array = np.zeros(1)
 
-    # likelihoods of blocks of rows under all sets, the largest one taken out
+    # compute likelihoods of blocks of rows under all sets, relative to the largest
     for _, X, seen, q in likelihood_blocks(data, model, dtype):
         peak = q.max(axis=1, keepdims=True)
         free_energy -= float(peak.sum(dtype=np.float64))
 
-        # softmax at the temperature, by powers that do not overflow
+        # apply the softmax at the temperature, with exponents that cannot overflow
         if temperature > 0:
             q -= peak
             q *= 1 / temperature
@@ -138,14 +158,14 @@ def _expected_counts(
             np.exp(q, out=q)
             total = q.sum(axis=1, keepdims=True)
             free_energy -= temperature * float(np.log(total).sum(dtype=np.float64))
-            largest = 1 / total  # of the best set, whose entry is 1
+            largest = 1 / total  # probability of the best set, whose entry is 1
             certain += float(largest.sum(dtype=np.float64))
             q *= largest
         else:
             certain += len(q)
             q = one_hot(q.argmax(axis=1), len(model.sets))
 
-        # counts of ones and zeros
+        # add up the counts of ones and of observed bits
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
 
@@ -153,7 +173,7 @@ def _expected_counts(
 
 
 def _bit_counts(data: Data) -> tuple[Array, Any]:
-    """Ones of each column, and its observed bits."""
+    """Count the ones and the observed bits of each column."""
     sums = data.X.sum(axis=0)
     ones = np.asarray(sums, dtype=float).ravel()
     if data.observed is None:
@@ -162,7 +182,7 @@ def _bit_counts(data: Data) -> tuple[Array, Any]:
 
 
 def one_hot(index: Array, width: int) -> Array:
-    """One row for each index, with a one in its column."""
+    """Return a row for each index, with a one in that column."""
     out = np.zeros((len(index), width), dtype=np.float32)
     out[np.arange(len(index)), index] = 1.0
     return out
@@ -171,10 +191,10 @@ def one_hot(index: Array, width: int) -> Array:
 def maximization(
     model: Model, statistics: Statistics, *, noise: str | None, n_steps: int = EMISSION_STEPS
 ) -> Model:
-    """Raise the expected log-likelihood by EM steps over noise switch and single emissions.
+    """Raise the expected log-likelihood by EM steps over the noise switch and single emissions.
 
-    Ones that the sources of a set emit without a source k, and that are not noise, make it emit 0
-    less often.
+    A source k emits 0 less often if its sets have ones that are neither noise nor emitted by other
+    sources.
     """
     sets, beta, eps, r = model
     used = (statistics.ones + statistics.zeros).sum(axis=0) > 1e-9
@@ -187,7 +207,7 @@ def maximization(
     n_zeros = zeros.sum()
 
     for _ in range(n_steps):
-        # expectation: ones and zeros over their probabilities
+        # expectation: divide ones and zeros by their probabilities
         silent = np.exp(np.log(beta).T @ members.T)
         signal = 1 - eps
         zero = signal * silent + max(eps * (1 - r), 1e-300)  # p(0 | L)
@@ -197,13 +217,13 @@ def maximization(
         weighted_ones = np.divide(ones, one, out=one)
         weighted_zeros = np.divide(zeros, zero, out=zero)
 
-        # of these the bits that are noise: those that neither a source nor silence explains
+        # noisy bits are the bits that neither a source nor silence explains
         if noise is not None:
-            told_ones = weighted_ones.sum() - np.vdot(weighted_ones, silent)
-            noisy_ones = n_ones - signal * told_ones
+            emitted_ones = weighted_ones.sum() - np.vdot(weighted_ones, silent)
+            noisy_ones = n_ones - signal * emitted_ones
             noisy_zeros = n_zeros - signal * np.vdot(weighted_zeros, silent)
 
-        # maximisation of the sources, then of the noise
+        # maximisation: update the sources, then the noise
         weighted_zeros -= weighted_ones
         weighted_zeros *= silent
         change = signal * (weighted_zeros @ members) / seen
@@ -225,14 +245,14 @@ def start(
     noise: str | None,
     rng: np.random.RandomState,
 ) -> Model:
-    """All sources near the mean row, each leaning towards one random row."""
+    """Start with all sources near the mean row, each shifted towards one random row."""
     n, D = data.shape
     ones, seen = data.sum(_bit_counts)
     mean = ones / np.maximum(seen, 1)
 
-    # a random row for each source
-    chosen = rng.choice(n, size=n_clusters, replace=n < n_clusters)
-    picked: Any = data.take(chosen).X
+    # draw a random row for each source
+    numbers = rng.choice(n, size=n_clusters, replace=n < n_clusters)
+    picked: Any = data.take(numbers).X
     rows = picked if isinstance(picked, np.ndarray) else picked.toarray()
     jitter = 0.02 * rng.uniform(-1, 1, size=(n_clusters, D))
 
@@ -241,7 +261,7 @@ def start(
 
 
 def first_model(sets: Array, beta: Array, *, noise: str | None) -> Model:
-    """Model with these probabilities of a 0, and little noise."""
+    """Return a model with these probabilities of a 0, and little noise."""
     beta = np.clip(beta, BETA_RANGE, 1 - BETA_RANGE)
     return Model(sets, beta, 0.0 if noise is None else FIRST_NOISE, 0.5)
 
@@ -255,10 +275,10 @@ def anneal(
     progress: WatchedProgress | None = None,
     trace: list[tuple[float, float]] | None = None,
 ) -> tuple[Model, int]:
-    """Annealed EM: lower the temperature, a few rounds of EM at each level.
+    """Lower the temperature, with a few rounds of EM at each level (annealed EM).
 
-    Once every row has decided for one set, only the last temperature follows.
-    Returns the model and the number of rounds; `trace` receives (temperature, free energy).
+    Once every row has decided for one set, all temperatures except the last are skipped. Returns
+    the model and the number of rounds; `trace` receives (temperature, free energy).
     """
     n_iter = 0
     doubt = 1.0
@@ -269,12 +289,12 @@ def anneal(
         if progress is not None:
             progress.begin()
 
-        # rounds of EM at this temperature
+        # run EM at this temperature
         model, statistics, n_rounds = _level(data, model, settings, temperature, trace)
         n_iter += n_rounds
         doubt = statistics.doubt
 
-        # sets that nobody takes are left out
+        # drop sets that no row uses
         if settings.pruned:
             sets = active_sets(model.sets, statistics, settings)
             model = model._replace(sets=sets)
@@ -291,7 +311,7 @@ def _level(
     temperature: float,
     trace: list[tuple[float, float]] | None = None,
 ) -> tuple[Model, Statistics, int]:
-    """Do EM at one temperature until the free energy stands still; count the rounds."""
+    """Run EM at one temperature until the free energy no longer falls; count the rounds."""
     last = np.inf
     n_rounds = 0
     n_steps = EMISSION_STEPS_FEW_ROWS if data.shape[0] <= FEW_ROWS else EMISSION_STEPS
@@ -311,10 +331,10 @@ def _level(
 def coincident(
     sample: Data | BitBlocks, model: Model, settings: Settings
 ) -> tuple[Model, int]:
-    """Follow the sources, which coincide at high temperatures, to where they separate.
+    """Find the temperature at which the sources, which coincide when it is high, separate.
 
-    Returns the model four levels before that, and the index of its temperature: there the
-    annealing of all rows begins. Some rows tell as much, and their rounds are not counted.
+    Returns the model four levels before, and the index of its temperature; the annealing of all
+    rows begins there. A sample of the rows is enough, and its rounds are not counted.
     """
     settings = settings._replace(n_rounds=2)
     models = [model]
@@ -323,7 +343,7 @@ def coincident(
         models.append(model)
         beta = model.beta
 
-        # distances of all pairs of sources, per feature
+        # compute the distances of all pairs of sources, per feature
         distances = np.abs(beta[:, None] - beta[None])
         if len(models) > 4 and distances.mean() > SEPARATE:
             break
@@ -332,16 +352,16 @@ def coincident(
 
 
 def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Array:
-    """Keep the sets in use and add those that differ by one source, at most `MAX_ACTIVE`."""
+    """Keep up to `MAX_ACTIVE` sets: the sets in use, and their neighbours by one source."""
     K = sets.shape[1]
-    # sets in use, the most used ones first
+    # sort the sets in use, most used first
     use = (statistics.ones + statistics.zeros).sum(axis=0)
     ranked = np.argsort(-use, kind="stable")
     is_used = use[ranked] > 0
     used_sets = sets[ranked[is_used]]
     used_sets = used_sets[:MAX_ACTIVE]
 
-    # the neighbours of the most used sets first, and only as many as are looked at
+    # add neighbours of the most used sets first, and no more than are tried
     n_neighbours = 4 * MAX_ACTIVE
     n_centers = -(-n_neighbours // K)
     centers = used_sets[:n_centers]
@@ -350,7 +370,7 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     neighbours = neighbours.reshape(-1, K)
     neighbours = neighbours[:n_neighbours]
 
-    # single sources always; sets of the sizes that are allowed, each of them once
+    # always keep single sources; keep sets of allowed sizes, without duplicates
     first = assignment_sets(K, 1, allow_empty=settings.allow_empty)
     grown = np.vstack([first, used_sets, neighbours])
     sizes = grown.sum(axis=1)
@@ -361,7 +381,7 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     packed = distinct_rows(packed)[0]
     grown = unpack_rows(packed[:MAX_ACTIVE], K)
 
-    # in order of size
+    # sort by size
     order = np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))
     return grown[order]
 
@@ -375,8 +395,9 @@ def boolean_refit(
 ) -> tuple[Model, Statistics, int]:
     """Round the sources and maximise the hard likelihood over sources, sets and noise in turn.
 
-    The emissions and the noise explain the same zeros; with Boolean sources the two error rates
-    are two counts, so that the noise estimate is unbiased. The last value counts the rounds.
+    Emission probabilities and noise can explain the same zeros. With Boolean sources the two error
+    rates are two counts, so the estimate of the noise is unbiased. The last value returned is the
+    number of rounds.
     """
     U = model.beta < 0.5
     q1, q0 = rates_of(model)
@@ -385,7 +406,7 @@ def boolean_refit(
     it = Iterations(REFIT_ROUNDS, 0.0, progress)
 
     for _ in it:
-        # sources, then error rates, then sets
+        # update the sources, then the error rates, then the sets
         U = improve_sources(model, statistics)
         counts_by_union = union_counts(model.sets, U, statistics)
         q1, q0 = error_rates(counts_by_union)
@@ -402,21 +423,21 @@ def boolean_refit(
 
 
 def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None) -> Model:
-    """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
+    """Refit the error rates of Boolean sources by EM over all sets of each row.
 
-    The best set of a row fits some of its noise, so that counts of best sets make the fraction of
-    noisy bits too small where rows are short and noisy.
+    The best set of a row fits some of its noise, so counts for the best sets underestimate the
+    fraction of noisy bits if rows are short and noisy.
     """
     if noise is None:
         return model
     U = model.beta < 0.5
 
     for _ in range(ERROR_RATE_ROUNDS):
-        # in double precision: a small count is the difference of two large ones
+        # use double precision, because a small count is the difference of two large ones
         statistics = expectation(data, model, 1.0, np.float64)
         counts = union_counts(model.sets, U, statistics)
         if counts.sum(axis=1).min() < 1:
-            break  # less than one bit: nothing to count, and rates would drift to each other
+            break  # with less than one bit to count, the rates would drift towards each other
 
         q1, q0 = error_rates(counts)
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
@@ -428,14 +449,14 @@ def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None)
 
 
 def rates_of(model: Model) -> tuple[float, float]:
-    """Probability of a 1 where the union is 1, and where it is 0."""
+    """Return the probability of a 1 where the union is 1, and where it is 0."""
     q0 = model.eps * model.r
     q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in (q0 + 1 - model.eps, q0))
     return q1, q0
 
 
 def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | None) -> Model:
-    """Model whose sources are Boolean and whose bits are 1 with probability q1 or q0."""
+    """Return a model with Boolean sources whose bits are 1 with probability q1 or q0."""
     if noise is None:
         q1 = 1 - CERTAIN
         q0 = CERTAIN
@@ -451,7 +472,7 @@ def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | N
 
 
 def with_empty_sources(model: Model, n_clusters: int) -> Model:
-    """Add sources that emit nothing and that no set has, up to the given number."""
+    """Add sources that emit nothing and that no set contains, up to `n_clusters` sources."""
     n_more = n_clusters - len(model.beta)
     silent = np.ones((n_more, model.beta.shape[1]))
     sets = np.pad(model.sets, ((0, 0), (0, n_more)))
@@ -481,7 +502,7 @@ def error_rates(counts: Array) -> tuple[float, float]:
 
 
 def table_log_likelihood(model: Model, statistics: Statistics) -> float:
-    """Log-likelihood of the rows whose counts per set are given."""
+    """Return the log-likelihood of rows, given their counts per set."""
     weights, log_zero = log_tables(model)
     seen = statistics.ones + statistics.zeros
     of_ones = (statistics.ones * weights).sum()
@@ -490,37 +511,39 @@ def table_log_likelihood(model: Model, statistics: Statistics) -> float:
 
 
 def improve_sources(model: Model, statistics: Statistics) -> Array:
-    """Best column of the sources for each feature, with sets and error rates held fixed."""
+    """Return the best column of the sources for each feature, with sets and error rates fixed."""
     U: Array = model.beta < 0.5
     K = len(U)
     q1, q0 = rates_of(model)
     if q1 <= q0:
         return U
 
-    # what a 1 and a 0 gain where the union covers them, (D, n_sets)
+    # gain from the ones and zeros that the union covers, (D, n_sets)
     log_ratio_of_ones = np.log(q1 / q0)
     log_ratio_of_zeros = np.log((1 - q1) / (1 - q0))
     gain = statistics.ones * log_ratio_of_ones
     gain = gain + statistics.zeros * log_ratio_of_zeros
 
-    # few sources: the best of all columns
+    # few sources: choose the best of all columns
     if 2**K <= MAX_PATTERNS:
-        patterns = assignment_sets(K, K)  # smaller ones first, so ties choose fewer sources
-        chosen = np.empty(len(gain), dtype=np.intp)
+        patterns = assignment_sets(
+            K, K
+        )  # smaller sets come first, so ties choose fewer sources
+        pattern_numbers = np.empty(len(gain), dtype=np.intp)
         n_fitting = BLOCK_FLOATS // (2 * len(patterns))
-        step = max(1, n_fitting)  # features whose scores fit in a block
+        step = max(1, n_fitting)  # number of features whose scores fit into a block
         for first in range(0, len(gain), step):
             block = slice(first, first + step)
             scores = pattern_scores(patterns, model.sets, gain[block])
-            chosen[block] = scores.argmax(axis=0)
-        best: Array = patterns[chosen]
+            pattern_numbers[block] = scores.argmax(axis=0)
+        best: Array = patterns[pattern_numbers]
         return best.T.copy()
 
-    # many: one source after the other, until none changes
+    # many sources: update one source after the other until none changes
     U = U.copy()
     gain = np.ascontiguousarray(gain.T)
     members = model.sets.astype(np.float32)
-    count = members @ U.astype(np.float32)  # sources of a set that emit 1
+    count = members @ U.astype(np.float32)  # number of sources of a set that emit 1
     for _ in range(20):
         before = U.copy()
         for k in range(K):
@@ -538,7 +561,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
 
 
 def pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
-    """Gain in log-likelihood of each column pattern for each feature, (n_patterns, D)."""
+    """Return the gain in log-likelihood of each pattern for each feature, (n_patterns, D)."""
     used = np.abs(gain).sum(axis=0) > 0
     unions = boolean_product(patterns, sets[used].T)
     scores: Array = unions.astype(float) @ gain[:, used].T

@@ -1,4 +1,8 @@
-"""Intersections of rows as candidates for roles [Vaidya, Atluri and Warner 2006]."""
+"""Intersections of rows as candidates for roles [Vaidya, Atluri and Warner 2006].
+
+Differs from the paper: 1. the number of candidates is limited. 2. Roles can also be chosen one by
+one, by the ones that they newly cover.
+"""
 
 import numpy as np
 
@@ -8,20 +12,21 @@ from skmoderndata._solvers.boolean_data.boolean import (
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import PIECE_CELLS
 
-FIRST_ROOM = 1 << 12  # candidates that fit before the table grows
+# Number of candidates that fit before the table grows.
+FIRST_ROOM = 1 << 12
 DONE = 0
 FULL = 1
 PAUSED = 2
 
 
 def intersections(rows, max_candidates, complete):
-    """List distinct nonempty rows, then their intersections: of pairs, or of any number.
+    """List the distinct nonempty rows, then intersections of two, or of any number, of rows.
 
-    An intersection of any number of rows is one of a row with a former intersection. Returns the
-    packed list, and the number of rows done, which is less than all if the list is full.
+    The intersection of several rows is found as that of one row with an earlier intersection.
+    Returns the packed list and the number of rows processed, which is smaller if the list is full.
     """
     store = np.zeros((min(max_candidates, FIRST_ROOM), rows.shape[1]), dtype=np.uint64)
-    table = np.full(4 * len(store), -1, dtype=np.int64)  # open addressing: places in `store`
+    table = np.full(4 * len(store), -1, dtype=np.int64)  # hash table of positions in `store`
     state = np.array([-1, 0, 0])
     while True:
         status = _intersect(rows, complete, store, table, state, PIECE_CELLS)
@@ -31,7 +36,7 @@ def intersections(rows, max_candidates, complete):
         if status == FULL and n_found == max_candidates:
             return store[:n_found].copy(), min(max(source, 0), len(rows) - 1)
 
-        # the table grows, and is filled again
+        # grow the list, and fill a larger table
         if status == FULL:
             grown = np.zeros(
                 (min(max_candidates, 2 * len(store)), rows.shape[1]), dtype=np.uint64
@@ -51,10 +56,10 @@ def _fill(table, store, n_found):
 
 @jit
 def _intersect(rows, complete, store, table, state, cells):
-    """Go on with the list of candidates, for about so many words; return the status.
+    """Extend the list of candidates, working through about `cells` words; return the status.
 
-    `state` has the source that rows are intersected with, -1 for the rows themselves, the next
-    row, and the number of candidates found.
+    `state` contains the source that rows are intersected with (-1 for the rows themselves), the
+    next row, and the number of candidates found.
     """
     n_rows, n_words = rows.shape
     new = np.zeros(n_words, dtype=np.uint64)
@@ -69,8 +74,8 @@ def _intersect(rows, complete, store, table, state, cells):
                 return PAUSED
             done += n_words
 
-            # the row itself, or its intersection with what was found
-            some = False
+            # take the row itself, or its intersection with the source
+            is_nonempty = False
             for w in range(n_words):
                 if source < 0:
                     new[w] = rows[j, w]
@@ -78,11 +83,11 @@ def _intersect(rows, complete, store, table, state, cells):
                     new[w] = rows[j, w] & store[source, w]
                 else:
                     new[w] = rows[j, w] & rows[source, w]
-                some = some or new[w] != 0
-            if not some:
+                is_nonempty = is_nonempty or new[w] != 0
+            if not is_nonempty:
                 continue
 
-            # known already, or no more room for candidates
+            # skip a candidate that is known; return if the list is full
             slot = _find(table, store, new)
             if table[slot] >= 0:
                 continue
@@ -107,7 +112,7 @@ def _intersect(rows, complete, store, table, state, cells):
 
 @jit
 def _find(table, store, pattern):
-    """Slot of the pattern in the hash table, or the free one where it belongs."""
+    """Return the slot of the pattern in the hash table, or the free slot to insert it in."""
     # multiplicative hash of the words
     mixed = np.uint64(0)
     for w in range(len(pattern)):
@@ -115,7 +120,7 @@ def _find(table, store, pattern):
         mixed ^= mixed >> np.uint64(29)
     slot = np.int64(mixed % np.uint64(len(table)))
 
-    # linear probing until the pattern, or an empty slot
+    # probe linearly until the pattern or an empty slot is found
     while table[slot] >= 0:
         same = True
         for w in range(len(pattern)):
@@ -130,7 +135,7 @@ def _find(table, store, pattern):
 
 @jit
 def _new_ones(candidate, rows, count, covered):
-    """Count the ones that the candidate newly covers in the rows that contain it."""
+    """Count the ones that a candidate newly covers in the rows that contain it."""
     total = np.int64(0)
     for i in range(rows.shape[0]):
         inside = True
@@ -147,7 +152,7 @@ def _new_ones(candidate, rows, count, covered):
 
 
 def roles_by_gain(candidates, rows, count):
-    """Yield numbers of candidates, each of the largest gain after those before."""
+    """Yield numbers of candidates, each time the one with the largest remaining gain."""
     covered = np.zeros_like(rows)
     gain = _areas(candidates, rows, count)
     counted = np.zeros(len(candidates), dtype=np.int64)  # step in which the gain was counted
@@ -159,16 +164,15 @@ def roles_by_gain(candidates, rows, count):
 
 
 def roles_by_area(candidates, rows, count):
-    """Yield numbers of candidates, by the product of support and size."""
+    """Yield numbers of candidates in descending order of support times size."""
     area = _areas(candidates, rows, count)
     yield from np.argsort(-area, kind="stable")
 
 
 @jit
 def _next_role(candidates, rows, count, covered, gain, counted, step):
-    """Choose the candidate of the largest gain and cover its ones; -1 without any gain."""
-    # gains only decrease: an old one is a bound, and the largest is counted anew until it is
-    # exact
+    """Choose the candidate of largest gain and cover its ones; return -1 if none has a gain."""
+    # gains only decrease, so an old gain is an upper bound: recount the largest until it is exact
     best = np.argmax(gain)
     while counted[best] < step:
         gain[best] = _new_ones(candidates[best], rows, count, covered)

@@ -8,35 +8,35 @@ from skmoderndata._solvers.boolean_data.bit_blocks import Data
 from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unpack_rows
 from skmoderndata._solvers.common.typing import Array
 
-# Number of rows that are kept of a stream
+# Number of rows of a stream that are kept.
 STREAM_ROWS = 1000
 
 
 class RowStream(NamedTuple):
-    """Rows kept of those seen so far: each is among them with the same probability."""
+    """A sample of the rows seen so far; each row is in it with the same probability."""
 
-    ones: Array  # packed
-    observed: Array | None  # packed; None: all bits
-    n_seen: int  # rows
-    n_searched: int  # rows seen when sources were last searched for
-    seed: int
+    ones: Array  # packed bits
+    observed: Array | None  # packed mask of observed bits; None if all are observed
+    n_seen: int  # number of rows seen
+    n_searched: int  # number of rows seen when sources were last searched for
+    seed: int  # seed of the random numbers
 
     @classmethod
     def of(cls, sample: Data, n_seen: int, rng: np.random.RandomState) -> "RowStream":
-        """Keep rows of a random sample of the first `n_seen` rows."""
+        """Begin a stream with a random sample of its first `n_seen` rows."""
         seed = int(rng.randint(2**31 - 1))
         stream = cls(*_packed(sample), n_seen, n_seen, seed)
         return stream.thin(STREAM_ROWS, rng)
 
     def thin(self, n_rows: int, rng: np.random.RandomState) -> "RowStream":
-        """Keep a random choice of the rows, in their order."""
+        """Keep a random selection of the rows, in their order."""
         n = len(self.ones)
         if n <= n_rows:
             return self
 
-        # in their order, so that a sample does not depend on the order of the draw
-        chosen = rng.choice(n, n_rows, replace=False)
-        rows = np.sort(chosen)
+        # sort, so that the sample does not depend on the order of the draw
+        numbers = rng.choice(n, n_rows, replace=False)
+        rows = np.sort(numbers)
         ones = self.ones[rows]
         if self.observed is None:
             return self._replace(ones=ones)
@@ -44,12 +44,12 @@ class RowStream(NamedTuple):
         return self._replace(ones=ones, observed=observed)
 
     def rng(self) -> np.random.RandomState:
-        """Random numbers that differ from call to call, and not from run to run."""
+        """Return a generator that depends on the rows seen, but not on the run."""
         return np.random.RandomState([self.seed, self.n_seen % 2**32])
 
     def add(self, data: Data) -> "RowStream":
-        """Take in new rows, as many as a uniform sample of all rows would have."""
-        # advance the count first, as it seeds the random numbers of this batch
+        """Add as many of the new rows as a uniform sample of all rows would contain."""
+        # advance the count first, because it seeds the random numbers of this batch
         n_new = data.shape[0]
         n_seen = self.n_seen + n_new
         after = self._replace(n_seen=n_seen)
@@ -57,7 +57,7 @@ class RowStream(NamedTuple):
         ones, observed = _packed(data)
         new = RowStream(ones, observed, n_new, 0, 0)
 
-        # the number of new ones in a sample without replacement is hypergeometric
+        # the number of new rows in a sample without replacement is hypergeometric
         n_rows = min(STREAM_ROWS, n_seen)
         n_chosen = rng.hypergeometric(n_new, self.n_seen, n_rows)
         n_chosen = max(n_chosen, n_rows - len(self.ones))
@@ -68,7 +68,7 @@ class RowStream(NamedTuple):
         if old.observed is None and new.observed is None:
             return after._replace(ones=ones)
 
-        # where only one of the two has unobserved bits, the other gets a full mask
+        # if only one part has unobserved bits, give the other a full mask
         p = data.shape[1]
         old_mask = _mask(old, p)
         new_mask = _mask(new, p)

@@ -1,4 +1,4 @@
-"""Exchange of Boolean sources, the local search of multi-assignment clustering over all sets."""
+"""Exchange of Boolean sources: local search for multi-assignment clustering over all sets."""
 
 from collections.abc import Iterator
 
@@ -33,22 +33,23 @@ from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-# Number of rows whose gains choose the candidates, and whose co-occurrences make them
+# Maximum number of rows whose gains rank the candidates.
 MAX_ROWS = 500
+# Maximum number of rows whose co-occurrences make the candidates.
 MAX_ASSOCIATED_ROWS = 2000
-# Number of sets of other sources, for each row, to which a candidate is added
+# Number of sets of other sources, for each row, to which a candidate is added.
 SETS_PER_ROW = 16
-# Number of sources whose differences from all others, and intersections, are candidates
+# Maximum number of sources whose differences from, and intersections with, all others are tried.
 MAX_PAIRED = 50
-# Number of candidates that are tried in the place of each source
+# Maximum number of candidates tried in place of each source.
 MAX_CANDIDATES = 50
-# Fraction of the gain of a source that a candidate in its place must have without a refit
+# Fraction of the gain of a source that a replacement must have before a refit.
 LEAST_WORTH = 0.5
-# Number of exchanges that are tried with a refit before the search ends
+# Maximum number of exchanges that are refitted before the search ends.
 MAX_TRIES = 5
-# Fraction of the log-likelihood by which an exchange must raise it
+# Smallest relative rise of the log-likelihood for which an exchange is accepted.
 LEAST_RISE = 1e-6
-# Fractions of co-occurrence from which features are associated
+# Fractions of co-occurrence above which features are associated.
 ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -60,12 +61,11 @@ def exchange_sources(
     rng: np.random.RandomState,
     progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
-    """Put candidates in the place of single sources as long as the likelihood rises.
+    """Replace single sources by candidates as long as the likelihood rises.
 
-    A local optimum often has a source that is the union of two true ones, and another that is
-    idle or repeats a third. Rows choose among all sets again when a candidate takes the place of a
-    source, so a union falls apart; residual bits alone do not show it, because the union covers
-    them.
+    In a local optimum, one source is often the union of two true sources, and another is idle or
+    repeats a third. When a candidate replaces a source, rows choose among all sets again, so a
+    union can split. Residual bits alone would not reveal it, because the union covers them.
     """
     noise = settings.noise
     rows = PackedRows(draw_rows(data, MAX_ROWS, rng))
@@ -78,7 +78,7 @@ def exchange_sources(
         if q1 <= q0 or no_wrong_bit:
             break
 
-        # 1. candidates: associated features, differences and intersections of sources
+        # 1. collect candidates: associated features, differences and intersections of sources
         U = model.beta < 0.5
         parts = _parts(pack_rows(U))
         candidates = np.vstack([table, *parts])
@@ -86,10 +86,10 @@ def exchange_sources(
         is_empty = ~candidates.any(axis=1)
         candidates = candidates[~is_empty]
 
-        # 2. the exchanges of largest likelihood, without a refit
+        # 2. find the exchanges of largest likelihood, without a refit
         moves = best_moves(rows, model, candidates)
 
-        # 3. accept the first one that raises the likelihood after a refit
+        # 3. accept the first exchange that raises the likelihood after a refit
         for k, candidate in moves:
             if stopped(progress):
                 return model, statistics
@@ -110,11 +110,11 @@ def exchange_sources(
 
 
 def draw_rows(data: Data | BitBlocks, n_rows: int, rng: np.random.RandomState) -> Data:
-    """Draw that many rows without replacement, in their order; all if there are no more."""
+    """Draw up to `n_rows` rows without replacement, and keep their order."""
     n = data.shape[0]
     if n > n_rows:
-        chosen = rng.choice(n, n_rows, replace=False)
-        return data.take(np.sort(chosen))
+        numbers = rng.choice(n, n_rows, replace=False)
+        return data.take(np.sort(numbers))
     if isinstance(data, Data):
         return data
     return data.take(np.arange(n))
@@ -133,14 +133,14 @@ def associations(data: Data, thresholds: tuple[float, ...]) -> Array:
 
 
 def _parts(sources: Array) -> Iterator[Array]:
-    """Differences and intersections of pairs of packed sources."""
+    """Yield differences and intersections of pairs of packed sources."""
     for source in sources[:MAX_PAIRED]:
         yield sources & ~source
         yield sources & source
 
 
 class PackedRows:
-    """Rows whose observed ones and zeros are packed, and which choose among sets of sources."""
+    """Rows with packed observed ones and zeros, which choose among sets of sources."""
 
     def __init__(self, data: Data) -> None:
         X = data.X
@@ -155,8 +155,8 @@ class PackedRows:
         self._zeros = zeros.astype(np.float32)
 
     def scores(self, unions: Array, bonus: float, penalty: float) -> Array:
-        """Gain of each row from each union, over no source at all, (rows, sets)."""
-        # of covering a bit: its 1 is explained, or its 0 is wrong
+        """Return the gain of each row from each union, compared with no source, (rows, sets)."""
+        # gain from covering a bit: a 1 is explained, a 0 becomes an error
         gain = np.float32(bonus) * self._bits
         gain -= np.float32(penalty) * self._zeros
         features = unions.T.astype(np.float32)
@@ -172,22 +172,22 @@ class PackedRows:
         bonus: float,
         penalty: float,
     ) -> Array:
-        """Sum over rows of the best score with each candidate added to the sets of the row.
+        """Sum over rows the best score with each candidate added to the sets of the row.
 
-        `scores` of the sets of other sources, whose packed `unions` are given, are of all sets;
-        the best `SETS_PER_ROW` of each row are looked at. `base` is the best score without the
+        `scores` and the packed `unions` are given for all sets of the other sources; only the
+        best `SETS_PER_ROW` sets of each row are tried. `base` is the best score without the
         candidate.
         """
         n_sets = scores.shape[1]
-        chosen = np.broadcast_to(np.arange(n_sets), scores.shape)
+        set_numbers = np.broadcast_to(np.arange(n_sets), scores.shape)
         if n_sets > SETS_PER_ROW:
-            # the best sets of each row, in any order
+            # select the best sets of each row, in any order
             order = np.argpartition(-scores, SETS_PER_ROW, axis=1)
-            chosen = order[:, :SETS_PER_ROW]
-        chosen_unions = unions[chosen]
-        chosen_scores = np.take_along_axis(scores, chosen, axis=1)
+            set_numbers = order[:, :SETS_PER_ROW]
+        chosen_unions = unions[set_numbers]
+        chosen_scores = np.take_along_axis(scores, set_numbers, axis=1)
 
-        # as the compiled loop takes them: words by candidates, numbers in double precision
+        # the compiled loop expects words by candidates, and numbers in double precision
         words = np.ascontiguousarray(candidates.T)
         chosen_scores = chosen_scores.astype(float)
         base = base.astype(float)
@@ -204,13 +204,13 @@ class PackedRows:
 
 
 def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[int, Array]]:
-    """Choose sources and packed candidates for their place, in descending order of likelihood."""
+    """Choose sources and packed replacements, in descending order of likelihood."""
     U = model.beta < 0.5
     q1, q0 = rates_of(model)
     bonus = np.log(q1 / q0)
     penalty = np.log((1 - q0) / (1 - q1))
 
-    # candidates that raise the likelihood most as one more source
+    # select the candidates that raise the likelihood most as an additional source
     union = boolean_product(model.sets, U)
     words = pack_rows(union)
     scores = rows.scores(union, bonus, penalty)
@@ -220,7 +220,7 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
     likeliest = order[:MAX_CANDIDATES]
     candidates = candidates[likeliest]
 
-    # each of them in the place of each source, itself aside
+    # try each candidate in place of each source, except itself
     shape = (len(U), len(candidates))
     totals = np.full(shape, -np.inf)
     packed_sources = pack_rows(U)
@@ -229,23 +229,23 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
         if not has_k.any():
             continue
 
-        # the sets that have the source, without it; the other ones give the base
-        others = model.sets[has_k].copy()
-        others[:, k] = False
-        union = boolean_product(others, U)
+        # remove the source from the sets that have it; the remaining sets give the base
+        sets_without = model.sets[has_k].copy()
+        sets_without[:, k] = False
+        union = boolean_product(sets_without, U)
         words = pack_rows(union)
         partial = rows.scores(union, bonus, penalty)
         base = scores[:, ~has_k].max(axis=1, initial=-np.inf)
         total = rows.totals(partial, words, base, candidates, bonus, penalty)
 
-        # a candidate must keep some of what the source is worth, and not be the source
+        # exclude the source itself, and candidates that lose too much of its worth
         worth = (best - base).sum()
         excluded = total < base.sum() + LEAST_WORTH * worth
         excluded |= (candidates == source).all(axis=1)
         total[excluded] = -np.inf
         totals[k] = total
 
-    # moves over all sources at once
+    # rank the moves over all sources together
     order = np.argsort(-totals, axis=None, kind="stable")
     largest = order[:MAX_TRIES]
     sources, index = np.unravel_index(largest, totals.shape)
@@ -264,12 +264,12 @@ def total_scores(
     bonus: float,
     penalty: float,
 ) -> Array:
-    """Sum over packed rows of the larger of `base` and the best score with a candidate.
+    """Sum over packed rows the larger of `base` and the best score with a candidate.
 
-    A candidate is added to each of the sets of a row, of which `unions` (rows, sets, words) and
-    `scores` are given; only bits outside the union change the score. `candidates` are given word
-    by word, (words, candidates): inner loops run over candidates, and count twice at once, ones in
-    the upper half of an integer and zeros in the lower half.
+    A candidate is added to each of the sets of a row, given by their `unions` (rows, sets, words)
+    and `scores`; only bits outside the union change the score. `candidates` has shape (words,
+    candidates), because inner loops run over candidates. They keep two counts in one integer, ones
+    in the upper half and zeros in the lower half.
     """
     n_words, width = candidates.shape
     totals = np.zeros(width)
@@ -278,7 +278,7 @@ def total_scores(
     for i in range(len(ones)):
         best[:] = base[i]
         for s in range(unions.shape[1]):
-            # no candidate covers more than all ones outside the union
+            # skip the set if even covering all ones outside the union does not help
             n_uncovered = np.int64(0)
             score = scores[i, s]
             for w in range(n_words):
@@ -287,7 +287,7 @@ def total_scores(
             if score + bonus * n_uncovered <= base[i]:
                 continue
 
-            # free ones and zeros in each candidate
+            # count the uncovered ones and zeros in each candidate
             counts[:] = 0
             for w in range(n_words):
                 free = ~unions[i, s, w]
@@ -297,7 +297,7 @@ def total_scores(
                     counts[c] += popcount(candidates[w, c] & zero)
                     counts[c] += popcount(candidates[w, c] & one) << 32
 
-            # both counts in one integer
+            # split the integer into both counts
             for c in range(width):
                 n_ones = counts[c] >> 32
                 n_zeros = counts[c] & 0xFFFFFFFF

@@ -48,18 +48,18 @@ from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-# Number of rows on which sources are found, before a refit to all of them: a tenth of the time at
-# 100,000 rows
+# Maximum number of rows on which sources are found before they are refitted to all rows; this
+# takes a tenth of the time at 100,000 rows.
 ANNEALED_ROWS = 5000
-# Number of rows that show at which temperature the sources separate
+# Number of rows used to find the temperature at which the sources separate.
 SEPARATING_ROWS = 1000
-# Temperature at which a cold start begins, in units of the log-likelihood of a row
+# Largest temperature of a cold start, in units of the log-likelihood of a row.
 COLD = 1.0
-# Number of times that neighbours of the sets in use are added to a pruned search
+# Maximum number of times that neighbours of the sets in use are added to a pruned search.
 GROWTHS = 5
-# Probability of a 0 of a feature that a greedy source has
+# Probability that a greedy source emits 0 for a feature that it has.
 SURE = 0.05
-# Fractions of co-occurrence of the greedy start
+# Fractions of co-occurrence used as thresholds by the greedy start.
 THRESHOLDS = np.arange(1, 11) / 10
 
 
@@ -67,18 +67,18 @@ class Start(NamedTuple):
     """Result of one start."""
 
     model: Model
-    statistics: Statistics  # of the best set of each row
-    log_likelihood: float  # averaged over assignment sets, which compares starts
-    n_iter: int  # rounds of EM and of refits
+    statistics: Statistics  # counts for the best set of each row
+    log_likelihood: float  # average over assignment sets, used to compare starts
+    n_iter: int  # number of rounds of EM and of refits
 
 
 def kinds_of_starts(n_init: int) -> list[str]:
-    """Greedy, cold and annealed, then cold and annealed in turn."""
+    """Return the kinds of all starts: one greedy, then cold and annealed in turn."""
     return ["greedy", *(("cold", "annealed")[i % 2] for i in range(n_init - 1))]
 
 
 def rows_of_starts(data: Data | BitBlocks, rng: np.random.RandomState) -> Data:
-    """Draw the rows, in memory, on which sources are found before a refit to all."""
+    """Draw the rows on which sources are found before a refit to all rows."""
     return draw_rows(data, ANNEALED_ROWS, rng)
 
 
@@ -93,18 +93,18 @@ def one_start(
 ) -> Start:
     """Start in one of three ways, then round, refit and exchange the sources.
 
-    `seed` is the kind of the start and the seed of its random numbers. `progress` hears of each
-    temperature and of each round of a refit; once it asks to stop, what remains of the rounds is
-    skipped.
+    `seed` contains the kind of the start and the seed of its random numbers. `progress` is called
+    for each temperature and for each round of a refit; once it requests a stop, the remaining
+    rounds are skipped.
     """
     kind, random_state = seed
     rng = np.random.RandomState(random_state)
-    # products of blocks are too small to share: two threads gain little on an idle machine, and
-    # cost a factor of ten where the cores have other work
+    # products of blocks are too small for several threads: two threads gain little on an idle
+    # machine, and cost a factor of ten if the cores are busy
     with one_blas_thread():
         annealed = sample if settings.refit else data
 
-        # sources of the discrete basis problem, or random rows and annealed EM
+        # use the sources of the discrete basis problem, or random rows and annealed EM
         if kind == "greedy":
             U = greedy_sources(sample, settings, rng)
             beta = np.where(U, SURE, 1 - SURE)
@@ -115,7 +115,7 @@ def one_start(
         if settings.refit:
             return refined(data, sample, model, settings, rng, progress, n_iter=n_iter)
 
-        # without a refit the emissions stay probabilities
+        # without a refit, the emissions remain probabilities
         if kind == "greedy":
             last = settings._replace(schedule=settings.schedule[-1:])
             model, n_iter = anneal(data, model, last, progress=progress)
@@ -135,11 +135,11 @@ def refined(
 ) -> Start:
     """Round the sources of a sample of the rows, exchange them, and refit them to all rows.
 
-    `n_iter` is the number of rounds so far; those of the exchanges are not added.
+    `n_iter` is the number of rounds so far; rounds of exchanges are not counted.
     """
     noise = settings.noise
 
-    # 1. Boolean sources by hard maximisation, then exchange over all sets
+    # 1. find Boolean sources by hard maximisation, then exchange them over all sets
     model, statistics, n_rounds = boolean_refit(sample, model, noise=noise, progress=progress)
     n_iter += n_rounds
     if exchange:
@@ -152,7 +152,7 @@ def refined(
         )
         n_iter += n_rounds
 
-    # 2. sets that were pruned may come back
+    # 2. let pruned sets come back
     for _ in range(GROWTHS if settings.pruned else 0):
         if stopped(progress):
             break
@@ -165,7 +165,7 @@ def refined(
         model = grown
         statistics = more
 
-    # 3. error rates averaged over all sets, as the best set of a row fits some of its noise
+    # 3. average the error rates over all sets, because the best set of a row fits some noise
     model = soft_error_rates(data, model, noise=noise)
     return _result(data, model, settings, n_iter)
 
@@ -173,17 +173,17 @@ def refined(
 def _result(data: Data | BitBlocks, model: Model, settings: Settings, n_iter: int) -> Start:
     """Measure the likelihood with the best set of each row, and the mean over all sets.
 
-    Under strong noise the largest likelihood of best sets belongs to sources that fit the noise:
-    of 300 rows of 40 bits, 30 % of them wrong, 27 % were wrong in the likeliest of three starts,
-    and 17 % in the one with the largest mean.
+    Under strong noise, the likelihood of the best sets favours sources that fit the noise. With
+    300 rows of 40 bits, 30 % of which were flipped, the likeliest of three starts had 27 % wrong
+    bits, and the start with the largest mean 17 %.
     """
     statistics = expectation(data, model, 0)
-    if settings.noise is None:  # errors are counted
+    if settings.noise is None:  # the likelihood counts errors
         return Start(model, statistics, -statistics.free_energy, n_iter)
     n_sets = count_assignment_sets(
         settings.n_clusters, settings.max_assignments, allow_empty=settings.allow_empty
     )
-    # the mean over sets is their sum at temperature 1 over their number
+    # the mean over sets is the sum at temperature 1 divided by the number of sets
     over_sets = expectation(data, model, 1.0)
     summed = -over_sets.free_energy
     averaged = summed - data.shape[0] * np.log(n_sets)
@@ -198,10 +198,10 @@ def _random_start(
     rng: np.random.RandomState,
     progress: WatchedProgress | None,
 ) -> tuple[Model, int]:
-    """Annealed EM from random rows: from the first temperature, or from a low one.
+    """Run annealed EM from random rows, beginning at the first temperature or at a low one.
 
-    Where the noise is low, sources that separate at a high temperature are often unions of two; at
-    a low temperature each row chooses few sets from the beginning.
+    If there is little noise, sources that separate at a high temperature are often unions of two
+    sources; at a low temperature each row chooses few sets from the beginning.
     """
     model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
     first = 0
@@ -215,10 +215,10 @@ def _random_start(
 
 
 def disagreement(sample: Data, starts: list[Start]) -> float:
-    """Fraction of the bits in which the reconstructions by the two likeliest starts differ."""
+    """Return the fraction of bits in which the two likeliest starts reconstruct differently."""
     likeliest = sorted(starts, key=lambda start: start.log_likelihood)[-2:]
-    one, other = (_reconstruction(sample, start.model) for start in likeliest)
-    differs = one != other
+    first, second = (_reconstruction(sample, start.model) for start in likeliest)
+    differs = first != second
     return float(differs.mean())
 
 
@@ -232,14 +232,14 @@ def _reconstruction(data: Data, model: Model) -> Array:
 
 
 def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -> Array:
-    """Find sources of the discrete basis problem: each lowers the number of wrong bits most."""
+    """Find sources of the discrete basis problem; each lowers the number of wrong bits most."""
     k = settings.n_clusters
     if settings.max_assignments == 1:
-        # a row has at most one source: unions are of no use
+        # a row has at most one source, so unions are useless
         sample = draw_rows(data, MAX_ROWS, rng)
         return _greedy_clusters(data, sample, k)
 
-    # unobserved bits weigh nothing
+    # give unobserved bits the weight 0
     if data.observed is not None:
         weights = data.observed.astype(float)
         gains = bit_gains(data.X, weights, 1.0, 1.0)
@@ -250,7 +250,7 @@ def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -
         cheapest = min(searches, key=lambda search: search.cost)
         return cheapest.components
 
-    # all bits observed: searches on packed bits, the cheapest of the thresholds
+    # if all bits are observed, search on packed bits and keep the cheapest threshold
     p = data.shape[1]
     words = pack_bits(data.X)
     columns = transpose_packed(words, p)
@@ -261,7 +261,7 @@ def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -
 
 
 def _greedy_clusters(data: Data, sample: Data, k: int) -> Array:
-    """Take the candidate that gains most, in turn, where a row has at most one source."""
+    """Choose the candidates that gain most, one by one, if a row has at most one source."""
     rows = PackedRows(sample)
     p = data.shape[1]
     candidates = associations(data, ASSOCIATIONS)
@@ -271,7 +271,7 @@ def _greedy_clusters(data: Data, sample: Data, k: int) -> Array:
     best = empty[:, 0]
     U = np.zeros((k, p), dtype=bool)
 
-    # scores are gains over no source: a bit has the weight 1, right or wrong
+    # scores are gains compared with no source; each bit has weight 1, right or wrong
     for step in range(n_steps):
         totals = rows.totals(empty, no_source, best, candidates, 1.0, 1.0)
         largest = totals.argmax()

@@ -1,9 +1,11 @@
-"""Discrete basis problem with weights of bits: the greedy search and the refit, on real matrices.
+"""Discrete basis problem with weighted bits: the greedy search and the refit, on real matrices.
 
-`gains` (n, p) holds what a covered bit saves: ``bonus * weight`` for a one, ``-penalty * weight``
-for a zero, 0 for a bit that is not observed. The cost of a reconstruction is the sum of the gains
-of all ones minus that of the covered bits. Packed words, as in `associations`, have no place for
-weights.
+`gains` (n, p) holds the saving from covering each bit: ``bonus * weight`` for a one,
+``-penalty * weight`` for a zero, 0 for an unobserved bit. The cost of a reconstruction is the sum
+of the gains of all ones minus the sum of the gains of the covered bits.
+
+Differs from the paper [Miettinen et al. 2008]: 1. bits have weights and may be unobserved, so they
+are not packed as in `associations`. 2. Components and memberships are refitted in turn.
 """
 
 from typing import NamedTuple
@@ -20,10 +22,14 @@ from skmoderndata._solvers.boolean_data.boolean import (
 )
 from skmoderndata._solvers.common.typing import Array
 
-BLOCK_ENTRIES = 2**22  # gains of rows by sets of components, held at a time
-MAX_FLIPS = 8  # passes of the local search for each component
-EXACT_BELOW = 2**24  # integers of single precision
-LEAST_GAIN = 1e-12  # relative to the sum of all gains: less is rounding
+# Number of gains, rows by sets of components, that are held at a time.
+BLOCK_ENTRIES = 2**22
+# Maximum number of flips of the local search per component.
+MAX_FLIPS = 8
+# Smallest integer that single precision may not represent exactly.
+EXACT_BELOW = 2**24
+# Smallest gain, relative to the sum of all gains, that is not a rounding error.
+LEAST_GAIN = 1e-12
 
 
 class WeightedBasis(NamedTuple):
@@ -36,10 +42,10 @@ class WeightedBasis(NamedTuple):
 
 
 def bit_gains(bits: Array, weights: Array, bonus: float, penalty: float) -> Array:
-    """Return what each bit saves when it is covered.
+    """Return the saving from covering each bit.
 
-    In single precision where its sums over rows and columns are exact, as for observed and missing
-    bits of equal weights: products take half of the time.
+    The result is in single precision if sums over rows and columns are exact, as for observed and
+    missing bits of equal weights; products then take half the time.
     """
     gains = weights * np.where(bits, bonus, -penalty)
     largest = np.abs(gains).max(initial=0.0)
@@ -50,22 +56,22 @@ def bit_gains(bits: Array, weights: Array, bonus: float, penalty: float) -> Arra
 
 
 def weighted_associations(bits: Array, weights: Array) -> Array:
-    """Fractions of the rows with feature i that have j, by weights, for each feature i in use.
+    """Return the weighted fraction of the rows with feature i that have j, for each i in use.
 
-    Rows in which j is not observed do not count for it, and each row counts by the product of the
-    weights of the two bits.
+    A row counts with the product of the weights of the two bits, and not at all if j is not
+    observed.
     """
     ones = weights * bits
-    both = ones.T @ ones
+    common = ones.T @ ones
     observed = ones.T @ weights
-    used = np.diag(both) > 0
-    fractions = both / np.where(observed > 0, observed, 1.0)
+    used = np.diag(common) > 0
+    fractions = common / np.where(observed > 0, observed, 1.0)
     np.fill_diagonal(fractions, 1.0)
     return fractions[used]
 
 
 def distinct_sets(fractions: Array, tau: float) -> Array:
-    """List the sets of features associated with one feature, once, in the order of these."""
+    """List the distinct sets of features associated with one feature, in feature order."""
     sets: Array = fractions >= tau - 1e-12  # fractions are not exact
     if len(sets) == 0:
         return sets
@@ -73,31 +79,31 @@ def distinct_sets(fractions: Array, tau: float) -> Array:
 
 
 def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
-    """Take k times the candidate whose cover saves most [Miettinen et al. 2008, Asso].
+    """Choose k times the candidate whose cover saves most [Miettinen et al. 2008, Asso].
 
-    A row uses a candidate only if the bits of it that are not covered yet save something.
+    A row uses a candidate only if covering its remaining bits saves something.
     """
     n, p = gains.shape
     U = np.zeros((k, p), dtype=bool)
     Z = np.zeros((n, k), dtype=bool)
-    free = gains.copy()  # gains of the bits that are not covered
+    free = gains.copy()  # gains of the uncovered bits
     sizes = np.abs(gains).sum(axis=1, dtype=np.float64)
     least_of_rows = LEAST_GAIN * sizes
     columns = candidates.T.astype(gains.dtype)
-    saved = free @ columns  # by each candidate in each row
+    saved = free @ columns  # saving of each candidate in each row
 
     for step in range(k):
-        # 1. what each candidate saves in all rows that use it
+        # 1. sum the saving of each candidate over the rows that use it
         totals = np.maximum(saved, 0.0).sum(axis=0, dtype=np.float64)
         if not len(totals) or totals.max() <= least_of_rows.sum():
             break
 
-        # 2. the best one, for the rows that gain
+        # 2. choose the best candidate, for the rows that gain
         best = int(totals.argmax())
         U[step] = candidates[best]
         Z[:, step] = saved[:, best] > least_of_rows
 
-        # 3. the bits that it covers save nothing any more
+        # 3. set the gains of the bits that it covers to zero
         users = Z[:, step]
         covered = np.ix_(users, U[step])
         saved[users] -= free[covered] @ columns[U[step]]
@@ -106,9 +112,10 @@ def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
 
 
 def weighted_refit(gains: Array, start: WeightedBasis) -> WeightedBasis:
-    """Improve memberships for the components, and components for the memberships, in turn.
+    """Improve the memberships and the components in turn.
 
-    The second is the first for the transposed problem. Ends when the cost falls no more.
+    Improving the components is the same problem for the transposed matrix. Stops when the cost no
+    longer decreases.
     """
     best = start
     least = LEAST_GAIN * float(np.abs(gains).sum(dtype=np.float64))
@@ -125,10 +132,11 @@ def weighted_refit(gains: Array, start: WeightedBasis) -> WeightedBasis:
 
 
 def weighted_cover(gains: Array, components: Array, *, start: Array | None = None) -> Array:
-    """Choose for each row the components whose union saves most, (n, k).
+    """Choose for each row the components whose union saves most; returns shape (n, k).
 
-    Over all sets of components where there are at most 8192 of them, the smallest among equals;
-    beyond by flips of single components from `start`, as long as one saves something.
+    If there are at most 8192 sets of components, all are tried, and ties go to the smallest set.
+    Otherwise single components are flipped, beginning at `start`, as long as a flip saves
+    something.
     """
     k = len(components)
     n = len(gains)
@@ -142,7 +150,7 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
     size = max(1, BLOCK_ENTRIES // len(sets))
     for first in range(0, n, size):
         saved = gains[first : first + size] @ patterns
-        # the first among equals, which is the smallest set; but for rounding, if there is any
+        # choose the first of equal sets, which is the smallest; allow for rounding if inexact
         if saved.dtype == np.float32:
             best[first : first + size] = saved.argmax(axis=1)
             continue
@@ -153,17 +161,17 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
 
 
 def _flip(gains: Array, components: Array, Z: Array) -> Array:
-    """Flip the component of each row that saves most, in place, until none saves anything."""
+    """Flip in place the component that saves most, for each row, until no flip saves anything."""
     k = len(components)
     least = LEAST_GAIN * np.abs(gains).sum(axis=1)
-    rows = np.arange(len(gains))  # where something may still be saved
+    rows = np.arange(len(gains))  # rows that a flip may still improve
     for _ in range(MAX_FLIPS * k):
         saved = np.empty((len(rows), k))
         now = (gains[rows] * boolean_product(Z[rows], components)).sum(axis=1)
         for j in range(k):
-            other = Z[rows]
-            other[:, j] = ~other[:, j]
-            union = boolean_product(other, components)
+            flipped_rows = Z[rows]
+            flipped_rows[:, j] = ~flipped_rows[:, j]
+            union = boolean_product(flipped_rows, components)
             saved[:, j] = (gains[rows] * union).sum(axis=1) - now
 
         best = saved.argmax(axis=1)
@@ -177,7 +185,7 @@ def _flip(gains: Array, components: Array, Z: Array) -> Array:
 
 
 def weighted_cost(gains: Array, Z: Array, U: Array) -> float:
-    """Weighted cost of the bits that the product of Z and U has wrong."""
+    """Return the weighted cost of the wrong bits in the product of Z and U."""
     covered = boolean_product(Z, U)
     lost = np.where(covered, -gains, gains)
     return float(np.maximum(lost, 0.0).sum(dtype=np.float64))
