@@ -1,4 +1,8 @@
-"""Weights of several kernels by centred alignment with a target (Cortes and others 2012)."""
+"""Weights of several kernels by centred alignment with a target (Cortes and others 2012).
+
+Differs from the paper: the quadratic program is solved as a nonnegative least squares problem, and
+the violation of its optimality conditions is returned.
+"""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +11,12 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 Array = NDArray[np.float64]
-RANK = 1e-12  # of the largest eigenvalue: below, kernels are combinations of each other
+# Smallest relative eigenvalue; with smaller ones the kernels are linearly dependent.
+RANK = 1e-12
 
 
 class AlignedWeights(NamedTuple):
-    """Weights of kernels of centred norm 1, their alignments, and the optimality reached."""
+    """Weights of kernels with centred norm 1, the alignments, and the violation of optimality."""
 
     weights: Array
     alignments: Array
@@ -20,13 +25,13 @@ class AlignedWeights(NamedTuple):
 
 
 def centred(K: Array) -> Array:
-    """``H K H`` with ``H = I - 1 1'/n``: inner products about the mean."""
+    """Return ``H K H`` with ``H = I - 1 1'/n``, the inner products about the mean."""
     K = K - K.mean(axis=0)
     return K - K.mean(axis=1, keepdims=True)
 
 
 def target_features(y: NDArray[Any], continuous: bool) -> Array:
-    """Centred columns T, so that ``T T'`` is a multiple of the ideal matrix of a target."""
+    """Return centred columns T such that ``T T'`` is proportional to the ideal kernel matrix."""
     if continuous:
         T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     else:
@@ -37,11 +42,11 @@ def target_features(y: NDArray[Any], continuous: bool) -> Array:
 
 
 def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWeights:
-    """Weights ``v >= 0`` of centred kernel matrices K_k of Frobenius norm 1.
+    """Return weights ``v >= 0`` of centred kernel matrices K_k of Frobenius norm 1.
 
-    With ``M_kl = <K_k, K_l>`` and ``a_k = <K_k, T T'> / |T T'|``, "joint" maximises the alignment
-    ``v'a / sqrt(v'M v)`` of the combination: its solutions are multiples of that of
-    ``min v'M v - 2 v'a, v >= 0`` (proposition 3). "independent" takes ``v = a``.
+    Let ``M_kl = <K_k, K_l>`` and ``a_k = <K_k, T T'> / |T T'|``. "joint" maximises the alignment
+    ``v'a / sqrt(v'M v)`` of the combination; its solutions are multiples of the solution of
+    ``min v'M v - 2 v'a, v >= 0`` (proposition 3). "independent" uses ``v = max(a, 0)``.
     """
     # inner products M of the matrices, and alignments a of each with the target
     M = np.array([[np.vdot(K, L) for L in kernels] for K in kernels])
@@ -59,7 +64,7 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
         root = s[:, None] * V.T  # M = root' root
         v = nnls(root, (V / s).T @ a)[0]
 
-        # complementarity, and signs of the gradient
+        # optimality: complementarity, and signs of the gradient
         gradient = M @ v - a
         complementarity = np.abs(v * gradient).max()
         violation = max(complementarity, -gradient.min())

@@ -1,9 +1,9 @@
 """Regularised canonical correlation of two and more views, each given by a matrix or a kernel.
 
-All problems are stated in one way. A view has a centred matrix of scores ``K`` (a kernel) or ``G``
-(features), with eigenvalues ``omega`` of ``K`` or ``G G'`` and eigenvectors ``U``. Regularisation
-is diagonal there: the *whitened* view is ``B = U diag(b)``, and ``c`` of unit norm stands for
-scores ``sqrt(n) B c`` whose regularised variance is one:
+All problems have the same form. A view has a centred matrix of scores ``K`` (a kernel) or ``G``
+(features); ``omega`` and ``U`` are the eigenvalues and eigenvectors of ``K`` or ``G G'``. In this
+basis regularisation is diagonal: the *whitened* view is ``B = U diag(b)``, and ``c`` of unit norm
+represents scores ``sqrt(n) B c`` whose regularised variance is one:
 
 ==============  ==================================  ==================================
 rule            regularised variance of the scores  b
@@ -16,10 +16,14 @@ rule            regularised variance of the scores  b
 Variances have the divisor n. Regularised correlations of two views are the singular values of
 ``B_a' B_b``.
 
-With weights of the samples, means are weighted, the rows of ``G`` (and rows and columns of ``K``)
-are multiplied by the roots of the weights, and n above is their sum, `total`: a common factor of
-the weights cancels, and a weight of 2 counts as two copies. Rows of scores come multiplied by the
-roots as well. LAPACK may not return from NaN, so its check of finite input stays on.
+With weights of the samples, means are weighted, the rows of ``G`` (and the rows and columns of
+``K``) are multiplied by the square roots of the weights, and n above is the sum of the weights,
+`total`. A common factor of the weights cancels, and a weight of 2 counts as two copies. Rows of
+scores are multiplied by the roots as well. LAPACK may never return if it is given NaN, so its
+check for finite input stays on.
+
+Differs from the papers: 1. kernels are never inverted without a ridge; directions at rounding
+level are dropped. 2. Large problems with few pairs use Lanczos iterations.
 """
 
 import itertools
@@ -35,32 +39,33 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS, leading_eigen
 from skmoderndata._solvers.common.typing import Array
 
-DENSE_UP_TO = 400  # decompositions up to this size are computed in full
-PRODUCTS = (
-    400  # with each kernel matrix, about, before eigendecompositions are the shorter way
-)
+# Largest side of a matrix whose decomposition is computed in full.
+DENSE_UP_TO = 400
+# Number of products with each kernel matrix that take about as long as eigendecompositions.
+PRODUCTS = 400
 RULES = ("shrinkage", "ridge", "bach-jordan")
-INDEFINITE = (
-    1e-8  # eigenvalues below minus this fraction of the largest are no rounding errors
-)
-PAIRS_TOL = 1e-10  # of Lanczos iterations that take the place of eigendecompositions
-ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]  # of "auto"
+# Largest fraction of the largest eigenvalue by which rounding can make an eigenvalue negative.
+INDEFINITE = 1e-8
+# Tolerance of Lanczos iterations that replace eigendecompositions.
+PAIRS_TOL = 1e-10
+# candidates for ``alpha="auto"``
+ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]
 TINY = float(np.finfo(np.float64).tiny)
 
 
 class Samples(NamedTuple):
-    """Rows of the views: which are there, and what they weigh."""
+    """Samples of the views: rows that are present, and weights."""
 
-    n: int
-    rows: list[Array]  # for each view the numbers of the rows that are not missing
-    weights: Array | None  # (n,), None where all weigh 1
+    n: int  # number of samples
+    rows: list[Array]  # numbers of the rows that are present, for each view
+    weights: Array | None  # weights of the samples, (n,); None if all are 1
 
     def weights_of(self, v: int) -> Array | None:
-        """Weights of the rows of one view."""
+        """Return the weights of the rows of one view."""
         return None if self.weights is None else self.weights[self.rows[v]]
 
     def spread(self, values: Array, v: int) -> Array:
-        """Scores of all samples from those of one view, NaN where the view is missing."""
+        """Spread the scores of one view over all samples, with NaN where the view is missing."""
         if self.rows[v].size == self.n:
             return values
         full = np.full((self.n, values.shape[1]), np.nan)
@@ -69,52 +74,54 @@ class Samples(NamedTuple):
 
 
 class Whitened(NamedTuple):
-    """A view as ``B = basis @ whiten``."""
+    """A view in the form ``B = basis @ whiten``."""
 
-    basis: Any  # (n, r): eigenvectors of a kernel, or centred features, also as `CentredRows`
-    whiten: Any  # (r, q), sparse where it is diagonal
-    coef: Any  # as `whiten`: coef @ c are weights, with the basis before it dual coefficients
-    rank: int
-    omega: Any = None  # (q,), the eigenvalues that belong to the columns of `whiten`
+    basis: (
+        Any  # (n, r), eigenvectors of a kernel, or centred features (array or `CentredRows`)
+    )
+    whiten: Any  # (r, q), sparse if diagonal
+    coef: Any  # like `whiten`; coef @ c are weights, basis @ coef @ c dual coefficients
+    rank: int  # number of directions; -1 if the kernel is indefinite
+    omega: Any = None  # (q,), eigenvalues of the columns of `whiten`
 
 
 class Pairs(NamedTuple):
-    """Directions of two or more views: column j belongs to the j-th set of scores."""
+    """Directions of two or more views; column j belongs to the j-th set of scores."""
 
-    directions: list[Array]  # one (q_v, k) per view: `c`, or dual coefficients
+    directions: list[Array]  # `c`, or dual coefficients, (q_v, k) for each view
     values: Array  # (k,), descending
     residual: float  # largest violation of stationarity, relative to the largest value
-    n_iter: int
+    n_iter: int  # number of passes
     gap: float  # bound on the relative distance to the optimum, for the sum of correlations
-    consensus: Array | None = None  # (n, k), mean square 1 over all views that are there
+    consensus: Array | None = None  # (n, k), mean square 1 over all views that are present
 
 
 class Penalty(NamedTuple):
-    """Regularisation of one view: ``keep`` of its variance, ``t`` of the squared norm."""
+    """Regularised variance of one view: ``keep`` times variance plus ``t`` times squared norm."""
 
-    keep: float
-    t: float
-    square: bool  # the rule "bach-jordan"
+    keep: float  # factor of the variance
+    t: float  # factor of the squared norm
+    square: bool  # whether the rule is "bach-jordan"
 
 
 def penalty(alpha: float, rule: str, scale: float = 1.0) -> Penalty:
-    """Penalty for a kernel that was divided by `scale`."""
+    """Return the penalty for a kernel that was divided by `scale`."""
     keep = 1.0 - alpha if rule == "shrinkage" else 1.0
     return Penalty(keep, alpha / scale, rule == "bach-jordan")
 
 
 def gain(omega: Array, n: float, pen: Penalty) -> Array:
-    """Diagonal ``b`` of a whitened view, for positive eigenvalues."""
+    """Return the diagonal ``b`` of a whitened view, for positive eigenvalues."""
     if pen.square:
         return np.asarray(omega / (omega + n * pen.t / 2))
     return np.sqrt(omega / (pen.keep * omega + n * pen.t))
 
 
 class CentredRows:
-    """Rows of a sparse matrix, centred and scaled, as a matrix that is only multiplied.
+    """Centred and scaled rows of a sparse matrix, as an operator that stays sparse.
 
-    It stands for ``diag(root) (X - 1 mean') diag(1 / scale)``, where `root` are the roots of the
-    weights of the samples, whose sum is `total`, and `mean` the weighted mean.
+    It represents ``diag(root) (X - 1 mean') diag(1 / scale)``. `root` holds the square roots of
+    the weights of the samples, `total` is the sum of these weights, and `mean` the weighted mean.
     """
 
     def __init__(self, X: Any, mean: Array, scale: Array, root: Array) -> None:
@@ -130,7 +137,7 @@ class CentredRows:
         return self.X @ B - of_mean
 
     def inner(self, other: Any) -> Array:
-        """Product of the transpose with another centred matrix, sparse or dense."""
+        """Multiply the transpose by another centred matrix, sparse or dense."""
         if isinstance(other, CentredRows):
             product = (self.X.T @ other.X).toarray()
             of_means = np.outer(self.mean, other.mean)
@@ -139,7 +146,7 @@ class CentredRows:
         return np.asarray(self.X.T @ other - of_means)
 
     def gram(self) -> Array:
-        """Inner products of the rows."""
+        """Return the inner products of the rows."""
         K = (self.X @ self.X.T).toarray()
         side = np.outer(self.X @ self.mean, self.root)
         norm_of_mean = float(self.mean @ self.mean)
@@ -150,7 +157,7 @@ class CentredRows:
 
 
 def inner(A: Any, B: Any) -> Array:
-    """Product ``A' B`` of two bases."""
+    """Return the product ``A' B`` of two bases."""
     if isinstance(A, CentredRows):
         return A.inner(B)
     if isinstance(B, CentredRows):
@@ -159,9 +166,9 @@ def inner(A: Any, B: Any) -> Array:
 
 
 def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
-    """Whitened view of sparse rows, by their covariance or their kernel, whichever is smaller.
+    """Whiten a view of sparse rows by its covariance or its kernel, whichever is smaller.
 
-    Directions with less than about 1e-7 of the largest standard deviation are dropped.
+    Directions with a standard deviation below about 1e-7 of the largest are dropped.
     """
     n, p = G.shape
     if p > n:
@@ -171,7 +178,7 @@ def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
 
 
 def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> Whitened:
-    """Whitened view by the eigenvectors of ``C = G'G``; `size` scales what counts as rounding."""
+    """Whiten by the eigenvectors of ``C = G'G``; `size` scales the threshold for rounding."""
     omega, V = linalg.eigh((C + C.T) / 2, driver="evd")
     omega = omega[::-1]
     V = V[:, ::-1]
@@ -184,9 +191,9 @@ def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> W
 
 
 def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitened:
-    """Whitened view of a centred kernel matrix, by its eigendecomposition.
+    """Whiten a centred kernel matrix by its eigendecomposition.
 
-    Eigenvalues at rounding level are dropped; a clearly negative one shows in `rank` -1.
+    Eigenvalues at rounding level are dropped. If one is clearly negative, `rank` is -1.
     """
     n = K.shape[0]
     omega, U = linalg.eigh(K, driver="evd")
@@ -197,7 +204,7 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     omega = omega[keep][::-1]
     U = np.ascontiguousarray(U[:, keep][:, ::-1])
 
-    # eigenvectors are the basis, in which both are diagonal
+    # both matrices are diagonal in the basis of eigenvectors
     total = float(n) if total is None else total
     b = gain(omega, total, pen)
     whiten = sparse.diags(b, format="csr")
@@ -206,10 +213,10 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
 
 
 def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> Whitened:
-    """Whitened view of centred features ``G`` (n, m).
+    """Whiten a view of centred features ``G`` (n, m).
 
-    The eigenvectors of ``G'G`` serve where small singular values do not matter: with a
-    regularisation above rounding. Otherwise the singular value decomposition of ``G``.
+    The eigenvectors of ``G'G`` are accurate enough if small singular values do not matter, that
+    is, if the regularisation is above rounding. Otherwise ``G`` is decomposed itself.
     """
     n, m = G.shape
     total = float(n) if total is None else total
@@ -228,7 +235,7 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
 
 
 def with_penalty(view: Whitened, old: Penalty, new: Penalty, total: float) -> Whitened:
-    """Whitened view for another penalty, from the same eigenvectors."""
+    """Whiten a view with another penalty, using the same eigenvectors."""
     b = gain(view.omega, total, new)
     b_old = gain(view.omega, total, old)
     ratio = sparse.diags_array(b / b_old)
@@ -236,13 +243,13 @@ def with_penalty(view: Whitened, old: Penalty, new: Penalty, total: float) -> Wh
 
 
 def coefficients(view: Whitened, c: Array) -> Array:
-    """Dual coefficients or weights of features that belong to the directions ``c``."""
+    """Return the dual coefficients, or the weights of features, of the directions ``c``."""
     weights: Array = view.coef @ c
     return np.asarray(view.basis @ weights if sparse.issparse(view.coef) else weights)
 
 
 def training_scores(view: Whitened, c: Array, weights: Array | None) -> Array:
-    """Centred scores of the training samples, without the roots of the weights."""
+    """Return the centred scores of the training samples, without the roots of the weights."""
     n = view.basis.shape[0] if weights is None else weights.sum()
     coordinates = view.whiten @ (np.sqrt(n) * c)
     scores: Array = view.basis @ coordinates
@@ -250,7 +257,7 @@ def training_scores(view: Whitened, c: Array, weights: Array | None) -> Array:
 
 
 def cross(a: Whitened, b: Whitened) -> Array:
-    """Products ``B_a' B_b`` of two whitened views."""
+    """Return the product ``B_a' B_b`` of two whitened views."""
     products = inner(a.basis, b.basis)
     return np.asarray(a.whiten.T @ products @ b.whiten)
 
@@ -265,30 +272,31 @@ def canonical_pairs(
     tol: float = 0.0,
     progress: Progress | None = None,
 ) -> Pairs:
-    """Directions of two or more whitened views by one of three criteria.
+    """Find directions of two or more whitened views by one of three criteria.
 
-    ``"maxvar"``: ``max sum_{u != v} c_u' B_u' B_v c_v / (V - 1)`` with ``sum_v |c_v|^2 = V``, an
-    eigenproblem; ``"sumcor"``: the same with ``|c_v| = 1`` for each view, by ascent from the
-    former, which is also its upper bound; ``"gcca"``: the consensus ``Z`` with orthonormal
-    columns (in the weights of the samples and the number of views that are there) that maximises
-    ``sum_v |B_v' Z|^2``. For two views the first two are a singular value decomposition.
+    ``"maxvar"`` is the eigenproblem ``max sum_{u != v} c_u' B_u' B_v c_v / (V - 1)`` subject to
+    ``sum_v |c_v|^2 = V``. ``"sumcor"`` has the constraint ``|c_v| = 1`` for each view instead; it
+    is solved by ascent from the solution of "maxvar", whose value is an upper bound. ``"gcca"``
+    finds the consensus ``Z`` that maximises ``sum_v |B_v' Z|^2``, with columns that are
+    orthonormal in the weights of the samples and the number of views present. For two views, the
+    first two criteria are a singular value decomposition.
     """
-    # generalised, and two views: an eigenproblem and a singular value decomposition
+    # closed forms: an eigenproblem for "gcca", a singular value decomposition for two views
     if criterion == "gcca":
         return _consensus(views, k, samples)
     if len(views) == 2:
         return _two_views(cross(*views), k)
 
-    # products of all pairs of whitened views
+    # compute the products of all pairs of whitened views
     stops = np.cumsum([view.whiten.shape[-1] for view in views])
     rows = [slice(*ends) for ends in itertools.pairwise([0, *stops])]
     C = np.zeros((stops[-1], stops[-1]))
     numbered = zip(views, rows, strict=True)
-    for (view, block), (other, other_block) in itertools.combinations(numbered, 2):
-        C[block, other_block] = cross(view, other)
+    for (view, block), (other_view, other_block) in itertools.combinations(numbered, 2):
+        C[block, other_block] = cross(view, other_view)
     C += C.T
 
-    # covariances in place of correlations may be huge: their squares stay finite
+    # rescale, because covariances may be so huge that their squares overflow
     largest = float(np.abs(C).max(initial=0.0)) or 1.0
     C /= largest
     result = _stacked(C, rows, k)
@@ -298,8 +306,8 @@ def canonical_pairs(
 
 
 def _two_views(T: Array, k: int) -> Pairs:
-    """Largest singular values and vectors of ``T = B_a' B_b``."""
-    # few pairs of a large matrix by Lanczos steps
+    """Return the largest singular values and vectors of ``T = B_a' B_b``."""
+    # use Lanczos iterations for a few pairs of a large matrix
     q = min(T.shape)
     k = min(k, q)
     if q <= DENSE_UP_TO or k > q // 8:
@@ -314,7 +322,7 @@ def _two_views(T: Array, k: int) -> Pairs:
     values = values[order]
     Q = Qt[order].T
 
-    # residual of the singular vectors
+    # certificate: residual of the singular vectors
     size = values[0] if values.size and values[0] > 0 else 1.0
     off = np.abs(T @ Q - P * values).max(initial=0.0)
     off_transposed = np.abs(T.T @ P - Q * values).max(initial=0.0)
@@ -330,15 +338,15 @@ def kernel_pairs(
     pens: tuple[Penalty, Penalty],
     total: float | None = None,
 ) -> Pairs | None:
-    """Dual coefficients of two centred kernels, without their eigenvectors.
+    """Find the dual coefficients of two centred kernels without their eigenvectors.
 
     With ``M = (1 - t) K / n + t`` (or without the ``1 - t``) the regularised variance of
     ``K alpha`` is ``alpha' K M alpha``, and stationarity reads ``M_a alpha_a s = K_b alpha_b /
-    n``. The squares of the correlations s are the eigenvalues of ``R_a R_b``, ``R = M^-1 K / n``,
-    which is symmetric in the inner product of ``R_b``: Lanczos iterations take one product with
+    n``. The squared correlations s^2 are the eigenvalues of ``R_a R_b`` with ``R = M^-1 K / n``,
+    which is symmetric in the inner product of ``R_b``. A Lanczos iteration needs one product with
     each kernel and one solve with each Cholesky factor [Lehoucq, Sorensen and Yang 1998, section
-    3.2]. Returns None where a kernel is seen to be indefinite, or where correlations are too small
-    for their squares. Not for the rule "bach-jordan".
+    3.2]. Returns None if a kernel turns out to be indefinite, or if correlations are so small that
+    their squares are inaccurate. The rule "bach-jordan" is not supported.
     """
     n = Ka.shape[0]
     total = float(n) if total is None else total
@@ -357,7 +365,7 @@ def kernel_pairs(
 
         def apply(x: Array, K: Array = K, L: Array = L) -> Array:
             next(count)
-            # five times as fast as `cho_solve`, which is made for many columns
+            # five times as fast as `cho_solve`, which is designed for many columns
             half = linalg.blas.dtrsv(L, K @ x, lower=1)
             return np.asarray(linalg.blas.dtrsv(L, half, lower=1, trans=1)) / total
 
@@ -367,7 +375,7 @@ def kernel_pairs(
     Ra, Rb = operators
     start = np.random.RandomState(0).standard_normal(n)
 
-    # 1 / s^2 are the eigenvalues of A = R_a^-1 with M = R_b; A itself is not asked for
+    # 1 / s^2 are the eigenvalues of A = R_a^-1 with M = R_b; ARPACK never applies A itself
     problem: Any = {"A": Rb, "M": Rb, "OPinv": Ra, "sigma": 0.0, "which": "LA", "v0": start}
     budget: Any = {
         "ncv": 2 * k + 10,
@@ -384,7 +392,7 @@ def kernel_pairs(
     if not squares.min() > 1e-6 * squares.max():
         return None
 
-    # dual coefficients, and the certificate
+    # compute the dual coefficients and the certificate
     values = np.sqrt(squares[order])
     vectors = U[:, order] / np.sqrt(total)
     dual_b = linalg.cho_solve((roots[1], True), vectors)
@@ -394,7 +402,7 @@ def kernel_pairs(
     duals = [dual_a, dual_b]
     scores = [Ka @ dual_a, scores_b]
     for v, (K, pen) in enumerate(zip((Ka, Kb), pens, strict=True)):
-        # the stationarity conditions afresh: K (other scores) / n = value K M alpha
+        # evaluate the stationarity conditions: K (other scores) / n = value K M alpha
         covariance = K @ (scores[1 - v] / total)
         M_alpha = pen.keep / total * scores[v] + pen.t * duals[v]
         regularised = K @ M_alpha * values
@@ -407,7 +415,7 @@ def kernel_pairs(
 
 
 def is_semidefinite(K: Array) -> bool:
-    """Whether no eigenvalue is clearly negative, by a Cholesky factorisation."""
+    """Test by a Cholesky factorisation whether all eigenvalues are nonnegative up to rounding."""
     shifted = K.copy()
     shift = INDEFINITE * linalg.norm(K)
     shifted[np.diag_indices(K.shape[0])] += shift
@@ -419,9 +427,10 @@ def is_semidefinite(K: Array) -> bool:
 
 
 def centre_kernel(K: Array, weights: Array | None = None) -> Array:
-    """Centre a symmetric matrix in place; return what its column means were.
+    """Centre a symmetric matrix in place and return its former column means.
 
-    With weights the means are weighted, and rows and columns are multiplied by their roots.
+    With weights, the means are weighted, and rows and columns are multiplied by the square roots
+    of the weights.
     """
     w = np.ones(len(K)) if weights is None else weights
     fraction = w / w.sum()
@@ -437,9 +446,9 @@ def centre_kernel(K: Array, weights: Array | None = None) -> Array:
 
 
 def centre_dual(dual: Array, weights: Array | None = None) -> Array:
-    """Coefficients of a kernel that is not centred, from those of the centred one.
+    """Convert coefficients of a centred kernel into coefficients of the original kernel.
 
-    With weights the latter belong to the matrix that `centre_kernel` leaves.
+    With weights, `dual` belongs to the matrix returned by `centre_kernel`.
     """
     w = np.ones(len(dual)) if weights is None else weights
     dual = np.sqrt(w)[:, None] * dual
@@ -448,7 +457,7 @@ def centre_dual(dual: Array, weights: Array | None = None) -> Array:
 
 
 def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
-    """Eigenvectors of the matrix of all cross products between different views."""
+    """Return the eigenvectors of the matrix of all cross products between different views."""
     values, V = leading_eigen(C, k)
     keep = values > 1e-12 * max(values[0], TINY)
     values = values[keep]
@@ -462,11 +471,12 @@ def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
 def _sumcor(
     C: Array, rows: list[slice], k: int, max_iter: int, tol: float, progress: Progress | None
 ) -> Pairs:
-    """Sum of correlations with unit variance in every view [Kettenring 1971; Horst 1961].
+    """Maximise the sum of correlations with unit variance in each view [Kettenring; Horst 1961].
 
-    One pass maximises over one view after the other, so the sum never falls. Later pairs are
-    orthogonal to earlier ones in every view, which are projected out of C, in place. The
-    eigenproblem of C relaxes the constraints: its largest eigenvalue bounds the sum from above.
+    A pass maximises over one view after the other, so the sum never falls. Later pairs are
+    orthogonal to earlier pairs in every view, because earlier directions are projected out of C,
+    in place. The eigenproblem of C relaxes the constraints, so its largest eigenvalue is an upper
+    bound on the sum [Kettenring 1971].
     """
     n_views = len(rows)
     pairs = n_views * (n_views - 1)
@@ -477,14 +487,14 @@ def _sumcor(
     total_iter = 0
 
     for _ in range(min(k, *map(len, directions))):
-        # start: the eigenvector that solves the relaxed problem, of unit norm in every view
+        # start from the solution of the relaxed problem, scaled to unit norm in every view
         bound, V = leading_eigen(C, 1)
         c = V[:, 0]
         for block, F in zip(rows, directions, strict=True):
             size = linalg.norm(c[block])
             c[block] = c[block] / size if size > 1e-8 else _any_unit(F)
 
-        # one view after another at its optimum
+        # maximise over one view after the other
         it = Iterations(max_iter, tol, progress)
         for _ in it:
             it.residual = 0.0
@@ -508,9 +518,9 @@ def _sumcor(
         gaps.append(relative_gap(n_views * bound[0], value, unit=value))
         directions = [np.c_[F, c[block]] for block, F in zip(rows, directions, strict=True)]
         if not it.converged and it.n_iter < max_iter:
-            break  # a callback asked to stop
+            break  # a callback requested a stop
 
-        # later pairs are orthogonal to this one in every view
+        # make later pairs orthogonal to this one in every view
         for block in rows:
             direction = c[block]
             C[block] -= np.outer(direction, direction @ C[block])
@@ -528,21 +538,21 @@ def _any_unit(F: Array) -> Array:
 
 
 def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
-    """Top eigenvectors of ``sum_v B_v B_v'``, rows weighted by the number of views present."""
+    """Return leading eigenvectors of ``sum_v B_v B_v'``, rows weighted by their views present."""
     n, present, weights = samples
     n_views = len(views)
     rows = np.concatenate(present)
     counts = np.bincount(rows, minlength=n).astype(np.float64)
     root = np.sqrt(np.maximum(counts, 1.0))
 
-    # features of all views side by side, rows over the roots of their counts
+    # put the features of all views side by side, with rows divided by the roots of their counts
     cuts = np.cumsum([view.whiten.shape[-1] for view in views])
     Y = np.zeros((n, cuts[-1]))
     sides = np.split(Y, cuts[:-1], axis=1)
     for view, index, B in zip(views, present, sides, strict=True):
         B[index] = view.basis @ view.whiten / root[index, None]
 
-    # the smaller of the two products
+    # decompose the smaller of the two products
     wide = Y.shape[1] > n
     products = Y @ Y.T if wide else Y.T @ Y
     values, V = leading_eigen(products, k)
@@ -556,9 +566,9 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     off = np.abs(Y @ scores - Z * values).max(initial=0.0)
     residual = float(off / max(values[0], 1e-300))
 
-    # as a mean correlation: exact without regularisation and without missing views
+    # express values as mean correlations: exact without regularisation and missing views
     correlations = (n_views * values - 1) / (n_views - 1)
-    # the rows of B, and so of Z, are those of the roots of the weights
+    # the rows of B, and therefore of Z, contain the roots of the weights
     if weights is not None:
         root = root * np.sqrt(np.where(weights > 0, weights, 1.0))
         counts = counts * weights

@@ -1,13 +1,16 @@
 """Canonical correlations of two whitened views under permutations of the rows of one.
 
 A whitened view ``A`` (n, p) has coordinates in which the regularised variance of the scores
-``sqrt(n) A c`` is ``|c|^2`` (see `canonical`). A permutation of its rows changes neither that nor
-the other view ``B``: only ``M = A[order]' B`` is computed again, and its singular values are the
-regularised correlations.
+``sqrt(n) A c`` is ``|c|^2`` (see `canonical`). A permutation of its rows changes neither this
+variance nor the other view ``B``. Only ``M = A[order]' B`` is computed again, and its singular
+values are the regularised correlations.
 
-With the coordinates rotated so that ``A' B`` is diagonal, those of the first pairs are the first
-columns, and without them ``M[j:, j:]`` remains: residuals of j pairs, without a new decomposition
-of the views [Winkler, Renaud, Smith and Nichols 2020, algorithm 1].
+The coordinates are rotated so that ``A' B`` is diagonal. The first columns then belong to the
+first pairs, and removing j pairs leaves ``M[j:, j:]``, without a new decomposition of the views
+[Winkler, Renaud, Smith and Nichols 2020, algorithm 1].
+
+Differs from the paper: 1. views are regularised, and directions that the penalty suppresses are
+left out. 2. Correlations can be measured on held-out folds.
 """
 
 from typing import NamedTuple
@@ -18,15 +21,17 @@ from scipy import linalg
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import Whitened
 
-DENSE_UP_TO = 40  # directions; at 80 decompositions take five times as long as power steps
-POWER_STEPS = 30  # of the leading singular vectors without a fold
-GAIN_RELATIVE = (
-    1e-3  # squared gain, relative to the largest, below which directions are left out
-)
+# Largest number of directions for full decompositions; with 80 directions they take five times as
+# long as power iterations.
+DENSE_UP_TO = 40
+# Number of power iterations for the leading singular vectors without a fold.
+POWER_STEPS = 30
+# Smallest squared gain, relative to the largest, of a direction that is kept.
+GAIN_RELATIVE = 1e-3
 
 
 class Coordinates(NamedTuple):
-    """Two whitened views, rotated so that their products are diagonal."""
+    """Two whitened views, rotated so that their product is diagonal."""
 
     A: Array  # (n, p)
     B: Array  # (n, q)
@@ -34,7 +39,7 @@ class Coordinates(NamedTuple):
 
 
 def rotated_coordinates(a: Whitened, b: Whitened) -> Coordinates:
-    """Rotate two whitened views to their canonical pairs; what is in no pair comes last."""
+    """Rotate two whitened views to their canonical pairs; unpaired directions come last."""
     A = leading_columns(a)
     B = leading_columns(b)
     U, values, Vt = linalg.svd(A.T @ B)
@@ -42,7 +47,7 @@ def rotated_coordinates(a: Whitened, b: Whitened) -> Coordinates:
 
 
 def leading_columns(view: Whitened) -> Array:
-    """Coordinates of a whitened view without the directions that its penalty suppresses."""
+    """Return a whitened view's coordinates without the directions that its penalty suppresses."""
     columns = np.asarray(view.basis @ view.whiten)
     gains = np.einsum("ij,ij->j", columns, columns)
     retained = gains > GAIN_RELATIVE * gains.max(initial=0.0)
@@ -50,33 +55,33 @@ def leading_columns(view: Whitened) -> Array:
 
 
 def largest_correlations(pair: Coordinates, orders: Array, k: int) -> Array:
-    """Largest correlation of what remains after 0, 1, ..., k - 1 pairs; a row for each order."""
+    """Return the largest correlation left after 0, ..., k - 1 pairs, with a row for each order."""
     M = pair.A[orders].transpose(0, 2, 1) @ pair.B
     remaining = [np.linalg.norm(M[:, j:, j:], 2, axis=(1, 2)) for j in range(k)]
     return np.stack(remaining, axis=1)
 
 
 def held_out_correlations(pair: Coordinates, orders: Array, k: int, fold: Array) -> Array:
-    """`largest_correlations` of scores across folds, whose directions other folds give.
+    """Return `largest_correlations` on held-out folds, with directions from the other folds.
 
     The rows of ``B`` stay in their folds. Directions come from the permuted rows of the other
-    folds, so that an overfit one shows in no correlation.
+    folds, so overfitting does not increase the correlations.
     """
-    # 1. products of both views within each fold, and in all others: (n_orders, p, q) each
+    # 1. compute products of both views within each fold and outside it, (n_orders, p, q) each
     folds = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
     blocks = [(pair.A[orders[:, rows]], pair.B[rows]) for rows in folds]
-    own = np.stack([A.transpose(0, 2, 1) @ B for A, B in blocks])
-    others = own.sum(axis=0) - own
+    inside = np.stack([A.transpose(0, 2, 1) @ B for A, B in blocks])
+    outside = inside.sum(axis=0) - inside
 
     correlations = np.empty((len(orders), k))
     for j in range(k):
-        # 2. directions of each fold, of all orders at once
-        remaining = others[:, :, j:, j:]
+        # 2. find the directions for each fold, for all orders at once
+        remaining = outside[:, :, j:, j:]
         U, V = leading_pairs(remaining.reshape(-1, *remaining.shape[2:]))
         U = U.reshape(len(folds), len(orders), -1, 1)
         V = V.reshape(len(folds), len(orders), -1, 1)
 
-        # 3. scores across folds, centred in each
+        # 3. correlate the scores of all folds, centred within each fold
         sums = np.zeros((3, len(orders)))
         for (A, B), u, v in zip(blocks, U, V, strict=True):
             a = (A[:, :, j:] @ u)[:, :, 0]
@@ -84,17 +89,17 @@ def held_out_correlations(pair: Coordinates, orders: Array, k: int, fold: Array)
             a -= a.mean(axis=1, keepdims=True)
             b -= b.mean(axis=1, keepdims=True)
             sums += (a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1)
-        both, first, second = sums
+        products, first, second = sums
         size = np.sqrt(first * second)
-        correlations[:, j] = np.where(size > 0, both / np.where(size > 0, size, 1.0), 0.0)
+        correlations[:, j] = np.where(size > 0, products / np.where(size > 0, size, 1.0), 0.0)
     return correlations
 
 
 def leading_pairs(matrices: Array) -> tuple[Array, Array]:
-    """Left and right singular vectors of the largest singular value of each matrix.
+    """Return the left and right singular vectors of each matrix's largest singular value.
 
-    Large matrices by power iterations from the row of largest norm: where the largest values are
-    close, a mixture of their vectors, which is as good a direction.
+    Large matrices use power iterations from the row of largest norm. If the largest values are
+    close, the result is a mixture of their vectors, which is just as good a direction.
     """
     if min(matrices.shape[1:]) <= DENSE_UP_TO:
         U, _, Vt = np.linalg.svd(matrices, full_matrices=False)
@@ -111,6 +116,6 @@ def leading_pairs(matrices: Array) -> tuple[Array, Array]:
 
 
 def _unit(columns: Array) -> Array:
-    """Columns (f, n, 1) of unit norm, zero where they are zero."""
+    """Scale columns (f, n, 1) to unit norm; zero columns stay zero."""
     norms = np.sqrt(np.einsum("fij,fij->fj", columns, columns))[:, None]
     return np.asarray(columns / np.where(norms > 0, norms, 1.0))

@@ -1,4 +1,4 @@
-"""K-means on features of rows that are seen in passes: sums of each cluster, for all starts."""
+"""K-means on features of rows that are read in passes, which all starts share."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 class FeatureTable(Protocol):
-    """Rows with features `Z` and `weights`, of which sums are known."""
+    """Rows with features `Z` and `weights`, which can be summed over."""
 
     def sum(self, function: Any, *shared: Any) -> Any:
         """Add up the tuples of ``function(rows, *shared)``."""
@@ -21,24 +21,24 @@ class FeatureTable(Protocol):
 class FeatureMoments(NamedTuple):
     """Mean and scatter of the features."""
 
-    mean: Array  # (r,)
-    scatter: Array  # (r, r), weighted sum of the squared deviations
+    mean: Array  # weighted mean, (r,)
+    scatter: Array  # weighted sum of products of deviations, (r, r)
     beyond: float  # weighted sum of the squared distances from the span
-    weight: float
+    weight: float  # sum of the weights
 
 
 class FeatureClusters(NamedTuple):
-    """The best clustering of some starts."""
+    """Best clustering of several starts."""
 
-    centres: Array  # (k, r)
-    mass: Array  # (k,), weights of the clusters
-    objective: float  # in the span of the landmarks
-    n_iter: int
-    converged: bool
+    centres: Array  # centres, (k, r)
+    mass: Array  # weights of the clusters, (k,)
+    objective: float  # objective in the span of the landmarks
+    n_iter: int  # number of passes
+    converged: bool  # whether the passes converged
 
 
 def feature_moments(table: FeatureTable) -> FeatureMoments:
-    """Mean and scatter, in two passes."""
+    """Compute the mean and the scatter in two passes."""
     total, beyond, weight = table.sum(_sums)
     mean = total / max(weight, TINY)
     (scatter,) = table.sum(_scatter, mean)
@@ -56,10 +56,11 @@ def _scatter(rows: Any, mean: Array) -> tuple[Array]:
 
 
 def relaxation_of_moments(moments: FeatureMoments, k: int) -> tuple[Array, float]:
-    """Leading directions `(r, k - 1)`, and the bound of `spectral_relaxation`.
+    """Return leading directions `(r, k - 1)`, and the bound of `spectral_relaxation`.
 
-    The directions are those of the principal components; the bound has the eigenvalues of the
-    scatter, which are those of the centred kernel. What rounding adds is taken away from it.
+    The directions are the principal components. The bound uses the eigenvalues of the scatter,
+    which equal the eigenvalues of the centred kernel, and is lowered by the possible rounding
+    error.
     """
     S = moments.scatter
     trace = float(S.trace())
@@ -73,7 +74,7 @@ def relaxation_of_moments(moments: FeatureMoments, k: int) -> tuple[Array, float
 
 
 def means_of(Z: Array, weights: Array, labels: Array, k: int) -> Array:
-    """Weighted means of clusters; an empty one has the mean of all."""
+    """Return the weighted means of clusters; an empty cluster gets the overall mean."""
     sums, mass = cluster_sums(Z, weights, labels, k)
     filled = mass > 0
     mean = weights @ Z / weights.sum()
@@ -83,7 +84,7 @@ def means_of(Z: Array, weights: Array, labels: Array, k: int) -> Array:
 
 
 def cluster_sums(Z: Array, weights: Array, labels: Array, k: int) -> tuple[Array, Array]:
-    """Return sums of the features, and weights, of each cluster or class."""
+    """Return the sums of the features and of the weights, for each cluster or class."""
     n = len(weights)
     entries = weights, labels, np.arange(n + 1)
     indicator = sparse.csc_array(entries, shape=(k, n))
@@ -91,13 +92,13 @@ def cluster_sums(Z: Array, weights: Array, labels: Array, k: int) -> tuple[Array
 
 
 def nearest_centres(Z: Array, centres: Array) -> tuple[Array, Array]:
-    """Nearest centre of each row, and the squared distance from it."""
+    """Return the nearest centre of each row, and the squared distance from it."""
     norms = np.einsum("ij,ij->i", centres, centres)
-    own = np.einsum("ij,ij->i", Z, Z)
+    squares = np.einsum("ij,ij->i", Z, Z)
     D = norms - 2 * (Z @ centres.T)
     labels = D.argmin(axis=1)
     nearest = D[np.arange(len(Z)), labels]
-    return labels, np.maximum(nearest + own, 0.0)
+    return labels, np.maximum(nearest + squares, 0.0)
 
 
 def feature_k_means(
@@ -109,23 +110,23 @@ def feature_k_means(
     tol: float,
     progress: Progress | None = None,
 ) -> FeatureClusters:
-    """Lloyd's algorithm from several starts, which share their passes.
+    """Run Lloyd's algorithm from several starts, which share their passes.
 
     Parameters
     ----------
     table : FeatureTable
-        Rows.
+        Rows to be clustered.
     starts : list of ndarray of shape (k, r)
-        Centres.
+        First centres of each start.
     scatter : float
-        Weighted sum of squared distances from the mean of all rows, in units of which `tol` is.
+        Weighted sum of squared distances from the overall mean; the unit of `tol`.
     max_iter, tol, progress
-        As `kernel_k_means` takes them.
+        The same as in `kernel_k_means`.
 
     Returns
     -------
     FeatureClusters
-        The start of lowest objective. Its centres are those that the rows were assigned to last.
+        Start with the lowest objective, with the centres that rows were last assigned to.
     """
     n_starts = len(starts)
     running = np.arange(n_starts)
@@ -136,21 +137,21 @@ def feature_k_means(
 
     it = Iterations(max_iter, -1.0, progress)
     for _ in it:
-        # 1. a pass: sums of the clusters, and what the centres leave
+        # 1. sum over the clusters, and compute the objectives, in one pass
         sums, mass[running], values = table.sum(_pass, centres[running])
         settled = values >= objectives[running] - tol * scatter
         objectives[running] = np.minimum(values, objectives[running])
         n_iter[running] += 1
 
-        # 2. new centres of the starts that go on
+        # 2. update the centres of the starts that have not settled
         going = ~settled
-        for i, own in zip(running[going], sums[going], strict=True):
-            centres[i] = _new_centres(table, own, mass[i], centres[i])
+        for i, sums_of_start in zip(running[going], sums[going], strict=True):
+            centres[i] = _new_centres(table, sums_of_start, mass[i], centres[i])
         running = running[going]
         if len(running) == 0:
             it.residual = -np.inf
 
-    # the last centres were not assigned to, if the passes ran out
+    # if the passes ran out, assign the rows to the last centres
     if len(running):
         _, mass[running], objectives[running] = table.sum(_pass, centres[running])
     best = int(objectives.argmin())
@@ -162,26 +163,26 @@ def feature_k_means(
 
 def _pass(rows: Any, centres: Array) -> tuple[Array, Array, Array]:
     """Return sums and weights of the clusters, and the objective, of each start."""
-    # all starts see the rows at once
+    # evaluate all starts while the rows are in memory
     n_starts, k, r = centres.shape
     sums = np.empty((n_starts, k, r))
     mass = np.empty((n_starts, k))
     objectives = np.empty(n_starts)
-    for i, own in enumerate(centres):
-        labels, squared = nearest_centres(rows.Z, own)
+    for i, centres_of_start in enumerate(centres):
+        labels, squared = nearest_centres(rows.Z, centres_of_start)
         sums[i], mass[i] = cluster_sums(rows.Z, rows.weights, labels, k)
         objectives[i] = rows.weights @ squared
     return sums, mass, objectives
 
 
 def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) -> Array:
-    """Means of the clusters; empty ones take the rows that are farthest from their centres."""
-    # means where there are rows
+    """Return the means of the clusters; empty clusters get the rows farthest from a centre."""
+    # compute the means of clusters that have rows
     filled = mass > 0
     new = centres.copy()
     new[filled] = sums[filled] / mass[filled, None]
 
-    # rows that are far by more than rounding
+    # use rows whose distance exceeds rounding
     n_empty = int(np.count_nonzero(~filled))
     if n_empty:
         (farthest,) = table.sum(_farthest, centres, n_empty)
@@ -195,7 +196,7 @@ def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) 
 
 
 class Farthest:
-    """Rows farthest from their centres, and with `+` those of other rows too."""
+    """Rows farthest from their centres; `+` merges two such sets."""
 
     def __init__(self, Z: Array, distances: Array, n: int) -> None:
         order = np.argsort(-distances, kind="stable")[:n]

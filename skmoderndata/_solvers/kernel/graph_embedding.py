@@ -1,4 +1,8 @@
-"""Graphs on samples, and the functions in feature space that fit them."""
+"""Graphs on samples, and the functions in feature space that fit them.
+
+Differs from the paper (Yan 2007): 1. the intrinsic form has a ridge relative to its trace. 2. A
+few directions of a large problem are found by Lanczos iterations.
+"""
 
 import functools
 from collections.abc import Iterable
@@ -11,24 +15,25 @@ from scipy.sparse.linalg import LinearOperator, splu
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen, row_signs
 from skmoderndata._solvers.common.typing import Array
 
-LAPLACIAN_DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
+# Largest number of samples for which all eigenvectors of a Laplacian are computed.
+LAPLACIAN_DENSE = 1000
 
 
 class GraphDirections(NamedTuple):
     """Solution of `max tr W'BW  s.t.  W'(L + ridge I)W = I`."""
 
-    coef: Array  # (r, k)
-    values: Array  # (k,), descending
-    ridge: float
+    coef: Array  # directions W, (r, k)
+    values: Array  # ratios, (k,), descending
+    ridge: float  # ridge in absolute units
 
 
 def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> GraphDirections:
-    """Directions of large penalty for their intrinsic scatter [Yan 2007, eq. 4].
+    """Find directions of large penalty scatter relative to intrinsic scatter [Yan 2007, eq. 4].
 
     Parameters
     ----------
     inner, outer : ndarray of shape (r, r)
-        `Z'LZ` and `Z'BZ`, for coordinates Z of the samples.
+        Forms `Z'LZ` and `Z'BZ`, for coordinates Z of the samples.
     k : int
         Number of directions.
     alpha : float
@@ -47,7 +52,7 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
             "precision: increase alpha, or lower max_rank."
         )
 
-    # the symmetric eigenproblem of inv(root) B inv(root)', whose matrix few vectors do not need
+    # symmetric eigenproblem of inv(root) B inv(root)'; for a few vectors the matrix is not formed
     B = (outer + outer.T) / 2
     solve = functools.partial(linalg.solve_triangular, root, lower=True, check_finite=False)
     few = len(B) > DENSE_UP_TO and k < len(B) // 8
@@ -67,7 +72,7 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
 
 
 def _root(A: Array) -> Array | None:
-    """Lower Cholesky root; None where a pivot is zero up to rounding."""
+    """Return the lower Cholesky root, or None if a pivot is zero up to rounding."""
     largest = float(A.diagonal().max(initial=0.0))
     rounding = len(A) * EPS * largest
     try:
@@ -79,21 +84,21 @@ def _root(A: Array) -> Array | None:
 
 
 def laplacian_form(S: Any, Z: Array) -> Array:
-    """`Z'(D - S)Z` for symmetric weights S, dense or sparse, with row sums D."""
+    """Return `Z'(D - S)Z` for symmetric weights S, dense or sparse, with row sums D."""
     sums = S.sum(axis=1)
     degrees = np.asarray(sums, dtype=np.float64).ravel()
     return Z.T @ (degrees[:, None] * Z - S @ Z)
 
 
 def centred_form(weights: Array, Z: Array) -> Array:
-    """Weighted scatter of the rows of Z around their weighted mean."""
+    """Return the weighted scatter of the rows of Z around their weighted mean."""
     mean = (weights @ Z) / weights.sum()
     centred = np.sqrt(weights)[:, None] * (Z - mean)
     return centred.T @ centred
 
 
 def class_forms(codes: Array, Z: Array) -> tuple[Array, Array]:
-    """Scatter within classes and between them."""
+    """Return the scatter within classes and between classes."""
     sizes = np.bincount(codes).astype(np.float64)
     means = np.zeros((len(sizes), Z.shape[1]))
     np.add.at(means, codes, Z)
@@ -109,33 +114,33 @@ def neighbour_graph(
     codes: Array | None = None,
     same: bool = True,
 ) -> sparse.csr_array:
-    """Connect each sample with its nearest ones, symmetric, all weights 1.
+    """Connect each sample with its nearest neighbours, symmetrically, with all weights 1.
 
     Parameters
     ----------
     distances : iterable of (slice, ndarray of shape (m, n))
         Blocks of rows of the matrix of distances; they are overwritten.
     n, n_neighbors : int
-        Number of samples, and of neighbours of each.
+        Number of samples, and number of neighbours of each sample.
     codes : ndarray of shape (n,) or None
-        Classes; with `same`, neighbours are those of the own class, else of the others.
+        Classes; neighbours have the same class if `same`, and different classes otherwise.
     """
     rows_of = []
     columns_of = []
 
-    # neighbours among the samples that may be ones
+    # find the neighbours among the samples with allowed classes
     for rows, D in distances:
-        own = np.arange(rows.start, rows.stop)
-        D[np.arange(len(D)), own] = np.inf
+        samples = np.arange(rows.start, rows.stop)
+        D[np.arange(len(D)), samples] = np.inf
         if codes is not None:
-            D[(codes[own, None] == codes) != same] = np.inf
+            D[(codes[samples, None] == codes) != same] = np.inf
         order = np.argsort(D, axis=1, kind="stable")
         near = order[:, : min(n_neighbors, n - 1)]
         allowed = np.isfinite(np.take_along_axis(D, near, axis=1))
-        rows_of.append(own[np.nonzero(allowed)[0]])
+        rows_of.append(samples[np.nonzero(allowed)[0]])
         columns_of.append(near[allowed])
 
-    # an edge where one of the two is a neighbour of the other
+    # connect two samples if one is a neighbour of the other
     edges = np.concatenate(rows_of), np.concatenate(columns_of)
     ones = np.ones(len(edges[0]))
     graph = sparse.csr_array((ones, edges), shape=(n, n))
@@ -143,10 +148,10 @@ def neighbour_graph(
 
 
 def kth_largest(K: Array, k: int, weights: Array) -> Array:
-    """Find the k-th largest entry of each row, 0 where there are fewer; columns count by weight.
+    """Find the k-th largest entry of each row, or 0 if there are fewer; columns count by weight.
 
-    Entries are not negative. The value is slightly less, so that the entry itself is above it
-    however it is rounded.
+    Entries are nonnegative. The returned value is slightly smaller, so that the entry itself
+    exceeds it however it is rounded.
     """
     n = K.shape[1]
     slack = 1 - 1e-9
@@ -156,7 +161,7 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
         partitioned = np.partition(K, n - k, axis=1)
         return slack * partitioned[:, n - k]
 
-    # copies of a column follow one another
+    # copies of a column are adjacent after sorting
     order = np.argsort(-K, axis=1, kind="stable")
     counts = np.cumsum(weights[order], axis=1)
     before = np.sum(counts < k, axis=1)
@@ -167,12 +172,12 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
 
 
 def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Array, Array]:
-    """Eigenvectors of `D - K` of the k smallest eigenvalues, orthogonal to the constant vector.
+    """Return the k smallest eigenpairs of `D - K` that are orthogonal to the constant vector.
 
     K is dense or sparse. The constant vector is moved to the upper end of the spectrum, so that
-    further zero eigenvalues, one for each additional component of the graph, are kept. With
-    weights W the vectors solve ``W L W v = value W v``, where L is the Laplacian in which row sums
-    are weighted: as if each sample was there so many times.
+    the zero eigenvalues of additional components of the graph are kept. With weights W the vectors
+    solve ``W L W v = value W v``, where the Laplacian L has weighted row sums; a weight acts like
+    that number of copies of the sample.
     """
     n = K.shape[0]
     w = np.ones(n) if weights is None else weights
@@ -181,14 +186,14 @@ def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Ar
     top = 2 * float(degrees.max(initial=0.0))
     top = top if top > 0 else 1.0
 
-    # all eigenvectors, or few of the inverse
+    # compute all eigenvectors, or a few by Lanczos iterations on the inverse
     few = n > LAPLACIAN_DENSE and k <= n // 8
     if few and sparse.issparse(K):
         values, V = _few_of_sparse(K, k, roots, degrees, 1e-7 * top)
     else:
         if sparse.issparse(K):
-            made: Any = K
-            K = made.toarray()
+            graph: Any = K
+            K = graph.toarray()
         L = (K + K.T) / -2
         L += top / float(w.sum())
         if weights is not None:
@@ -199,14 +204,14 @@ def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Ar
         values = values[:k]
         V = V[:, :k]
 
-    # orthogonal to the constant, of unit norm
+    # make the vectors orthogonal to the constant, and scale them to unit norm
     V -= np.outer(roots, roots @ V) / float(w.sum())
     V /= np.linalg.norm(V, axis=0) * roots[:, None]
     return np.maximum(values, 0.0), V * row_signs(V.T)
 
 
 def _few_of_dense(L: Array, k: int, shift: float) -> tuple[Array, Array]:
-    """Smallest eigenvalues of ``L + shift I`` by Lanczos on its inverse; L is overwritten."""
+    """Return smallest eigenpairs of L by Lanczos on the inverse of ``L + shift I``, in place."""
     n = len(L)
     L[np.diag_indices(n)] += shift
     factor = linalg.cho_factor(L, overwrite_a=True, check_finite=False)
@@ -219,14 +224,16 @@ def _few_of_dense(L: Array, k: int, shift: float) -> tuple[Array, Array]:
 def _few_of_sparse(
     K: Any, k: int, roots: Array, degrees: Array, shift: float
 ) -> tuple[Array, Array]:
-    """Find those of a sparse graph; the constant vector is projected out of the inverse."""
+    """Do the same for a sparse graph; the constant vector is projected out of the inverse."""
     n = len(roots)
     half = sparse.diags_array(roots)
     L = sparse.diags_array(degrees + shift) - half @ K @ half
     factor = splu(
-        L.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
+        L.tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},
-    )  # fmt: skip
+    )
     constant = roots / np.linalg.norm(roots)
 
     def solve(x: Array) -> Array:

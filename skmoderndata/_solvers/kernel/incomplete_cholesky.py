@@ -1,4 +1,9 @@
-"""Pivoted incomplete Cholesky factorisation of a kernel matrix that is never formed."""
+"""Pivoted incomplete Cholesky factorisation of a kernel matrix that is never formed.
+
+Differs from the papers: 1. pivots are found in blocks, and rows are updated by matrix products;
+the pivots have the same distribution (random) or are the same (greedy) as one by one. 2. For a
+centred kernel, the tolerance refers to the centred trace.
+"""
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
@@ -11,20 +16,24 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-BLOCK_PIVOTS = 64  # pivots found before all rows are brought up to date
-SAMPLES_OF_TRACE = 256  # from which the trace of a centred kernel is estimated
-CANDIDATES = 3  # of so many candidates for each pivot of a block
-ROW_BYTES = 2**20  # kernel values in one block of rows, which stays in the cache of a core
+# Maximum number of pivots found between two updates of all rows.
+BLOCK_PIVOTS = 64
+# Number of samples used to estimate the trace of a centred kernel.
+SAMPLES_OF_TRACE = 256
+# Number of candidates for each pivot of a block.
+CANDIDATES = 3
+# Size of a block of kernel values in bytes, which fits into the cache of a core.
+ROW_BYTES = 2**20
 
 
 class CholeskyResult(NamedTuple):
-    """Factor of a kernel matrix, `K` is nearly `factor @ factor.T`."""
+    """Factor of a kernel matrix, with `K` close to `factor @ factor.T`."""
 
     factor: Array  # (n, r), lower triangular in the rows of the pivots
     pivots: Array  # (r,), samples in the order in which they were chosen
     residual_trace: float  # trace of K - factor @ factor.T, a bound on its spectral norm
-    residual: Array  # (n,), diagonal of that difference
-    n_evaluations: int  # kernel values computed, the diagonal included
+    residual: Array  # (n,), diagonal of this difference
+    n_evaluations: int  # number of kernel values computed, including the diagonal
 
 
 def incomplete_cholesky(
@@ -40,48 +49,49 @@ def incomplete_cholesky(
 ) -> CholeskyResult:
     """Factor `K ~ F F'` of rank r with random or greedy pivots.
 
-    With `d_i = k(x_i, x_i) - |F_i|^2`, the residual of sample i, the next pivot is drawn with
-    probabilities proportional to d [Chen, Epperly, Tropp and Webber 2025], or is
-    the sample of largest d [Shawe-Taylor 2004, Algorithm 5.12]. With `L` the rows of `F` of the
-    pivots, `F = K[:, pivots] inv(L)'`, so that `F F'` is the Nystroem matrix of the pivots.
-    `K - F F'` stays positive semi-definite, its trace `sum(d)` bounds its spectral norm and is
-    its nuclear norm.
+    Let `d_i = k(x_i, x_i) - |F_i|^2` be the residual of sample i. The next pivot is drawn with
+    probability proportional to d [Chen, Epperly, Tropp and Webber 2025], or it is the sample with
+    the largest d [Shawe-Taylor 2004, Algorithm 5.12]. If `L` contains the rows of `F` at the
+    pivots, `F = K[:, pivots] inv(L)'`, so `F F'` is the Nystroem matrix of the pivots. `K - F F'`
+    stays positive semi-definite; its trace `sum(d)` is its nuclear norm and bounds its spectral
+    norm.
 
-    Pivots are found in blocks, each among some candidates whose residuals are kept up to date.
+    Pivots are found in blocks, each among several candidates whose residuals are kept up to date.
     Random candidates are drawn by the residuals at the start of the block, and are accepted with
-    the probability by which theirs has fallen since: pivots then have the distribution of the
-    algorithm that goes column by column [Epperly, Tropp and Webber 2024]. Greedy
-    candidates have the largest residuals, and as these only fall, the largest of them is the
-    next pivot as long as it is not below the largest outside. All other rows follow by products
-    of matrices, which is where the speed comes from. Where the kernel has a fast route, blocks
-    of rows are shared among as many threads as the BLAS would take: the answer does not depend
-    on their number.
+    the probability by which their residual has fallen since. The pivots then have the same
+    distribution as in the algorithm that works column by column [Epperly, Tropp and Webber 2024].
+    Greedy candidates have the largest residuals; because residuals only fall, the largest of them
+    is the next pivot as long as it is not below the largest residual of the other samples. All
+    other rows are updated by matrix products, which makes the algorithm fast. If the kernel has a
+    fast route, blocks of rows are shared among as many threads as the BLAS would use; the result
+    does not depend on the number of threads.
 
     Parameters
     ----------
     gram : callable
-        `gram(X, Y)`, `gram.diag(X)` and `gram.subset(X, indices)`, as `_kernelized.gram.Gram`.
+        Kernel with `gram(X, Y)`, `gram.diag(X)` and `gram.subset(X, indices)`, such as
+        `_kernelized.gram.Gram`.
     X : array or list
-        n samples (or the kernel matrix, where `gram.precomputed`).
+        Samples (or the kernel matrix, if `gram.precomputed`).
     rank : int
         Largest rank.
     tol : float
-        Stop at the first rank with `residual_trace <= tol * trace(K)`.
+        Tolerance; the first rank with `residual_trace <= tol * trace(K)` is used.
     greedy : bool
-        Whether pivots are those of largest residual, else they are drawn.
+        Whether pivots are the samples of largest residual instead of being drawn.
     block : int
         Largest number of pivots found between two updates of all rows.
     rng : RandomState or None
-        Draws the pivots; None is one of seed 0.
+        Generator that draws the pivots; None uses seed 0.
     order : ndarray of shape (n,) or None
-        Order in which the samples are drawn, None is the one in which they come. With
-        `gram.order(X)` the pivots are the same samples in whatever order these come.
+        Order of the samples for the draws; None keeps the given order. With `gram.order(X)` the
+        same samples become pivots in whatever order they are given.
 
     Returns
     -------
     CholeskyResult
-        Factor, pivots, residuals and counts of the work. The rank is lower than asked for when
-        the numerical rank of `K` is reached.
+        Factor, pivots, residuals and amount of work. The rank is lower than `rank` if the
+        numerical rank of `K` is reached.
     """
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
     fast = gram.writer(X) if hasattr(gram, "writer") else None
@@ -100,35 +110,36 @@ def incomplete_cholesky(
 def centred_cholesky(
     gram: Any, X: Any, *, rank: int, tol: float, rng: np.random.RandomState | None = None
 ) -> CholeskyResult:
-    """Factor a kernel that will be centred: `tol` is relative to the trace of the centred one.
+    """Factor a kernel that will be centred; `tol` is relative to the trace after centring.
 
-    A common shift of the features raises the trace alone. The first tolerance comes from the
-    centred trace of some samples; with G the centred factor, ``tr(G G')`` is at most the centred
-    trace, and the factorisation is repeated until the residual is at most ``tol tr(G G')``.
+    A common shift of the features raises only the trace before centring. The first tolerance is
+    estimated from the centred trace of a few samples. With the centred factor G, ``tr(G G')`` is
+    at most the centred trace, and the factorisation is repeated until the residual is at most
+    ``tol tr(G G')``.
     """
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
     n = len(diagonal)
     total = float(diagonal.sum())
     order = gram.order(X)
     drawn = np.random.RandomState(0).permutation(n)
-    some = order[drawn[:SAMPLES_OF_TRACE]]
+    subset = order[drawn[:SAMPLES_OF_TRACE]]
 
-    # the centred trace, from some samples
-    K = np.empty((len(some), len(some)))
-    _write(gram, X, some, some, K)
+    # estimate the centred trace from a few samples
+    K = np.empty((len(subset), len(subset)))
+    _write(gram, X, subset, subset, K)
     trace = K.trace()
     centred_trace = trace - K.mean() * len(K)
     spread = float(centred_trace) / (float(trace) or 1.0)
-    asked = tol * min(max(spread, 0.0), 1.0)
+    current_tol = tol * min(max(spread, 0.0), 1.0)
 
     while True:
-        result = incomplete_cholesky(gram, X, rank=rank, tol=asked, rng=rng, order=order)
+        result = incomplete_cholesky(gram, X, rank=rank, tol=current_tol, rng=rng, order=order)
         G = result.factor - result.factor.mean(axis=0)
         least = tol * float(np.einsum("ij,ij->", G, G))
         tighter = 0.9 * least / (total or 1.0)
-        if result.residual_trace <= least or G.shape[1] == rank or not tighter < asked:
+        if result.residual_trace <= least or G.shape[1] == rank or not tighter < current_tol:
             return result
-        asked = tighter
+        current_tol = tighter
 
 
 def _factor(
@@ -141,9 +152,9 @@ def _factor(
     block: int,
     rng: np.random.RandomState | None,
 ) -> CholeskyResult:
-    """Blocks of pivots, drawn by `rng` or greedy in `order`; `share` maps a function over rows."""
+    """Find pivots in blocks, drawn by `rng` or greedy; `share` maps a function over rows."""
     n = len(diagonal)
-    R = np.empty((rank, n))  # columns of the factor in rows, as products like it
+    R = np.empty((rank, n))  # the factor is stored transposed, for contiguous products
     d = diagonal.copy()
     pivots = np.empty(rank, dtype=np.intp)
     # residuals below this are rounding errors
@@ -155,7 +166,7 @@ def _factor(
     trace = remaining = float(diagonal.sum())
 
     while m < rank and remaining > tol * trace and d.max() > floor:
-        # 1. pivots among some candidates, whose residuals are kept up to date
+        # 1. find pivots among several candidates, whose residuals are kept up to date
         goal = min(block, rank - m)
         residuals = np.where(d > floor, d, 0.0)[order]
         drawn, bounds = _candidates(residuals, goal, floor, rng)
@@ -165,17 +176,17 @@ def _factor(
         F = R[:m, candidates]
         S = S - F.T @ F
         random = rng is not None
-        chosen, L = _pivots(S, d[candidates], goal, bounds, drawn=random)
-        new = candidates[chosen]
+        numbers, L = _pivots(S, d[candidates], goal, bounds, drawn=random)
+        new = candidates[numbers]
         count += len(candidates) ** 2 + n * len(new)
 
-        # 2. all rows of the factor for them, exact zeros where theory has them
+        # 2. compute all rows of the factor for them, with exact zeros where theory has zeros
         added = R[m : m + len(new)]
         _extend(write, share, R[:m], added, new, L)
         added[:, pivots[:m]] = 0.0  # rows of pivots are known exactly
         added[:, new] = L.T
 
-        # 3. the last block may go beyond the tolerance
+        # 3. drop the pivots of the last block that exceed the tolerance
         if tol > 0:
             lost = np.cumsum(np.einsum("ij,ij->i", added, added))
             n_above = int(np.sum(remaining - lost > tol * trace))
@@ -184,7 +195,7 @@ def _factor(
         t = len(added)
         pivots[m : m + t] = new[:t]
 
-        # 4. residuals of all samples
+        # 4. update the residuals of all samples
         d -= np.einsum("ij,ij->j", added, added)
         m += t
         d[pivots[:m]] = 0.0
@@ -198,10 +209,10 @@ def _factor(
 def _candidates(
     d: Array, goal: int, floor: float, rng: np.random.RandomState | None
 ) -> tuple[Array, Array]:
-    """Find samples that compete for the next pivots, and the residuals that they need for it.
+    """Find samples that compete for the next pivots, and the residuals that they need to win.
 
-    Those drawn need a random fraction of the residual that they had when they were drawn, greedy
-    ones as much as the largest of the others.
+    A sample that was drawn needs a random fraction of its residual at the time of the draw. A
+    greedy candidate needs at least the largest residual of the other samples.
     """
     size = CANDIDATES * goal
     if rng is not None:
@@ -212,7 +223,7 @@ def _candidates(
         needed = rng.random_sample(size) * d[drawn]
         return drawn, np.maximum(needed, floor)
 
-    order = np.argsort(-d, kind="stable")  # of equal residuals the first samples
+    order = np.argsort(-d, kind="stable")  # ties go to the first sample
     largest_outside = d[order[size]] if size < len(d) else 0.0
     needed = max(floor, largest_outside)
     bounds = np.full(min(size, len(d)), needed)
@@ -223,18 +234,19 @@ def _candidates(
 def _pivots(
     S: Array, d: Array, goal: int, bounds: Array, *, drawn: bool
 ) -> tuple[list[int], Array]:
-    """Cholesky factorisation of the residual S of the candidates, column by column.
+    """Factor the residual S of the candidates column by column.
 
-    Candidates that were drawn come in their order, others by the largest of the residuals d, which
-    are kept up to date; returns the numbers of those that reach their bounds, and their root L.
+    Drawn candidates are tried in their order, greedy candidates by the largest residual d, which
+    is kept up to date. Returns the numbers of the candidates that reach their bounds, and their
+    Cholesky root L.
     """
-    chosen: list[int] = []
-    C = np.zeros((goal, len(S)))  # columns of the factor in rows
+    accepted: list[int] = []
+    C = np.zeros((goal, len(S)))  # transposed factor
 
-    # the next pivot: the candidate that was drawn, or that of largest residual
+    # try the next drawn candidate, or the candidate of largest residual
     for j, bound in enumerate(bounds):
         i = j if drawn else int(np.argmax(d))
-        t = len(chosen)
+        t = len(accepted)
         if t < goal and d[i] >= bound:
             root = d[i] ** 0.5
             explained = C[:t, i] @ C[:t]
@@ -242,16 +254,16 @@ def _pivots(
             C[t, i] = root
             d -= C[t] * C[t]
             d[i] = 0.0
-            chosen.append(i)
+            accepted.append(i)
 
-    triangle = np.tril(C[: len(chosen), chosen].T)
-    return chosen, np.asfortranarray(triangle)
+    triangle = np.tril(C[: len(accepted), accepted].T)
+    return accepted, np.asfortranarray(triangle)
 
 
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
-    """Rows of the factor for new samples: `gram(X, pivots) inv(L)'`, `L` the pivots' rows."""
+    """Return rows of the factor for new samples, `gram(X, pivots) inv(L)'`; L is at the pivots."""
     C = np.asarray(gram(X, pivot_samples), dtype=np.float64)
-    columns = np.ascontiguousarray(C).T  # without copies of a matrix in C order
+    columns = np.ascontiguousarray(C).T  # avoids copies of a matrix in C order
     return linalg.blas.dtrsm(1.0, L, columns, lower=1).T
 
 
@@ -273,15 +285,15 @@ def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array
 
 
 def _blas_threads() -> int:
-    """Threads that the BLAS would take."""
+    """Return the number of threads that the BLAS would use."""
     libraries = blas_controller().info()
-    counts = [one["num_threads"] for one in libraries if one["user_api"] == "blas"]
+    counts = [library["num_threads"] for library in libraries if library["user_api"] == "blas"]
     return max(counts, default=1)
 
 
-def _write(gram: Any, X: Any, chosen: Array, rows: Any, out: Array) -> Array:
-    """Put `k(X[chosen], X[rows])` into `out`."""
-    K = gram(_take(X, rows), gram.subset(X, chosen))
+def _write(gram: Any, X: Any, indices: Array, rows: Any, out: Array) -> Array:
+    """Write `k(X[indices], X[rows])` to `out`."""
+    K = gram(_take(X, rows), gram.subset(X, indices))
     out[:] = np.asarray(K).T
     return out
 

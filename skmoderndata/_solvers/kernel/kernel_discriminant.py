@@ -1,4 +1,8 @@
-"""Directions that separate classes in feature space, by kernel values or by coordinates."""
+"""Directions that separate classes in feature space, from kernel values or coordinates.
+
+Differs from the textbook (Shawe-Taylor 2004, section 5.4): 1. there are several classes, with
+weights and priors. 2. The ridge is relative to the trace of the scatter.
+"""
 
 from typing import NamedTuple
 
@@ -10,25 +14,25 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class Classes(NamedTuple):
-    """Which samples belong to which class, and how much they count."""
+    """Classes and weights of the samples."""
 
-    codes: Array  # (n,), class numbers
-    weights: Array  # (n,), positive
-    scales: Array  # (C,), weight of the scatter of each class in the sum
-    mass: Array  # (C,), sums of the weights
+    codes: Array  # class numbers, (n,)
+    weights: Array  # positive weights, (n,)
+    scales: Array  # weight of the scatter of each class in the sum, (C,)
+    mass: Array  # sum of the weights of each class, (C,)
 
 
 class Directions(NamedTuple):
     """Solution of `max between / (within + ridge |W|^2)`."""
 
-    coef: Array  # (n, q) dual coefficients, or (r, q) coordinates
-    values: Array  # (q,), ratios reached, descending
-    ridge: float
-    scores: Array  # (n, q), values of the directions at the samples
+    coef: Array  # dual coefficients (n, q), or coordinates (r, q)
+    values: Array  # ratios reached, (q,), descending
+    ridge: float  # ridge in absolute units
+    scores: Array  # values of the directions at the samples, (n, q)
 
 
 def classes_of(codes: Array, weights: Array, scales: Array | None) -> Classes:
-    """Sum the weights; `scales=None` weighs the scatter of a class by its fraction of them."""
+    """Sum the weights; `scales=None` scales the scatter of a class by its share of the weights."""
     mass = np.bincount(codes, weights=weights)
     if scales is None:
         scales = mass / mass.sum()
@@ -36,7 +40,7 @@ def classes_of(codes: Array, weights: Array, scales: Array | None) -> Classes:
 
 
 def mean_differences(classes: Classes, priors: Array) -> Array:
-    """Coefficients `(n, C)` of `sqrt(prior_c) (mean_c - mean)`, over the samples."""
+    """Return the coefficients `(n, C)` of `sqrt(prior_c) (mean_c - mean)` over the samples."""
     codes = classes.codes
     G = np.zeros((len(codes), len(classes.mass)))
     fractions = classes.weights / classes.mass[codes]
@@ -46,16 +50,17 @@ def mean_differences(classes: Classes, priors: Array) -> Array:
 
 
 def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
-    """Directions as combinations of the samples [Shawe-Taylor 2004, Computation 5.15].
+    """Find directions as combinations of the samples [Shawe-Taylor 2004, Computation 5.15].
 
-    With `Phi` the samples in feature space, the scatter within classes is `Phi' M Phi`,
-    `M = N N'`, and `B = Phi' G` holds differences of means. The directions lie in the span of
+    Let `Phi` contain the samples in feature space. The scatter within classes is `Phi' M Phi` with
+    `M = N N'`, and `B = Phi' G` contains the differences of means. The directions lie in the span
+    of
 
     `(Phi' M Phi + lam I)^-1 Phi' G = Phi' V,   V = (G - N (N'KN + lam I)^-1 N'K G) / lam`
 
-    by the identity of Woodbury, with a matrix that is symmetric and positive definite; within the
-    span the problem is one of as many dimensions as there are classes. `lam` is `alpha` times
-    the trace of the scatter.
+    by the Woodbury identity, where the inverted matrix is symmetric and positive definite. Within
+    this span, the dimension of the problem is the number of classes. `lam` is `alpha` times the
+    trace of the scatter.
     """
     KG = K @ G
     roots = _roots(classes)
@@ -67,7 +72,7 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
     ridge = _ridge(A.trace(), between, alpha)
     A[np.diag_indices_from(A)] += ridge
 
-    # V, by the identity
+    # V by the Woodbury identity
     projected = _project(roots[:, None] * KG, classes)
     solved = _solve(A, projected, ridge)
     V = (G - roots[:, None] * _project(solved, classes)) / ridge
@@ -75,16 +80,16 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
 
 
 def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
-    """Directions in coordinates `Z`, one sample per row."""
+    """Find directions in coordinates `Z`, which have one sample per row."""
     centred = _project(_roots(classes)[:, None] * Z, classes)  # N' Z
     directions = directions_of_scatter(centred.T @ centred, Z.T @ G, alpha=alpha)
     return _signed(*directions, Z)
 
 
 def directions_of_scatter(S: Array, B: Array, *, alpha: float) -> tuple[Array, Array, float]:
-    """Coordinates, ratios and ridge, from the scatter `(r, r)` within and the means `(r, C)`.
+    """Return coordinates, ratios and ridge, from the scatter `(r, r)` within classes.
 
-    S is overwritten; `B` holds the `sqrt(prior_c) (mean_c - mean)`.
+    S is overwritten; `B` (r, C) contains the differences `sqrt(prior_c) (mean_c - mean)`.
     """
     between = (B * B).sum()
     ridge = _ridge(S.trace(), between, alpha)
@@ -94,11 +99,11 @@ def directions_of_scatter(S: Array, B: Array, *, alpha: float) -> tuple[Array, A
 
 
 def _solve(A: Array, B: Array, ridge: float) -> Array:
-    """Solve with the scatter within the classes plus its ridge, which A is overwritten by."""
+    """Solve with A, the scatter within the classes plus its ridge; A is overwritten."""
     largest = float(A.diagonal().max(initial=0.0))
     try:
         factor = linalg.cho_factor(A, overwrite_a=True, check_finite=False)
-        # a pivot that is rounding may be positive by luck
+        # a pivot that is a rounding error may be positive by chance
         roots = factor[0].diagonal()
         smallest = float(roots.min(initial=np.inf))
         definite = smallest**2 > EPS * largest
@@ -115,15 +120,15 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
 
 
 def _roots(classes: Classes) -> Array:
-    """Diagonal d of ``N = diag(d) P``, with the projection P of `_project`."""
+    """Return the diagonal d of ``N = diag(d) P``, with the projection P of `_project`."""
     codes, w, scales, mass = classes
     return np.sqrt(w * (scales / mass)[codes])
 
 
 def _project(B: Array, classes: Classes) -> Array:
-    """Multiply `P @ B`, which takes the mean within each class away: ``P = I - r r' / mass``.
+    """Return `P @ B` without the mean of each class; ``P = I - r r' / mass`` within a class.
 
-    In the rows and columns of a class r are the roots of the weights.
+    The vector r holds the square roots of the weights.
     """
     codes, w, _, mass = classes
     r = np.sqrt(w)
@@ -134,14 +139,14 @@ def _project(B: Array, classes: Classes) -> Array:
 
 
 def _ridge(within: float, between: float, alpha: float) -> float:
-    """Give `alpha` times the scatter within the classes, else between them, else 1."""
+    """Return `alpha` times the scatter within classes; if this is 0, between classes, or 1."""
     rounding = 1e-14 * max(between, 0.0)
     scale = within if within > rounding else between
     return alpha * (scale if scale > 0 else 1.0)
 
 
 def _best(V: Array, B: Array) -> tuple[Array, Array]:
-    """Solve within the span of `V`, where `B'V` is the problem; directions have unit scatter."""
+    """Solve within the span of `V`, where the matrix is `B'V`; directions have unit scatter."""
     T = B.T @ V
     values, Y = linalg.eigh((T + T.T) / 2)
     q = len(values) - 1
@@ -153,7 +158,7 @@ def _best(V: Array, B: Array) -> tuple[Array, Array]:
 
 
 def _signed(coef: Array, ratios: Array, ridge: float, K: Array) -> Directions:
-    """Directions whose score of largest magnitude is positive."""
+    """Fix the signs of the directions, so that the score of largest magnitude is positive."""
     scores = K @ coef
     signs = row_signs(scores.T)
     return Directions(coef * signs, ratios, ridge, scores * signs)

@@ -1,4 +1,9 @@
-"""K-means in feature space by kernel values: Lloyd's passes, single exchanges, starts, bound."""
+"""K-means in feature space from kernel values: Lloyd's passes, exchanges, starts and a bound.
+
+Differs from the papers: 1. sums of kernel values are updated by the samples that move, and are
+recomputed before the end. 2. A cluster that loses all samples restarts at the farthest sample.
+3. Lloyd's passes and single exchanges alternate.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,30 +16,31 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
 from skmoderndata._solvers.common.typing import Array
 
-TIE = 1e-12  # relative difference of distances below which rounding would decide
+# Largest relative difference of distances that counts as a tie.
+TIE = 1e-12
 
 
 class KernelSums(NamedTuple):
-    """Samples in feature space, known by sums of their kernel values."""
+    """Samples in feature space, which are accessed by sums of their kernel values."""
 
-    product: Callable[[Any], Array]  # `D @ K` for D of n columns, sparse or dense
-    diagonal: Array  # (n,), of K
-    weights: Array  # (n,), of the samples
+    product: Callable[[Any], Array]  # function that returns `D @ K` for D of n columns
+    diagonal: Array  # diagonal of K, (n,)
+    weights: Array  # weights of the samples, (n,)
 
 
 class KMeansResult(NamedTuple):
-    """A clustering, and the centres that it was assigned to."""
+    """A clustering, and the centres that the samples were assigned to."""
 
-    labels: Array  # (n,), nearest centre
-    members: Array  # (n,), clusters whose weighted means are the centres; labels if converged
-    inner: Array  # (k,), squared norms of the centres times the squared weights of `members`
+    labels: Array  # nearest centre of each sample, (n,)
+    members: Array  # clusters whose weighted means are the centres, (n,); labels if converged
+    inner: Array  # squared norms of the centres times the squared weights of `members`, (k,)
     objective: float  # sum of w_i |phi_i - centre|^2 for `members`
-    n_iter: int  # passes over the samples
-    converged: bool
+    n_iter: int  # number of passes over the samples
+    converged: bool  # whether nothing moved in the last pass
 
 
 def features_kernel(Z: Array, weights: Array) -> KernelSums:
-    """Explicit features, whose kernel `Z Z'` is never formed."""
+    """Return sums for explicit features, whose kernel `Z Z'` is never formed."""
     diagonal = np.einsum("ij,ij->i", Z, Z)
     return KernelSums(lambda D: (D @ Z) @ Z.T, diagonal, weights)
 
@@ -42,9 +48,10 @@ def features_kernel(Z: Array, weights: Array) -> KernelSums:
 def blocks_kernel(
     blocks: Callable[[Array], Any], diagonal: Array, weights: Array
 ) -> KernelSums:
-    """Kernel values computed anew: `blocks(samples)` yields slices of `samples` and their rows.
+    """Return sums that compute kernel values again each time.
 
-    Only rows of samples that occur in the sums are computed, so that late passes are nearly free.
+    `blocks(samples)` yields slices of `samples` and their kernel rows. Only the rows of samples
+    that occur in the sums are computed, so late passes are nearly free.
     """
 
     def product(D: Any) -> Array:
@@ -70,47 +77,50 @@ def kernel_k_means(
 ) -> KMeansResult:
     """Minimise `sum_i w_i |phi(x_i) - m_{c(i)}|^2` over clusterings [Dhillon 2004, section 2].
 
-    Lloyd's algorithm: centres are the weighted means of their clusters, each sample goes to the
-    nearest centre, `q_c / s_c^2 - 2 S_ci / s_c + k(x_i, x_i)` with `s_c` the weight of a cluster,
-    `S` the sums of kernel values and `q_c` those within it. A cluster that lost all samples takes
-    the sample farthest from its centre. With `local_search`, when no sample is nearer to
-    another centre, samples move one by one where that lowers the objective, centres moving with
-    them [Telgarsky 2010]; what remains is a fixed point of both.
+    Lloyd's algorithm: centres are the weighted means of their clusters, and each sample belongs to
+    the nearest centre. Its squared distance is `q_c / s_c^2 - 2 S_ci / s_c + k(x_i, x_i)`, where
+    `s_c` is the weight of a cluster, `S` has the sums of kernel values with each sample and `q_c`
+    the sum within the cluster. A cluster that lost all samples gets the sample farthest from its
+    centre. With `local_search`, if no sample is nearer to another centre, samples move one by
+    one where this lowers the objective, and the centres move with them [Telgarsky 2010]. The
+    result is a fixed point of both.
 
     The objective never rises. The passes end when nothing moves, or when a pass lowers the
-    objective by less than `tol` times the sum of squared distances from the overall mean. The
-    sums are changed by the samples that move, and before the end computed anew, so that rounding
-    errors of the changes do not decide.
+    objective by less than `tol` times the sum of squared distances from the overall mean. The sums
+    are updated by the samples that move, and are recomputed before the end, so that accumulated
+    rounding errors have no effect.
     """
     product, diagonal, w = kernel
     n = len(w)
     labels = np.array(labels, dtype=np.intp)
 
     S = product(_indicator(labels, w, k))
-    fresh = True  # whether the sums were computed anew
+    fresh = True  # whether the sums were recomputed
     trace = float(w @ diagonal)
     sums = S.sum(axis=0)
     of_mean = float(w @ sums) / float(w.sum())
     scatter = trace - of_mean
     slack = 1e-13 * max(trace, 0.0)
 
-    last = last_fresh = np.inf  # objectives, of any pass and of those on sums computed anew
+    last = last_fresh = (
+        np.inf
+    )  # objectives of the last pass, and of the last with recomputed sums
     it = Iterations(max_iter, -1.0, progress)
 
     for _ in it:
-        # 1. sums, masses and objective of the clusters
+        # 1. compute the weights, inner sums and objective of the clusters
         mass, inner, objective = _totals(S, labels, w, trace)
         settled = objective >= (last_fresh if fresh else last) - tol * scatter
         last = objective
         last_fresh = objective if fresh else last_fresh
 
-        # 2. the nearest mean of each sample
+        # 2. find the nearest mean of each sample
         nearest = _nearest(S, mass, inner, diagonal)
         n_moved = np.count_nonzero(nearest != labels)
 
-        # 3. move samples: sums anew if many move, else by their change
+        # 3. move samples; recompute the sums if many samples move, otherwise update them
         if not settled and n_moved:
-            fresh = 2 * int(n_moved) > n  # a sample that moves changes two sums
+            fresh = 2 * int(n_moved) > n  # each moved sample changes two sums
             new = _indicator(nearest, w, k)
             if fresh:
                 S = product(new)
@@ -118,11 +128,11 @@ def kernel_k_means(
                 S = S + product(new - _indicator(labels, w, k))
             labels = nearest
 
-        # 4. nothing moves: single exchanges, or an end that rounding has not brought about
+        # 4. if nothing moves, try single exchanges, and stop only on recomputed sums
         elif not settled and local_search and _exchange(kernel, S, labels, mass, inner, slack):
             fresh = False
         elif fresh:
-            it.residual = -np.inf  # nothing moves on sums computed anew
+            it.residual = -np.inf  # nothing moves with recomputed sums
         else:
             S = product(_indicator(labels, w, k))
             fresh = True
@@ -133,14 +143,14 @@ def kernel_k_means(
 
 
 def _indicator(labels: Array, w: Array, k: int) -> Any:
-    """Matrix `(k, n)` of the weights of the samples in the rows of their clusters."""
+    """Return a matrix `(k, n)` with the weights of the samples in the rows of their clusters."""
     n = len(w)
     entries = w, labels, np.arange(n + 1)
     return sparse.csc_array(entries, shape=(k, n))
 
 
 def _totals(S: Array, labels: Array, w: Array, trace: float) -> tuple[Array, Array, float]:
-    """Weights of the clusters `s_c`, sums of kernel values within them `q_c`, the objective."""
+    """Return weights `s_c` of clusters, sums `q_c` of kernel values in them, and the objective."""
     mass = np.bincount(labels, weights=w, minlength=len(S))
     within = S[labels, np.arange(len(w))]
     inner = np.bincount(labels, weights=w * within, minlength=len(S))
@@ -149,7 +159,7 @@ def _totals(S: Array, labels: Array, w: Array, trace: float) -> tuple[Array, Arr
 
 
 def _distances(S: Array, mass: Array, inner: Array) -> Array:
-    """Squared distances from the centres `(k, n)`, without the squared norms of the samples."""
+    """Return squared distances from the centres `(k, n)`, minus the squared norms of samples."""
     with np.errstate(divide="ignore", invalid="ignore"):
         norms = inner / mass**2
         D: Array = norms[:, None] - (2 / mass)[:, None] * S
@@ -158,9 +168,9 @@ def _distances(S: Array, mass: Array, inner: Array) -> Array:
 
 
 def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None) -> Array:
-    """Nearest centre of each sample; with `diagonal` no cluster is left empty.
+    """Return the nearest centre of each sample; with `diagonal`, no cluster is left empty.
 
-    A cluster without samples takes the one that is farthest from its centre.
+    An empty cluster gets the sample that is farthest from its centre.
     """
     D = _distances(S, mass, inner)
     nearest: Array = D.argmin(axis=0)
@@ -168,7 +178,7 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
     if diagonal is None or sizes.all():
         return nearest
 
-    # an empty cluster takes the sample furthest from its centre, of a cluster of two or more
+    # give each empty cluster the farthest sample of a cluster with at least two samples
     distance = D[nearest, np.arange(len(nearest))] + diagonal
     rounding = 1e-12 * np.abs(diagonal).max()
     distance[distance <= rounding] = -np.inf
@@ -186,26 +196,26 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
 def _exchange(
     kernel: KernelSums, S: Array, labels: Array, mass: Array, inner: Array, slack: float
 ) -> int:
-    """Make one pass of exchanges, which changes the arrays; count the moves."""
+    """Make one pass of exchanges, which updates the arrays; return the number of moves."""
     _, diagonal, w = kernel
     n_moves = 0
     changes = _changes(S, labels, diagonal, w, mass, inner)
 
-    # samples that would lower the objective, one after another
+    # try the samples that would lower the objective, one after another
     for i in np.flatnonzero(changes.min(axis=0) < -slack):
-        one = slice(i, i + 1)
-        sample = S[:, one], labels[one], diagonal[one], w[one]
+        column = slice(i, i + 1)
+        sample = S[:, column], labels[column], diagonal[column], w[column]
         change = _changes(*sample, mass, inner)[:, 0]
         a = labels[i]
         b = int(change.argmin())
 
-        # move, where it still does after the moves before
+        # move the sample if this still lowers the objective after the previous moves
         if change[b] < -slack:
             weight = w[i]
             row = weight * _rows(kernel, np.array([i]))[0]
-            own = weight * diagonal[i]
-            inner[a] += weight * (own - 2 * S[a, i])
-            inner[b] += weight * (own + 2 * S[b, i])
+            norm = weight * diagonal[i]
+            inner[a] += weight * (norm - 2 * S[a, i])
+            inner[b] += weight * (norm + 2 * S[b, i])
             mass[a] -= weight
             mass[b] += weight
             S[a] -= row
@@ -219,30 +229,30 @@ def _exchange(
 def _changes(
     S: Array, labels: Array, diagonal: Array, w: Array, mass: Array, inner: Array
 ) -> Array:
-    """Compute the changes of the objective `(k, n)` where one sample moves to another cluster.
+    """Compute the changes of the objective `(k, n)` if one sample moves to another cluster.
 
     A sample of weight w at the squared distance d from the mean of a cluster of weight s adds
-    ``w s / (s + w) d`` when it comes, and takes ``w s / (s - w) d`` away when it goes.
+    ``w s / (s + w) d`` when it joins, and removes ``w s / (s - w) d`` when it leaves.
     """
-    own = labels, np.arange(len(labels))
+    own_cluster = labels, np.arange(len(labels))
     D = _distances(S, mass, inner) + diagonal
     D[mass == 0] = 0.0
     own_mass = mass[labels]
     remaining = own_mass - w
     alone = remaining <= 1e-12 * own_mass
 
-    # w s / (s - w) d for the cluster left, w s / (s + w) d for the one joined
-    taken = w * own_mass / np.where(alone, 1.0, remaining) * D[own]
+    # w s / (s - w) d for the old cluster, w s / (s + w) d for the new one
+    taken = w * own_mass / np.where(alone, 1.0, remaining) * D[own_cluster]
     s = mass[:, None]
     changes: Array = s / (s + w) * w * D - taken
-    changes[own] = np.inf
+    changes[own_cluster] = np.inf
     changes[:, alone] = np.inf
     changes[mass == 0] = np.inf
     return changes
 
 
 def _rows(kernel: KernelSums, samples: Array) -> Array:
-    """Kernel values of a few samples against all."""
+    """Return the kernel values of a few samples with all samples."""
     m = len(samples)
     n = len(kernel.weights)
     entries = np.ones(m), samples, np.arange(m + 1)
@@ -250,70 +260,70 @@ def _rows(kernel: KernelSums, samples: Array) -> Array:
 
 
 def assign_to_samples(rows: Array, diagonal: Array) -> Array:
-    """Nearest of some samples, given their kernel rows `(k, n)` and squared norms `(k,)`."""
+    """Return the nearest of k samples, given their kernel rows `(k, n)` and squared norms."""
     return first_least(diagonal[:, None] - 2 * rows)
 
 
 def first_least(values: Array) -> Array:
-    """Index of the least value along the first axis, the first of those equal but for rounding."""
+    """Return the index of the smallest value along axis 0; ties up to rounding go to the first."""
     slack = TIE * np.abs(values).max(axis=0)
     least = values.min(axis=0)
     return np.argmax(values <= least + slack, axis=0)
 
 
 def plus_plus_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> Array:
-    """Clusters around samples drawn by k-means++ [Arthur 2007], the best of some trials each.
+    """Form clusters around samples drawn by greedy k-means++ [Arthur 2007].
 
     A sample is drawn with probability proportional to its weight times its squared distance, in
-    feature space, from the nearest one drawn before.
+    feature space, from the nearest sample drawn before; the best of several trials is kept.
     """
     _, diagonal, w = kernel
     n_trials = 2 + int(np.log(k))
-    chosen = np.empty(k, dtype=np.intp)
+    centres = np.empty(k, dtype=np.intp)
 
-    # the first centre, and distances from it
-    chosen[0] = _draw(w, rng, 1)[0]
+    # draw the first centre, and compute the distances from it
+    centres[0] = _draw(w, rng, 1)[0]
     rows = np.empty((k, len(w)))
-    rows[0] = _rows(kernel, chosen[:1])[0]
-    own = diagonal[chosen[:1]]
-    closest = _squared_distances(rows[:1], diagonal, own)[0]
+    rows[0] = _rows(kernel, centres[:1])[0]
+    norm = diagonal[centres[:1]]
+    closest = _squared_distances(rows[:1], diagonal, norm)[0]
 
-    # the best of some candidates, drawn by their distances [Arthur 2007]
+    # keep the best of several candidates, drawn by their distances [Arthur 2007]
     for c in range(1, k):
         candidates = _draw(w * closest, rng, n_trials)
         K = _rows(kernel, candidates)
         distances = _squared_distances(K, diagonal, diagonal[candidates])
         D = np.minimum(closest, distances)
         best = int(first_least(D @ w))
-        chosen[c] = candidates[best]
+        centres[c] = candidates[best]
         rows[c] = K[best]
         closest = D[best]
 
-    return assign_to_samples(rows, diagonal[chosen])
+    return assign_to_samples(rows, diagonal[centres])
 
 
 def random_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> Array:
-    """Clusters around k different samples drawn with probability proportional to weight."""
+    """Form clusters around k distinct samples drawn with probability proportional to weight."""
     w = kernel.weights
     probabilities = w / w.sum()
-    chosen = rng.choice(len(w), size=k, replace=False, p=probabilities)
-    return assign_to_samples(_rows(kernel, chosen), kernel.diagonal[chosen])
+    centres = rng.choice(len(w), size=k, replace=False, p=probabilities)
+    return assign_to_samples(_rows(kernel, centres), kernel.diagonal[centres])
 
 
 class Relaxation(NamedTuple):
     """Leading part of the centred kernel, and the bound that follows from it."""
 
-    coordinates: Array  # (n, k - 1), kernel principal components
-    bound: float  # no clustering into k clusters has a lower objective
+    coordinates: Array  # kernel principal components, (n, k - 1)
+    bound: float  # lower bound on the objective of any clustering into k clusters
 
 
 def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
-    """Lower bound of the objective over all clusterings [Shawe-Taylor 2004, Prop. 8.24; Zha 2002].
+    """Bound the objective of all clusterings from below [Shawe-Taylor 2004, Prop. 8.24; Zha 2002].
 
-    With `A = W^(1/2) H K H' W^(1/2)`, H centring with the weights, the objective is
-    `tr A - tr Y'AY` for some orthonormal Y with k - 1 columns, hence at least `tr A` minus the sum
-    of the k - 1 largest eigenvalues. The norms of the residuals are added, so that the bound holds
-    for what was computed.
+    With `A = W^(1/2) H K H' W^(1/2)`, where H centres with the weights, the objective is
+    `tr A - tr Y'AY` for an orthonormal Y with k - 1 columns. It is therefore at least `tr A` minus
+    the sum of the k - 1 largest eigenvalues. The norms of the residuals are added to this sum, so
+    that the bound also holds for inexact eigenvalues.
     """
     product, diagonal, weights = kernel
     n = len(weights)
@@ -326,7 +336,7 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
         B = product(B.T).T
         return root[:, None] * (B - fraction @ B)
 
-    # trace of the centred kernel, from which the leading eigenvalues are taken away
+    # compute the trace of the centred kernel
     mean = product(fraction[None, :])[0]
     trace = float(weights @ (diagonal - 2 * mean + fraction @ mean))
     m = min(k - 1, n)
@@ -338,7 +348,7 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
     residuals = centred(vectors) - vectors * values
     errors = np.sqrt((residuals**2).sum(axis=0))
 
-    # coordinates for a start, and a bound that the errors of the eigenvalues cannot break
+    # compute coordinates for a start, and a bound that allows for errors of the eigenvalues
     values = np.maximum(values, 0.0)
     safe = np.where(root > 0, root, 1.0)
     turned = row_signs(vectors.T) * vectors
@@ -351,13 +361,13 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
 def _draw(mass: Array, rng: np.random.RandomState, size: int) -> Array:
     """Draw samples with probability proportional to `mass`."""
     heap = np.cumsum(mass)
-    if not heap[-1] > 0:  # fewer different samples than clusters
+    if not heap[-1] > 0:  # there are fewer distinct samples than clusters
         return rng.randint(len(mass), size=size)
     points = rng.uniform(size=size) * heap[-1]
     drawn: Array = np.searchsorted(heap, points, side="right")
     return np.minimum(drawn, len(mass) - 1)
 
 
-def _squared_distances(K: Array, diagonal: Array, own: Array) -> Array:
-    squares = diagonal + own[:, None] - 2 * K
+def _squared_distances(K: Array, diagonal: Array, norms: Array) -> Array:
+    squares = diagonal + norms[:, None] - 2 * K
     return np.maximum(squares, 0.0)

@@ -1,4 +1,9 @@
-"""Partial least squares with a kernel that is only applied, never deflated."""
+"""Partial least squares with a kernel that is only applied, never deflated.
+
+Differs from the paper (Rosipal and Trejo 2001): 1. the direction is an exact eigenvector instead
+of the limit of inner iterations. 2. Only the targets are deflated. 3. Scores are orthogonalised
+twice.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,26 +18,26 @@ from skmoderndata._solvers.common.typing import Array
 class KernelPLSResult(NamedTuple):
     """Coefficients of all components found."""
 
-    dual: Array  # (n, m): predictions are K dual + mean of Y
-    rotations: Array  # (n, k): scores are K rotations
-    scores: Array  # (n, k), orthogonal
-    loadings: Array  # (m, k): Y is nearly scores loadings' + mean
+    dual: Array  # coefficients of the predictions K dual + mean of Y, (n, m)
+    rotations: Array  # coefficients of the scores K rotations, (n, k)
+    scores: Array  # orthogonal scores, (n, k)
+    loadings: Array  # coefficients in Y ~ scores loadings' + mean, (m, k)
     orthogonality: float  # largest cosine between two scores
-    residual: Array  # (n, m): Y - mean - scores loadings'
+    residual: Array  # Y - mean - scores loadings', (n, m)
 
 
 def kernel_pls(
     apply: Callable[[Array], Array], Y: Array, k: int, progress: Progress | None = None
 ) -> KernelPLSResult:
-    """Kernel partial least squares [Rosipal 2001; Shawe-Taylor 2004, Alg. 6.48].
+    """Compute kernel partial least squares [Rosipal 2001; Shawe-Taylor 2004, Alg. 6.48].
 
-    With centred ``K`` and ``Y``, component j is ``t = Q K b``, where ``b = Y_j v`` for the leading
-    eigenvector ``v`` of ``Y_j' K Y_j``, ``Y_j = Q Y`` is what the components before leave over,
-    and ``Q`` projects out their scores. The deflated kernel of the algorithm is ``Q K Q``, and
-    ``Q b = b``: so K is applied to m columns for each component, and stays as it is. Scores are
-    scaled as those of the linear method, ``b' K b = 1``; the largest entry of ``v`` is positive.
-    With weights of the samples the rows of Y, and the rows and columns of K, are multiplied by
-    their roots, and so are the scores.
+    With centred ``K`` and ``Y``, component j is ``t = Q K b``. Here ``Q`` projects out the
+    previous scores, ``Y_j = Q Y`` is the residual of the previous components, and ``b = Y_j v``
+    with the leading eigenvector ``v`` of ``Y_j' K Y_j``. The algorithm's deflated kernel is
+    ``Q K Q``, and ``Q b = b``, so K is only applied to m columns for each component and never
+    changes. Scores are scaled as in the linear method, ``b' K b = 1``; the largest entry of ``v``
+    is positive. With weights of the samples, the rows of Y, the rows and columns of K and the
+    scores are multiplied by the square roots of the weights.
     """
     n, m = Y.shape
     T = np.empty((n, k))
@@ -45,7 +50,7 @@ def kernel_pls(
     it = Iterations(k, -1.0, progress)
 
     for n_iter in it:
-        # 1. direction: the leading eigenvector of Y_j' K Y_j
+        # 1. compute the direction, from the leading eigenvector of Y_j' K Y_j
         j = n_iter - 1
         KE = apply(E)
         if m == 1:
@@ -60,19 +65,19 @@ def kernel_pls(
             b = E @ v
             Kb = KE @ v
 
-        # 2. end where nothing is left to explain
+        # 2. stop if nothing is left to explain
         norm2 = float(b @ Kb)
         if linalg.norm(E) <= 1e-13 * total or not norm2 > 0:
             it.ended = True
             continue
 
-        # 3. score t = Q K b, orthogonal to those before it
+        # 3. compute the score t = Q K b, which is orthogonal to the previous scores
         norm = np.sqrt(norm2)
         b = b / norm
         Kb = Kb / norm
         t = Kb
         earlier = T[:, :j]
-        for _ in range(2):  # once more against rounding
+        for _ in range(2):  # the second time reduces rounding errors
             t = t - earlier @ (earlier.T @ t)
         size = float(linalg.norm(t))
         if not size > 1e-12 * linalg.norm(Kb):

@@ -1,4 +1,7 @@
-"""Leading principal components in feature space, with weights, and the residuals."""
+"""Leading principal components in feature space, with weights, and the residuals.
+
+As in the textbook (Shawe-Taylor and Cristianini 2004, Algorithm 6.13), with weights.
+"""
 
 from typing import NamedTuple
 
@@ -11,26 +14,27 @@ from skmoderndata._solvers.common.typing import Array
 class Subspace(NamedTuple):
     """An affine subspace through the weighted mean.
 
-    The score j of a sample is `f(x)'coef[:, j] - shift[j]`, where `f(x)` are its kernel values
-    with the samples, or its coordinates. The mean itself is `f(x)'mean`, of squared norm `norm`.
+    Score j of a sample is `f(x)'coef[:, j] - shift[j]`, where `f(x)` holds its kernel values with
+    the samples, or its coordinates. Its inner product with the mean is `f(x)'mean`.
     """
 
-    coef: Array  # (n, k), orthonormal directions
-    shift: Array  # (k,)
-    mean: Array  # (n,)
-    norm: float
-    eigenvalues: Array  # (k,), variances along the directions, descending
+    coef: Array  # orthonormal directions, (n, k)
+    shift: Array  # scores of the mean, (k,)
+    mean: Array  # coefficients of the mean, (n,)
+    norm: float  # squared norm of the mean
+    eigenvalues: Array  # variances along the directions, (k,), descending
     total: float  # sum of all variances
 
 
 def kernel_subspace(K: Array, w: Array, k: float) -> Subspace:
-    """Principal components by the kernel matrix [Shawe-Taylor 2004, Algorithm 6.13].
+    """Find principal components from the kernel matrix [Shawe-Taylor 2004, Algorithm 6.13].
 
-    There are k of them, or for ``k < 1`` at least as many as explain this ratio of the variance.
-    With `a = w / sum(w)` the eigenvectors of `A = diag(a)^(1/2) H K H' diag(a)^(1/2)`, H centring
-    with `a`, give the directions `Phi' H' diag(a)^(1/2) v / l^(1/2)`, v an eigenvector of value l.
+    There are k components; if ``k < 1``, there are enough to explain this fraction of the
+    variance. Let `a = w / sum(w)` and let H centre with `a`. An eigenvector v of
+    `A = diag(a)^(1/2) H K H' diag(a)^(1/2)` with eigenvalue l gives the direction
+    `Phi' H' diag(a)^(1/2) v / l^(1/2)`.
     """
-    # the matrix A, centred
+    # compute the matrix A
     a = w / w.sum()
     root = np.sqrt(a)
     row = K @ a
@@ -42,7 +46,7 @@ def kernel_subspace(K: Array, w: Array, k: float) -> Subspace:
 
     values, V = _components(A, k)
 
-    # directions in terms of the samples
+    # express the directions in terms of the samples
     norms = np.sqrt(np.where(values > 0, values, np.inf))
     dual = root[:, None] * V / norms
     coef = dual - a[:, None] * dual.sum(axis=0)
@@ -53,7 +57,7 @@ def kernel_subspace(K: Array, w: Array, k: float) -> Subspace:
 
 
 def feature_subspace(Z: Array, w: Array, k: float) -> Subspace:
-    """Principal components of coordinates, one sample per row; k as in `kernel_subspace`."""
+    """Find principal components of coordinates, one sample per row; k as in `kernel_subspace`."""
     a = w / w.sum()
     mean = a @ Z
     centred = (Z - mean) * np.sqrt(a)[:, None]
@@ -67,26 +71,29 @@ def feature_subspace(Z: Array, w: Array, k: float) -> Subspace:
 
 
 def subspace_of_moments(mean: Array, covariance: Array, k: float) -> Subspace:
-    """Principal components of coordinates of known mean and covariance."""
+    """Find principal components of coordinates with known mean and covariance."""
     values, coef = _components(covariance, k)
     norm = float(mean @ mean)
     total = float(covariance.trace())
     return Subspace(coef, mean @ coef, mean, norm, values, total)
 
 
-def squared_distances(own: Array, scores: Array, means: Array, norm: float) -> Array:
-    """Squared distances from the subspace, `|phi(x) - mu|^2 - sum_j s_j(x)^2`, at least 0.
+def squared_distances(
+    self_similarities: Array, scores: Array, means: Array, norm: float
+) -> Array:
+    """Return squared distances from the subspace, `|phi(x) - mu|^2 - sum_j s_j(x)^2`.
 
-    `own` are similarities of samples to themselves, `scores` their `s_j(x)`, `means` their inner
-    products with the mean `mu`, of squared norm `norm`.
+    `self_similarities` are the similarities of samples to themselves, `scores` the `s_j(x)`,
+    `means` the inner products with the mean `mu`, and `norm` is the squared norm of `mu`. Negative
+    values are set to 0.
     """
     inside = (scores**2).sum(axis=1)
-    distances: Array = own - 2 * means + norm - inside
+    distances: Array = self_similarities - 2 * means + norm - inside
     return np.maximum(distances, 0.0)
 
 
 def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
-    """Smallest number of leading components that explain this ratio of the variance."""
+    """Return the smallest number of components that explain this fraction of the variance."""
     explained = np.cumsum(eigenvalues) / total
     return int(np.searchsorted(explained, ratio * (1 - 1e-12))) + 1
 
@@ -100,7 +107,7 @@ def _components(A: Array, k: float) -> tuple[Array, Array]:
 
 
 def _fix(coef: Array, scores: Array) -> tuple[Array, Array]:
-    """Turn each direction so that the largest score is positive."""
+    """Fix the sign of each direction so that the largest score is positive."""
     centred = scores - scores.mean(axis=0)
     signs = row_signs(centred.T)
     return coef * signs, scores * signs

@@ -1,4 +1,10 @@
-"""Sparse canonical correlation: penalised matrix decomposition of a cross-product."""
+"""Sparse canonical correlation: penalised matrix decomposition of a cross-product.
+
+Differs from the paper (Witten 2009): 1. many starts run side by side, and the best end is kept.
+2. Views are deflated by the scores of each pair, instead of subtracting a rank-one matrix. 3. The
+half step is solved exactly instead of by bisection. 4. Bounds are chosen by the maxima u'Kv
+instead of correlations.
+"""
 
 from typing import Any, NamedTuple
 
@@ -13,27 +19,33 @@ from skmoderndata._solvers.common.projections import project_row
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import inner
 
-POWER_ROUNDS = 6  # of the subspace iteration that makes the starts
-ROUGH_TOL = 1e-4  # relative gain at which starts are compared
+# Number of rounds of the subspace iteration that makes the starts.
+POWER_ROUNDS = 6
+# Tolerance, as a relative gain, at which starts are compared.
+ROUGH_TOL = 1e-4
+# Maximum number of passes of such a comparison.
 ROUGH_ITERATIONS = 30
-ROUNDS = ((2, 20), (4, 6), (20, 2))  # passes, and the starts that go on
-SAME_WEIGHTS = 1 - 1e-3  # cosine of two starts that have met
-N_SINGULAR = 10  # starts that are singular vectors
+# Numbers of passes in each round, and of starts that survive it.
+ROUNDS = ((2, 20), (4, 6), (20, 2))
+# Smallest cosine of two starts that count as equal.
+SAME_WEIGHTS = 1 - 1e-3
+# Maximum number of starts that are singular vectors.
+N_SINGULAR = 10
 
 
 class SparsePairs(NamedTuple):
     """Weights of two standardised views, one column for each pair."""
 
-    U: Array  # (p, k)
-    V: Array  # (q, k)
-    values: Array  # (k,): u' K v of the deflated problem of each pair
-    residuals: Array  # (k,): relative violation of stationarity
-    n_iter: int  # most passes of one pair
-    converged: bool
+    U: Array  # weights of the first view, (p, k)
+    V: Array  # weights of the second view, (q, k)
+    values: Array  # u' K v of the deflated problem of each pair, (k,)
+    residuals: Array  # relative violation of stationarity, (k,)
+    n_iter: int  # largest number of passes for one pair
+    converged: bool  # whether all pairs are stationary
 
 
 class Ascent(NamedTuple):
-    """Weights in rows, one for each start or permutation, and what was reached."""
+    """Weights in rows, one for each start or permutation, and the values reached."""
 
     U: Array
     V: Array
@@ -43,12 +55,12 @@ class Ascent(NamedTuple):
 
 
 class CrossProduct:
-    """Matrix ``K = A' (I - T T') P (I - S S') B / total``, which is only multiplied.
+    """Operator ``K = A' (I - T T') P (I - S S') B / total``.
 
-    A (n, p) and B (n, q) are centred views, dense or `CentredRows`; T and S are orthonormal bases
-    of the scores found so far (deflation), and P permutes rows: one permutation for each row
-    that is multiplied, none without `orders`. A matrix of p times q numbers is formed only where
-    it is smaller than the views, and has no more columns or rows than there are samples.
+    A (n, p) and B (n, q) are centred views, dense or `CentredRows`. T and S are orthonormal bases
+    of the scores found so far (deflation). P permutes rows, with one permutation in `orders` for
+    each row that is multiplied; None means no permutation. The p x q matrix is formed only if it
+    is smaller than the views and one of its sides is at most the number of samples.
     """
 
     def __init__(self, A: Any, B: Any, total: float, *, orders: Array | None = None) -> None:
@@ -74,7 +86,7 @@ class CrossProduct:
         self._form()
 
     def _form(self) -> None:
-        """Form the matrix, where that saves time and no memory is lost."""
+        """Form the matrix if this saves time and costs no memory."""
         n = self.A.shape[0]
         p, q = self.shape
         if self.orders is not None or min(p, q) > n or p * q > n * (p + q):
@@ -93,7 +105,7 @@ class CrossProduct:
         self.matrix = K / self.total
 
     def times(self, V: Array, rows: Array) -> Array:
-        """Rows ``K v`` of rows v; `rows` are the numbers of their permutations."""
+        """Return rows ``K v`` for rows v; `rows` are the numbers of their permutations."""
         if self.matrix is not None:
             return V @ self.matrix.T
         scores = _without(self.S, self.B @ V.T)
@@ -104,7 +116,7 @@ class CrossProduct:
         return np.ascontiguousarray(product.T / self.total)
 
     def transposed_times(self, U: Array, rows: Array) -> Array:
-        """Rows ``K' u`` of rows u."""
+        """Return rows ``K' u`` for rows u; `rows` are the numbers of their permutations."""
         if self.matrix is not None:
             return U @ self.matrix
         scores = _without(self.T, self.A @ U.T)
@@ -116,14 +128,14 @@ class CrossProduct:
 
 
 def _without(basis: Array, scores: Array) -> Array:
-    """Scores less their projection on an orthonormal basis."""
+    """Subtract from scores their projection onto an orthonormal basis."""
     if basis.shape[1] == 0:
         return scores
     return np.asarray(scores - basis @ (basis.T @ scores))
 
 
 def _extended(basis: Array, t: Array) -> Array:
-    """Orthonormal basis with one more score, unless it is in the span."""
+    """Extend an orthonormal basis by a score unless it lies in the span."""
     size = linalg.norm(t)
     for _ in range(2):
         t = _without(basis, t)
@@ -137,11 +149,11 @@ def _extended(basis: Array, t: Array) -> Array:
 
 
 def best_weights(G: Array, bounds: Array) -> Array:
-    """Rows u that solve ``max u'g`` subject to ``|u|_2 <= 1`` and ``|u|_1 <= c``.
+    """Return rows u that solve ``max u'g`` subject to ``|u|_2 <= 1`` and ``|u|_1 <= c``.
 
-    The solution is ``S(g, delta) / |S(g, delta)|_2`` with the soft threshold S, where delta is 0
-    if that meets the bound, else such that ``|u|_1 = c`` [Witten 2009, Lemma 2.2]. It is found
-    exactly: the support by passes that drop entries, the rest in closed form.
+    The solution is ``S(g, delta) / |S(g, delta)|_2`` with the soft threshold S. Here delta is 0 if
+    this satisfies the bound, and otherwise such that ``|u|_1 = c`` [Witten 2009, Lemma 2.2]. It is
+    found exactly: passes that drop entries find the support, and the rest is in closed form.
 
     Parameters
     ----------
@@ -167,7 +179,7 @@ def _best_rows(G: Array, bounds: Array, out: Array) -> None:
             out[i] = 0.0
             continue
 
-        # relative to the largest entry: neither overflow nor underflow
+        # divide by the largest entry, which avoids overflow and underflow
         absolute = 0.0
         squares = 0.0
         for j in range(p):
@@ -175,7 +187,7 @@ def _best_rows(G: Array, bounds: Array, out: Array) -> None:
             absolute += size[j]
             squares += size[j] * size[j]
 
-        # delta = 0 if the bound does not matter
+        # delta = 0 if the bound is inactive
         length = np.sqrt(squares)
         if absolute <= bounds[i] * length:
             for j in range(p):
@@ -199,10 +211,10 @@ def alternate(
     tol: float,
     progress: WatchedProgress | None = None,
 ) -> Ascent:
-    """Maximise ``u' K v`` in turns over u and v [Witten 2009, Algorithm 3].
+    """Maximise ``u' K v`` over u and v in turn [Witten 2009, Algorithm 3].
 
-    Each row of V is a start. A row ends when the next half step would gain no more than `tol`,
-    relative to the value; rows that ended are no longer multiplied.
+    Each row of V is a start. A row is finished when its relative gain in a pass is at most `tol`;
+    finished rows are no longer multiplied.
     """
     n_starts = len(V)
     V = V.copy()
@@ -212,7 +224,7 @@ def alternate(
 
     iterations = Iterations(max_iter, tol, progress)
     for _ in iterations:
-        # 1. u for given v: what it gains is how far v and the last u were from stationary
+        # 1. update u for given v; the gain shows how far v and the last u were from stationary
         gradient = K.times(V[active], active)
         bound = np.full(active.size, bounds[0])
         rows = best_weights(gradient, bound)
@@ -220,14 +232,14 @@ def alternate(
         gain = reached - values[active]
         U[active] = rows
 
-        # 2. v for given u
+        # 2. update v for given u
         gradient = K.transposed_times(rows, active)
         bound = np.full(active.size, bounds[1])
         rows = best_weights(gradient, bound)
         V[active] = rows
         values[active] = np.einsum("ij,ij->i", rows, gradient)
 
-        # 3. rows that gained nothing in either half
+        # 3. drop the rows that gained nothing in either half step
         gain += values[active] - reached
         moving = gain > tol * values[active]
         unit = np.where(reached > 0, reached, 1.0)
@@ -239,10 +251,10 @@ def alternate(
 
 
 def stationarity(K: CrossProduct, u: Array, v: Array, bounds: tuple[float, float]) -> float:
-    """Certificate: what the better of two half steps would gain, relative to the value.
+    """Return the relative gain of the better of two half steps, as a certificate.
 
-    0 means that u is a global maximum for given v and v for given u: the conditions of Karush,
-    Kuhn and Tucker of the biconvex problem.
+    0 means that u is a global maximum for given v, and v for given u, which are the KKT conditions
+    of the biconvex problem.
     """
     first = np.zeros(1, dtype=np.intp)
     of_u = K.times(v[None], first)
@@ -253,7 +265,7 @@ def stationarity(K: CrossProduct, u: Array, v: Array, bounds: tuple[float, float
 
 
 def _half_step_gap(weights: Array, gradient: Array, bound: float) -> float:
-    """Relative gain of the best weights for a gradient (1, p)."""
+    """Return the relative gain of the best weights for a gradient (1, p)."""
     bounds = np.array([bound])
     best = best_weights(gradient, bounds)
     largest = float(best[0] @ gradient[0])
@@ -262,7 +274,7 @@ def _half_step_gap(weights: Array, gradient: Array, bound: float) -> float:
 
 
 def singular_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -> Array:
-    """Approximate leading right singular vectors of K in rows, by subspace iteration."""
+    """Approximate the leading right singular vectors of K, in rows, by subspace iteration."""
     k = min(n_starts, *K.shape)
     index = np.zeros(k, dtype=np.intp)
     V = _orthonormal_rows(rng.normal(size=(k, K.shape[1])))
@@ -270,13 +282,13 @@ def singular_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) 
         U = _orthonormal_rows(K.times(V, index))
         V = _orthonormal_rows(K.transposed_times(U, index))
 
-    # Rayleigh-Ritz: singular vectors within the subspace, the leading one first
+    # Rayleigh-Ritz: compute singular vectors within the subspace, leading ones first
     rotation = linalg.svd(K.times(V, index), full_matrices=False)[0]
     return np.asarray(rotation.T @ V)
 
 
 def _orthonormal_rows(rows: Array) -> Array:
-    """Orthonormal basis of the span of rows."""
+    """Return an orthonormal basis of the span of rows."""
     Q, _ = linalg.qr(rows.T, mode="economic")
     return np.asarray(Q.T)
 
@@ -295,11 +307,11 @@ def sparse_pairs(
     rng: np.random.RandomState,
     progress: WatchedProgress | None = None,
 ) -> SparsePairs:
-    """Pairs of sparse weights, one after another; K is deflated by the scores of each.
+    """Find pairs of sparse weights one by one, deflating K by the scores of each pair.
 
-    Starts are leading singular vectors, single columns and random combinations of samples. All go
-    two passes together, those ahead go on, and of those that remain the largest value
-    is taken.
+    Starts are leading singular vectors, single columns and random combinations of samples. After
+    a few passes together, only the starts with the largest values continue, and the best of the
+    last starts is kept.
     """
     pairs: list[tuple[Array, Array]] = []
     values: list[float] = []
@@ -308,7 +320,7 @@ def sparse_pairs(
     converged = True
 
     for _ in range(k):
-        # 1. starts; few passes for all, more for those ahead
+        # 1. make the starts; run few passes for all of them, and more for the best
         V = _starts(K, n_init, rng)
         for n_passes, n_ahead in ROUNDS:
             rough = alternate(
@@ -316,7 +328,7 @@ def sparse_pairs(
             )
             V = _ahead(rough, n_ahead)
 
-        # 2. the best of their ends
+        # 2. run the last starts until they converge, and choose the best
         ascent = alternate(K, V, bounds, max_iter=max_iter, tol=tol, progress=progress)
         best = int(ascent.values.argmax())
         u = ascent.U[best]
@@ -326,7 +338,7 @@ def sparse_pairs(
         if not value > 1e-10 * max(values, default=0.0):
             break
 
-        # 3. its certificate, and deflation
+        # 3. compute the certificate, and deflate
         residuals.append(stationarity(K, u, v, bounds))
         converged = converged and residuals[-1] <= max(tol, 64 * EPS)
         pairs.append((u, v))
@@ -342,21 +354,21 @@ def sparse_pairs(
 
 
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
-    """Select the starts of the largest values, without those that have met another."""
-    # the best first, and none like one before
-    chosen: list[int] = []
+    """Select the starts with the largest values, leaving out those that equal a better one."""
+    # begin with the best start, and skip starts that are close to a selected one
+    selected: list[int] = []
     norms = np.asarray(linalg.norm(ascent.V, axis=1))
     norms[norms == 0] = 1.0
     for i in np.argsort(-ascent.values, kind="stable"):
-        products = ascent.V[chosen] @ ascent.V[i]
-        cosines = np.abs(products) / norms[chosen] / norms[i]
-        if len(chosen) < n_ahead and not (cosines > SAME_WEIGHTS).any():
-            chosen.append(int(i))
-    return ascent.V[chosen]
+        products = ascent.V[selected] @ ascent.V[i]
+        cosines = np.abs(products) / norms[selected] / norms[i]
+        if len(selected) < n_ahead and not (cosines > SAME_WEIGHTS).any():
+            selected.append(int(i))
+    return ascent.V[selected]
 
 
 def _starts(K: CrossProduct, n_init: int, rng: np.random.RandomState) -> Array:
-    """Singular vectors (at most ten), single columns and combinations of samples, in rows."""
+    """Return singular vectors, single columns and combinations of samples as starts, in rows."""
     q = K.shape[1]
     starts = [singular_starts(K, min(n_init, N_SINGULAR), rng)]
     n_columns = min(max(n_init - N_SINGULAR, 0) // 2, q)
@@ -369,7 +381,7 @@ def _starts(K: CrossProduct, n_init: int, rng: np.random.RandomState) -> Array:
 
 
 def _random_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -> Array:
-    """Random combinations of the samples of the second view, in rows."""
+    """Return random combinations of the samples of the second view, in rows."""
     scores = rng.normal(size=(K.B.shape[0], n_starts))
     return np.asarray(inner(K.B, _without(K.S, scores)).T)
 
@@ -377,32 +389,33 @@ def _random_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -
 # ---- bounds by permutation ---------------------------------------------------------------------
 
 
-N_BOUNDS = 10  # of the grid
+# Number of bounds in the grid.
+N_BOUNDS = 10
 
 
 class BoundSearch(NamedTuple):
     """Fractions tried, their z-scores, and the best fractions."""
 
-    grid: Array  # (10, 2)
-    z_scores: Array  # (10,)
-    best: tuple[float, float]
+    grid: Array  # fractions, (10, 2)
+    z_scores: Array  # z-score of each row of the grid, (10,)
+    best: tuple[float, float]  # fractions with the largest z-score
 
 
 def bounds_by_permutation(
     A: Any, B: Any, total: float, *, n_permutations: int, rng: np.random.RandomState
 ) -> BoundSearch:
-    """Bounds whose first pair is furthest above those of permuted rows [Witten 2009b].
+    """Choose the bounds whose first pair is furthest above permuted rows [Witten 2009b].
 
-    The distance is ``z = (d - mean d*) / std d*`` with the maxima d = u'Kv, over the permutations.
-    The source takes correlations of the scores: these are lower for columns that fit less well
-    together, also where more of them belong to the pair.
+    The distance is ``z = (d - mean d*) / std d*``, where d = u'Kv is the maximum for the data and
+    d* for the permutations. The paper uses correlations of the scores; these are lower for columns
+    that fit less well, even if more of them belong to the pair.
     """
     n = A.shape[0]
     orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(n_permutations))])
     K = CrossProduct(A, B, total, orders=orders)
     grid = bound_grid(K.shape)
 
-    # from no bound to a single column: each start is the end of the bounds before it
+    # go from no bound to a single column; each start is the result for the previous bounds
     V = leading_directions(K)
     values = np.zeros((N_BOUNDS, n_permutations + 1))
     for g in reversed(range(N_BOUNDS)):
@@ -420,12 +433,12 @@ def bounds_by_permutation(
 
 
 def bound_grid(columns: tuple[int, int]) -> Array:
-    """Fractions (10, 2) from a single column to no bound, in equal ratios."""
+    """Return fractions (10, 2) from a single column to no bound, in equal ratios."""
     return np.column_stack([np.geomspace(p**-0.5, 1.0, N_BOUNDS) for p in columns])
 
 
 def sums_of_weights(fractions: Any, columns: tuple[int, int]) -> tuple[float, float]:
-    """Bounds c on the sums of absolute weights, for fractions of the roots of column numbers."""
+    """Return bounds c on the sums of absolute weights, as fractions of roots of column numbers."""
     f_x, f_y = fractions
     p, q = columns
     c_x = float(f_x) * p**0.5
@@ -434,7 +447,7 @@ def sums_of_weights(fractions: Any, columns: tuple[int, int]) -> tuple[float, fl
 
 
 def leading_directions(K: CrossProduct) -> Array:
-    """Right singular vector of each permuted matrix, roughly, by power iteration."""
+    """Approximate the leading right singular vector of each permuted matrix by power iteration."""
     assert K.orders is not None
     rows = np.arange(len(K.orders))
     start = _random_starts(K, 1, np.random.RandomState(0))
@@ -452,18 +465,18 @@ def leading_directions(K: CrossProduct) -> Array:
 class SparseCoordinates(NamedTuple):
     """Two standardised views, bounds, and the scores of the pairs found in the data."""
 
-    A: Array
-    B: Array
-    bounds: tuple[float, float]
-    values: Array  # (k,)
-    x_scores: Array  # (n, k), orthonormal
-    y_scores: Array
+    A: Array  # first view
+    B: Array  # second view
+    bounds: tuple[float, float]  # bounds on the sums of absolute weights
+    values: Array  # value of each pair, (k,)
+    x_scores: Array  # orthonormal scores of the first view, (n, k)
+    y_scores: Array  # orthonormal scores of the second view, (n, k)
 
 
 def sparse_coordinates(
     A: Array, B: Array, fractions: Any, k: int, *, rng: np.random.RandomState
 ) -> SparseCoordinates:
-    """Pairs of the data, by which views are deflated before rows are permuted."""
+    """Find the pairs of the data, by which views are deflated before rows are permuted."""
     K = CrossProduct(A, B, float(len(A)))
     bounds = sums_of_weights(fractions, K.shape)
     pairs = sparse_pairs(
@@ -473,7 +486,7 @@ def sparse_coordinates(
 
 
 def permuted_maxima(coordinates: SparseCoordinates, orders: Array, k: int) -> Array:
-    """Maxima (n_orders, k) of u'Kv after j pairs are removed and the rows are permuted."""
+    """Return the maxima (n_orders, k) of u'Kv after removing j pairs and permuting the rows."""
     c = coordinates
     maxima = np.zeros((len(orders), k))
     for j in range(k):
