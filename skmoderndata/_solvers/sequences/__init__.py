@@ -1,8 +1,9 @@
 """Sequences of symbols: windows and their counts, mismatches, subsequences with gaps, edits.
 
-A collection is two arrays: the symbol numbers of all sequences, one after the other, and where
-each begins. Counts of substrings (Leslie et al. 2002), of neighbours within a Hamming distance
-(Leslie et al. 2004) and of subsequences (Lodhi et al. 2002), called by the kernels on strings;
-edit distances (Wagner and Fischer 1974; Hyyro 2003), called by `metrics` and `preprocessing`;
-alignments with gaps (Needleman and Wunsch 1970; Smith and Waterman 1981), called by `metrics`.
+A collection is stored as two arrays: the concatenated symbol numbers of all sequences, and the
+position at which each sequence begins. The kernels on strings use counts of substrings (Leslie et
+al. 2002), of neighbours within a Hamming distance (Leslie et al. 2004) and of subsequences (Lodhi
+et al. 2002). `metrics` and `preprocessing` use edit distances (Wagner and Fischer 1974; Hyyro
+2003), and `metrics` uses alignments with gaps (Needleman and Wunsch 1970; Smith and Waterman
+1981).
 """

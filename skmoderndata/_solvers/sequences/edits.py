@@ -1,4 +1,8 @@
-"""Edit distances of sequences: bit-parallel for unit costs, one row of the table otherwise."""
+"""Edit distances of sequences: bit-parallel for unit costs, one row of the table otherwise.
+
+Differs from the paper (Hyyro 2003): sequences of equal length are compared side by side if a
+column fits into one machine word.
+"""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,19 +13,21 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
+# Number of bits of a machine word.
 BITS = 64
-LANES = 64  # sequences of equal length that are compared with one at a time
+# Number of sequences of equal length that are compared with one sequence at a time.
+LANES = 64
 
 
 class EditCosts(NamedTuple):
-    """What the changes of one symbol cost.
+    """Costs of changing one symbol.
 
     Attributes
     ----------
     gap : float
-        Insertion or deletion of a symbol.
+        Cost of inserting or deleting a symbol.
     substitution : float
-        Replacement of a symbol by another one.
+        Cost of replacing a symbol by another symbol.
     """
 
     gap: float
@@ -32,10 +38,10 @@ UNIT = EditCosts(1.0, 1.0)
 
 
 def levenshtein(s: str | bytes, t: str | bytes) -> int:
-    """Levenshtein distance of one short pair, by the formulas of `_unit_distance`.
+    """Return the Levenshtein distance of one short pair, by the formulas of `_unit_distance`.
 
-    Python's integers are words of any length, and arrays for a compiled loop would cost ten times
-    as much as a pair of words of a language.
+    Python's integers serve as machine words of any length. For two words of a natural language,
+    making the arrays for a compiled loop would take ten times as long.
     """
     if not s:
         return len(t)
@@ -59,7 +65,7 @@ def levenshtein(s: str | bytes, t: str | bytes) -> int:
         elif down & last:
             distance -= 1
 
-        # from row to row; the first row rises by one each column
+        # differences between rows; the first row increases by one in each column
         right = right << 1 | 1
         plus = (down << 1 | ~(vertical | right)) & word
         minus = right & vertical
@@ -68,15 +74,16 @@ def levenshtein(s: str | bytes, t: str | bytes) -> int:
 
 @jit
 def _table_distance(s, t, costs, row, first, cells):
-    """``D(i, j) = min(D(i-1, j-1) + [s_i != t_j] sub, D(i-1, j) + gap, D(i, j-1) + gap)``.
+    """Fill ``D(i, j) = min(D(i-1, j-1) + [s_i != t_j] sub, D(i-1, j) + gap, D(i, j-1) + gap)``.
 
-    Goes on from row `first` for about so many cells; returns the next row, and the cells left.
+    Resumes at row `first` and works through about `cells` cells; returns the next row and the
+    number of cells left over.
     """
     if first == 0:
         for j in range(len(t) + 1):
             row[j] = j * costs.gap
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # one row at least
+        if cells <= 0 and i > first:  # each call does at least one row
             return i, cells
         cells -= len(t)
         diagonal = row[0]
@@ -90,12 +97,13 @@ def _table_distance(s, t, costs, row, first, cells):
 
 @jit
 def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
-    """Levenshtein distance of t and a sequence of m symbols, 64 rows of the table at a time.
+    """Compute the Levenshtein distance of t and m symbols, 64 rows of the table at a time.
 
-    Bit i of ``peq[symbol]`` says whether the i-th of the m symbols is that one. Words `plus` and
-    `minus` hold where the table rises and falls by one from row to row; `right` and `down` are
-    the same from column to column [Hyyro 2003, figure 8]. Goes on from symbol `first` of t for
-    about so many cells; returns the distance, the next symbol, and the cells left.
+    Bit i of ``peq[symbol]`` is set if the i-th of the m symbols equals `symbol`. The bits of the
+    words `plus` and `minus` mark where the table increases and decreases by one from row to row;
+    `right` and `down` mark the same from column to column [Hyyro 2003, figure 8]. Resumes at
+    symbol `first` of t and works through about `cells` cells; returns the distance, the next
+    symbol and the number of cells left over.
     """
     one = np.uint64(1)
     top = np.uint64(BITS - 1)
@@ -107,17 +115,16 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
         distance = m
 
     for j in range(first, len(t)):
-        if cells <= 0 and j > first:  # one column at least
+        if cells <= 0 and j > first:  # each call does at least one column
             return distance, j, cells
         cells -= n_words
 
-        # column j, from its first row on
+        # fill column j from its first row on; the first row increases by one in each column
         a = t[j]
-        # the first row rises by one each column
         carry_plus = one
         carry_minus = np.uint64(0)
         for w in range(n_words):
-            # where the table rises and falls from the column before: 64 rows in one addition
+            # find where the table differs from the previous column: 64 rows in one addition
             equal = peq[a, w]
             up = plus[w]
             fall = minus[w]
@@ -127,11 +134,11 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
             right = fall | ~(horizontal | up)
             down = up & horizontal
 
-            # the distance is the entry in the last row
+            # update the distance, which is the entry in the last row
             if w == n_words - 1:
                 distance += np.int64((right >> last) & one) - np.int64((down >> last) & one)
 
-            # where it rises and falls from row to row
+            # find where the column increases and decreases from row to row
             next_plus = right >> top
             next_minus = down >> top
             right = (right << one) | carry_plus
@@ -139,23 +146,24 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
             plus[w] = down | ~(vertical | right)
             minus[w] = right & vertical
 
-            # what the next word takes over
+            # carry bits into the next word
             carry_plus = next_plus
             carry_minus = next_minus
     return distance, len(t), cells
 
 
 class Columns(NamedTuple):
-    """Sequences in batches of equal length, symbol by symbol.
+    """Sequences in batches of equal length, stored symbol by symbol.
 
     Attributes
     ----------
     symbols : ndarray of uint32
-        First symbols of a batch, its second symbols, and so on; the next batch.
+        First symbols of all sequences of a batch, then their second symbols, and so on; then the
+        next batch.
     order : ndarray of int
-        Number of each sequence.
+        Numbers of the sequences.
     edges : ndarray of int
-        Where the batches begin in `order`, and the end.
+        Positions in `order` at which the batches begin, and the end.
     lengths : ndarray of int
         Length of the sequences of each batch.
     """
@@ -184,21 +192,21 @@ def in_columns(codes: Array, offsets: Array) -> Columns:
 
 @jit_leaf
 def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells):
-    """Levenshtein distances of sequences of up to 64 symbols, by the formulas of `_unit_distance`.
+    """Compute Levenshtein distances of up to 64 symbols, by the formulas of `_unit_distance`.
 
-    Others of equal length are side by side: a tenth of the time, as there are no carries, and the
-    lanes share vector registers. Goes on with row ``position[0]`` for about so many cells. `masks`
-    is zero, and is so again after each row.
+    Other sequences of equal length lie side by side. This takes a tenth of the time, because there
+    are no carries and the lanes share vector registers. Resumes at row ``position[0]`` and works
+    through about `cells` cells. `masks` is zero before and after each row.
     """
     plus, minus, matches, total = lanes
     one = np.uint64(1)
     for k in range(position[0], out.shape[0]):
-        if cells <= 0 and k > position[0]:  # one row at least
+        if cells <= 0 and k > position[0]:  # each call does at least one row
             position[0] = k
             return False
         cells -= len(others.symbols)
 
-        # bits: where each symbol stands in s
+        # set the bits of the positions of each symbol in s
         s = codes[offsets[first + k] : offsets[first + k + 1]]
         for i in range(len(s)):
             masks[s[i]] |= one << np.uint64(i)
@@ -216,7 +224,7 @@ def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells
                     matches[lane] = masks[others.symbols[column + lane]]
                 column += width
 
-                # this loop touches four arrays, else LLVM does not vectorise it
+                # this loop uses four arrays; with more, LLVM does not vectorise it
                 for lane in range(width):
                     equal = matches[lane]
                     up = plus[lane]
@@ -228,7 +236,7 @@ def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells
                     falls = (down >> last) & one
                     total[lane] += rises - falls
 
-                    # from row to row; the first row rises by one each column
+                    # differences between rows; the first row increases by one in each column
                     right = (right << one) | one
                     plus[lane] = (down << one) | ~(vertical | right)
                     minus[lane] = right & vertical
@@ -243,10 +251,11 @@ def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells
 
 @jit
 def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, words, cells):
-    """Levenshtein distances of the sequences from `first` on to all others.
+    """Compute Levenshtein distances from the sequences `first`, `first` + 1, ... to all others.
 
-    Goes on with symbol ``position[2]`` of the pair ``position[0], position[1]``, at distance
-    ``position[3]``, after the column in `words`, for about so many cells; True at the end.
+    Resumes at symbol ``position[2]`` of the pair ``position[0], position[1]``, at distance
+    ``position[3]`` and with the last column in `words`, and works through about `cells` cells.
+    Returns True when finished.
     """
     codes_y, offsets_y = others
     n_words = ((offsets[1:] - offsets[:-1]).max() + BITS - 1) // BITS
@@ -255,7 +264,7 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
     minus = words[1].copy()
     for k in range(position[0], out.shape[0]):
         s = codes[offsets[first + k] : offsets[first + k + 1]]
-        # bits: where each symbol stands in s
+        # set the bits of the positions of each symbol in s
         for i in range(len(s)):
             peq[s[i], i // BITS] |= np.uint64(1) << np.uint64(i % BITS)
 
@@ -278,7 +287,7 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
             position[2] = 0
             out[k, j] = distance
 
-        # only these bits were set
+        # clear the bits that were set
         position[1] = 0
         for i in range(len(s)):
             peq[s[i], i // BITS] = np.uint64(0)
@@ -287,10 +296,10 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
 
 @jit
 def _table_rows(codes, offsets, first, others, costs, own, out, position, saved, cells):
-    """Edit distances of the sequences from `first` on to all others, by the table.
+    """Compute edit distances from the sequences `first`, `first` + 1, ... to all others.
 
-    Goes on with row ``position[2]`` of the pair ``position[0], position[1]``, after the row that
-    is `saved`.
+    Resumes at row ``position[2]`` of the pair ``position[0], position[1]``, with the previous row
+    in `saved`.
     """
     codes_y, offsets_y = others
     row = saved.copy()
@@ -312,7 +321,7 @@ def _table_rows(codes, offsets, first, others, costs, own, out, position, saved,
 
 
 def one_word(offsets: Array, costs: EditCosts) -> bool:
-    """Whether a word of the machine holds a column of each table: all pairs are computed then."""
+    """Return whether a machine word holds a column of each table; all pairs are then computed."""
     return costs == UNIT and int(np.diff(offsets).max(initial=0)) <= BITS
 
 
@@ -328,9 +337,10 @@ def edit_distances(
 ) -> None:
     """Write the distances of the sequences ``first`` to ``first + len(out) - 1`` into `out`.
 
-    The distance is the least cost of insertions, deletions and substitutions of symbols that turn
-    one sequence into the other [Wagner and Fischer 1974]. With unit costs a word of the machine
-    holds 64 rows of their table [Myers 1999; Hyyro 2003]: time ``|s| |t| / 64`` for each pair.
+    The distance is the smallest total cost of insertions, deletions and substitutions of symbols
+    that turn one sequence into the other [Wagner and Fischer 1974]. With unit costs, a machine
+    word holds 64 rows of the table [Myers 1999; Hyyro 2003], so the time for a pair is
+    ``|s| |t| / 64``.
 
     Parameters
     ----------
@@ -343,10 +353,10 @@ def edit_distances(
     first : int
         Number of the first sequence.
     own : bool
-        Whether the second collection is the first: then row i stops at the diagonal, unless
+        Whether both collections are the same. In this case row i stops at the diagonal unless
         `one_word` holds.
     out : ndarray of shape (n_rows, n_others)
-        Takes the distances.
+        Array that receives the distances.
     """
     if not out.size:
         return

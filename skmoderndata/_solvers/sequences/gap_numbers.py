@@ -1,4 +1,8 @@
-"""Common subsequences weighted by the number of their gaps."""
+"""Common subsequences weighted by the number of their gaps.
+
+As in the textbook (Shawe-Taylor and Cristianini 2004, section 11.5), with running sums in place of
+tables.
+"""
 
 import numpy as np
 
@@ -9,14 +13,14 @@ from skmoderndata._solvers.common.typing import Array
 
 @jit
 def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
-    """Sum over pairs of equal subsequences of p symbols, ``decay ** (gaps in both)``.
+    """Sum ``decay ** (gaps in both)`` over pairs of equal subsequences of p symbols.
 
-    With S_q(i, j) the sum over those of q symbols that end at i and j,
+    Let S_q(i, j) be the sum over subsequences of q symbols that end at i and j. Then
     ``S_q(i, j) = [s_i = t_j] T_{q-1}(i - 1, j - 1)``, where ``R(i, j) = S(i, j) + decay
     sum_{i' < i} S(i', j)`` and ``T(i, j) = R(i, j) + decay sum_{j' < j} R(i, j')``. Row q of `T`
-    is that of the symbol before, row q of `columns` holds the sums of S over the symbols before.
-    Goes on from symbol `first` for about so many cells; returns the sum so far, the next symbol,
-    and the cells left.
+    belongs to the previous symbol, and row q of `columns` contains the sums of S over all previous
+    symbols. Resumes at symbol `first` and works through about `cells` cells; returns the sum so
+    far, the next symbol and the number of cells left over.
     """
     if first == 0:
         T[:] = 0.0
@@ -24,12 +28,12 @@ def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
         total = 0.0
 
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # one symbol at least
+        if cells <= 0 and i > first:  # each call does at least one symbol
             return total, i, cells
         cells -= p * len(t)
 
         a = s[i]
-        for q in range(p, 0, -1):  # row q - 1 is still that of the symbol before
+        for q in range(p, 0, -1):  # row q - 1 still belongs to the previous symbol
             run = 0.0
             for j in range(len(t)):
                 S = 0.0
@@ -49,10 +53,10 @@ def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
 
 @jit
 def _pairs_by_gaps(X, Y, own, p, decay, K, position, T, columns, cells):
-    """Sum for all pairs; True at the end.
+    """Sum for all pairs; return True when finished.
 
-    Goes on with symbol ``position[2]`` of the pair ``position[0], position[1]``. The sum of a pair
-    that is not at its end waits in K.
+    Resumes at symbol ``position[2]`` of the pair ``position[0], position[1]``. The sum of an
+    unfinished pair is kept in K.
     """
     (codes, offsets) = X
     (codes_y, offsets_y) = Y
@@ -66,7 +70,7 @@ def _pairs_by_gaps(X, Y, own, p, decay, K, position, T, columns, cells):
                 s, t, p, decay, T[:, :m], columns[:, :m], position[2], K[i, j], cells
             )
 
-            # interrupted: where to go on
+            # if interrupted, store where to resume
             if done < len(s):
                 position[0] = i
                 position[1] = j
@@ -82,7 +86,7 @@ def _pairs_by_gaps(X, Y, own, p, decay, K, position, T, columns, cells):
 
 @jit
 def _own_by_gaps(codes, offsets, p, decay, d, position, T, columns, cells):
-    """Sum for each sequence with itself, from symbol ``position[1]`` of ``position[0]`` on."""
+    """Sum for each sequence with itself, resuming at symbol ``position[1]`` of ``position[0]``."""
     for i in range(position[0], len(d)):
         s = codes[offsets[i] : offsets[i + 1]]
         m = len(s)
@@ -98,7 +102,7 @@ def _own_by_gaps(codes, offsets, p, decay, d, position, T, columns, cells):
 
 
 def _gap_state(offsets: Array, p: int) -> tuple[Array, Array, Array]:
-    """Where a sum is, and room for the rows of all lengths and for the sums of their columns."""
+    """Return the initial position, and workspace for the rows and the column sums of a pair."""
     shape = (p + 1, int(np.diff(offsets).max()))
     return np.zeros(3, dtype=np.int64), np.empty(shape), np.empty(shape)
 
@@ -110,9 +114,9 @@ def sums_by_gaps(
     decay: float,
     others: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Sum over pairs of equal subsequences of p symbols, ``decay`` for each gap of the two.
+    """Sum over pairs of equal subsequences of p symbols, with a factor ``decay`` for each gap.
 
-    Shawe-Taylor and Cristianini 2004, section 11.5; time ``p |s| |t|`` for each pair.
+    See Shawe-Taylor and Cristianini 2004, section 11.5. The time for a pair is ``p |s| |t|``.
     """
     codes_y, offsets_y = (codes, offsets) if others is None else others
     K = np.zeros((len(offsets) - 1, len(offsets_y) - 1))
@@ -126,7 +130,7 @@ def sums_by_gaps(
 
 
 def own_sums_by_gaps(codes: Array, offsets: Array, p: int, decay: float) -> Array:
-    """Diagonal of `sums_by_gaps`."""
+    """Return the diagonal of `sums_by_gaps`."""
     d = np.zeros(len(offsets) - 1)
     if len(d):
         in_pieces(_own_by_gaps, codes, offsets, p, decay, d, *_gap_state(offsets, p))

@@ -1,7 +1,7 @@
-"""Global and local alignments with gaps: the best score of many pairs, and the path of one.
+"""Global and local alignments with gaps: the best score of many pairs, and the path of one pair.
 
-A sequence is an array of numbers of symbols, and `table` holds the scores of two symbols. Points
-of real series are numbered, and their table holds the scores of all pairs.
+A sequence is an array of symbol numbers, and `table` contains the scores of two symbols. Points of
+real series are numbered, and their table contains the scores of all pairs. As in Gotoh (1982).
 """
 
 from typing import NamedTuple
@@ -12,27 +12,27 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# the step that leads to the best score of a cell, in two bits
+# step that leads to the best score of a cell, in two bits
 BEGIN = 0
 DIAGONAL = 1
 SKIP_S = 2
 SKIP_T = 3
-# whether a gap that ends in a cell was open before it
+# flags that say whether a gap that ends in a cell was already open before
 LONGER_S = 4
 LONGER_T = 8
 
 
 class GapRule(NamedTuple):
-    """What gaps cost, and where an alignment may begin and end.
+    """Costs of gaps, and the kind of alignment.
 
     Attributes
     ----------
     first : float
         Cost of the first symbol of a gap.
     further : float
-        Cost of each further one, at most `first`.
+        Cost of each further symbol of a gap, no larger than `first`.
     local : bool
-        Whether the best stretches are aligned, and not the whole sequences.
+        Whether the best stretches are aligned instead of the whole sequences.
     """
 
     first: float
@@ -42,8 +42,8 @@ class GapRule(NamedTuple):
 
 @jit
 def _begin(m, rule, best, gap_in_t):
-    """Write row 0: nothing of s against the first j of the m symbols of t."""
-    # one gap of j symbols, free at the border of a local alignment
+    """Write row 0, which aligns nothing of s with the first j of the m symbols of t."""
+    # this is one gap of j symbols, which costs nothing in a local alignment
     best[0] = 0.0
     for j in range(m):
         best[j + 1] = 0.0 if rule.local else -(rule.first + j * rule.further)
@@ -52,10 +52,10 @@ def _begin(m, rule, best, gap_in_t):
 
 @jit
 def _next_row(i, a, t, table, rule, best, gap_in_t):
-    """Go from row i to row i + 1, symbol a of s; the largest score in it [Gotoh 1982].
+    """Turn row i into row i + 1 for symbol a of s; return its largest score [Gotoh 1982].
 
-    ``best[j]`` is the best score H of the first i of s and j of t, ``gap_in_t[j]`` that in which
-    symbol i of s is left out.
+    ``best[j]`` is the best score H of the first i symbols of s and the first j symbols of t;
+    ``gap_in_t[j]`` is the best score of alignments that leave out symbol i of s.
     """
     diagonal = best[0]
     best[0] = 0.0 if rule.local else -(rule.first + i * rule.further)
@@ -63,7 +63,7 @@ def _next_row(i, a, t, table, rule, best, gap_in_t):
     top = 0.0
 
     for j in range(len(t)):
-        # a gap begins, or goes on
+        # begin a gap or extend one
         gap_in_t[j + 1] = max(best[j + 1] - rule.first, gap_in_t[j + 1] - rule.further)
         gap_in_s = max(best[j] - rule.first, gap_in_s - rule.further)
         score = max(diagonal + table[a, t[j]], max(gap_in_t[j + 1], gap_in_s))
@@ -79,10 +79,11 @@ def _next_row(i, a, t, table, rule, best, gap_in_t):
 
 @jit
 def _score_rows(codes, offsets, first, others, table, rule, own, out, position, saved, cells):
-    """Scores of the sequences from `first` on with all others.
+    """Compute the scores of the sequences `first`, `first` + 1, ... with all others.
 
-    Goes on with row ``position[2]`` of the pair ``position[0], position[1]``, after the row that
-    is `saved` with the largest score so far in front, for about so many cells; True at the end.
+    Resumes at row ``position[2]`` of the pair ``position[0], position[1]``, and works through
+    about `cells` cells. `saved` contains the largest score so far and then the previous row.
+    Returns True when finished.
     """
     codes_t, offsets_t = others
     best = saved[0, 1:].copy()
@@ -97,7 +98,7 @@ def _score_rows(codes, offsets, first, others, table, rule, own, out, position, 
                 _begin(len(t), rule, best, gap_in_t)
                 top = 0.0
 
-            # the rows, at least one of them
+            # fill the rows, at least one of them
             for i in range(position[2], len(s)):
                 if cells <= 0 and i > position[2]:
                     position[:] = np.array([k, p, i])
@@ -108,7 +109,7 @@ def _score_rows(codes, offsets, first, others, table, rule, own, out, position, 
                 cells -= len(t) + 1
                 top = max(top, _next_row(i, s[i], t, table, rule, best, gap_in_t))
 
-            # the corner, or the largest cell
+            # read the corner, or the largest cell
             position[2] = 0
             out[k, p] = top if rule.local else best[len(t)]
         position[1] = 0
@@ -128,9 +129,10 @@ def alignment_scores(
 ) -> None:
     """Write the scores of the sequences ``first`` to ``first + len(out) - 1`` into `out`.
 
-    The largest sum of the scores of aligned symbols less the costs of gaps, over all alignments of
-    the sequences [Needleman and Wunsch 1970] or of a stretch of each [Smith and Waterman 1981], by
-    the recursion of Gotoh (1982): time ``|s| |t|`` and two rows for each pair.
+    The score is the largest sum of the scores of aligned symbols minus the costs of gaps, over all
+    alignments of the sequences [Needleman and Wunsch 1970] or of a stretch of each [Smith and
+    Waterman 1981]. The recursion of Gotoh (1982) takes time ``|s| |t|`` and two rows for each
+    pair.
 
     Parameters
     ----------
@@ -145,13 +147,13 @@ def alignment_scores(
     first : int
         Number of the first sequence.
     own : bool
-        Whether the second collection is the first: then row i stops at the diagonal.
+        Whether both collections are the same; row i then stops at the diagonal.
     out : ndarray of shape (n_rows, n_others)
-        Takes the scores.
+        Array that receives the scores.
     """
     if not out.size:
         return
-    # the largest score so far, and a row of H and of V
+    # saved: the largest score so far, and one row of both kinds of scores
     position = np.zeros(3, dtype=np.int64)
     saved = np.zeros((2, int(np.diff(others[1]).max()) + 2))
     in_pieces(
@@ -161,10 +163,10 @@ def alignment_scores(
 
 @jit
 def _fill_moves(s, t, table, rule, moves, position, saved, cells):
-    """Fill the table of moves from row ``position[0]`` on, for about so many cells.
+    """Fill the table of moves from row ``position[0]`` on, about `cells` cells.
 
-    `saved` holds the scores of the last row, with the largest one in front, which is that of cell
-    ``position[1], position[2]``.
+    `saved` contains the largest score, which belongs to cell ``position[1], position[2]``, and
+    then the scores of the previous row.
     """
     best = saved[0, 1:].copy()
     gap_in_t = saved[1, 1:].copy()
@@ -172,7 +174,7 @@ def _fill_moves(s, t, table, rule, moves, position, saved, cells):
     if position[0] == 0:
         _begin(len(t), rule, best, gap_in_t)
 
-    # rows from where the last call ended
+    # fill the rows, beginning where the last call ended
     for i in range(position[0], len(s)):
         if cells <= 0 and i > position[0]:
             position[0] = i
@@ -186,7 +188,7 @@ def _fill_moves(s, t, table, rule, moves, position, saved, cells):
         best[0] = 0.0 if rule.local else -(rule.first + i * rule.further)
         gap_in_s = -np.inf
         for j in range(len(t)):
-            # gaps: does one begin here?
+            # update both gap scores, and record whether a gap was already open
             move = 0
             opened = best[j + 1] - rule.first
             gap_in_t[j + 1] -= rule.further
@@ -199,7 +201,7 @@ def _fill_moves(s, t, table, rule, moves, position, saved, cells):
                 move |= LONGER_T
             gap_in_s = max(gap_in_s, opened)
 
-            # the best of the three steps, the diagonal one first
+            # choose the best of the three steps; ties go to the diagonal step
             score = diagonal + table[s[i], t[j]]
             step = DIAGONAL
             if gap_in_t[j + 1] > score:
@@ -225,10 +227,10 @@ def _fill_moves(s, t, table, rule, moves, position, saved, cells):
 
 @jit
 def _way_back(moves, i, j, local):
-    """Aligned positions from the first i and j symbols back, -1 where one sequence has a gap."""
+    """Trace the aligned positions back from cell (i, j); -1 where one sequence has a gap."""
     path = np.empty((i + j, 2), dtype=np.int64)
     k = i + j
-    gap = BEGIN  # or the kind of the gap that goes on
+    gap = BEGIN  # kind of the gap that continues, or BEGIN
     while i > 0 or j > 0:
         # the borders of a global alignment are gaps
         step = gap
@@ -244,7 +246,7 @@ def _way_back(moves, i, j, local):
         if step == BEGIN:
             break
 
-        # one step back
+        # go one step back
         k -= 1
         path[k, 0] = -1
         path[k, 1] = -1
@@ -275,17 +277,18 @@ def best_alignment(s: Array, t: Array, table: Array, rule: GapRule) -> tuple[Arr
     Returns
     -------
     path : ndarray of int of shape (n_steps, 2)
-        Aligned positions, -1 where one sequence has a gap; for a local alignment those of the best
-        stretches, none if no two symbols have a score above 0. Among equal scores the step in both
-        comes first, then the one in s. Memory is a byte for each pair of positions.
+        Aligned positions, with -1 where one sequence has a gap. A local alignment covers only the
+        best stretches, and is empty if no two symbols have a positive score. If scores are equal,
+        a step in both sequences is preferred to a step in s, and this to a step in t. Memory is a
+        byte for each pair of positions.
     score : float
-        Its score.
+        Score of this alignment.
     """
     moves = np.zeros((len(s), len(t)), dtype=np.uint8)
     position = np.zeros(3, dtype=np.int64)
     saved = np.zeros((2, len(t) + 2))
     in_pieces(_fill_moves, s, t, table, rule, moves, position, saved)
 
-    # from the corner, or from the largest score
+    # go back from the corner, or from the largest score
     end = (position[1], position[2]) if rule.local else (len(s), len(t))
     return _way_back(moves, *end, rule.local), float(saved[0, 0]) + 0.0  # not -0.0

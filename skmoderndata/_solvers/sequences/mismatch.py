@@ -1,4 +1,9 @@
-"""Counts of the words within a Hamming distance of the windows of a sequence."""
+"""Counts of the words within a Hamming distance of the windows of a sequence.
+
+Differs from the paper (Leslie et al. 2004): instead of traversing a mismatch tree, neighbours are
+counted by passes over a table of all words, listed for each distinct window, or counted by the
+positions on which two windows agree.
+"""
 
 from itertools import pairwise
 from math import comb
@@ -10,20 +15,21 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-CELLS_OF_WORDS = 2  # cells of others that a word on one axis is worth
+# Cost of a word on one axis, in cells of dynamic programming as counted by `in_pieces`.
+CELLS_OF_WORDS = 2
 
 
 @jit
 def _spread(T, sigma, p, m):
     """Turn the histogram ``T[0]`` of words into counts of words at distance 0 to m, in place.
 
-    On each of the p axes of a tensor of sigma^p entries, apply ``I + z (J - I)``, J of ones, and
-    keep the powers of z up to m: row k is the coefficient of z^k.
+    Applies ``I + z (J - I)``, where J has all entries 1, on each of the p axes of a tensor of
+    sigma^p entries, and keeps the powers of z up to m. Row k is the coefficient of z^k.
     """
     stride = 1
     for _ in range(p):
         for begin in range(0, T.shape[1], stride * sigma):
-            for k in range(m, 0, -1):  # row k - 1 is still that of the axes before
+            for k in range(m, 0, -1):  # row k - 1 still belongs to the previous axes
                 for i in range(begin, begin + stride):
                     total = 0.0
                     for j in range(i, i + stride * sigma, stride):
@@ -35,10 +41,10 @@ def _spread(T, sigma, p, m):
 
 @jit
 def _neighbour_rows(numbers, offsets, sigma, p, m, out, position, cells):
-    """Count for the rows from ``position[0]`` on, about so many cells; True at the end."""
+    """Count for rows from ``position[0]`` on, about `cells` cells; return True when finished."""
     T = np.empty((m + 1, out.shape[1]))
     for i in range(position[0], len(offsets) - 1):
-        if cells <= 0 and i > position[0]:  # one row at least
+        if cells <= 0 and i > position[0]:  # each call does at least one row
             position[0] = i
             return False
         cells -= CELLS_OF_WORDS * p * T.size + offsets[i + 1] - offsets[i]
@@ -52,10 +58,10 @@ def _neighbour_rows(numbers, offsets, sigma, p, m, out, position, cells):
 
 
 def neighbour_counts(numbers: Array, offsets: Array, sigma: int, p: int, m: int) -> Array:
-    """For each word of p symbols, the number of windows of each row at most m symbols from it.
+    """Count the windows of each row within m mismatches of each word of p symbols.
 
-    `numbers` are those of the base sigma. The result has ``sigma ** p`` columns; no neighbourhood
-    is enumerated, so the cost is ``p (m + 1)`` passes over a row.
+    `numbers` have base sigma. The result has ``sigma ** p`` columns. No neighbourhood is
+    enumerated, so the cost is ``p (m + 1)`` passes over a row.
     """
     out = np.zeros((len(offsets) - 1, sigma**p))
     start = np.zeros(1, dtype=np.int64)
@@ -67,9 +73,8 @@ def neighbour_counts(numbers: Array, offsets: Array, sigma: int, p: int, m: int)
 def _words_near(window, order, costs, threshold, weights, out):
     """Write the numbers of the words u with ``sum_i costs[u_i, v_i] < threshold``; count them.
 
-    v is the window; ``order[:, b]`` are the symbols from the cheapest in place of b to the most
-    expensive one, so that a depth-first search meets few words that are too expensive. Returns -1
-    where `out` is too short.
+    Here v is the window. ``order[:, b]`` sorts the symbols by their cost in place of b, so that a
+    depth-first search meets few words that are too expensive. Returns -1 if `out` is too short.
     """
     p = len(window)
     sigma = order.shape[0]
@@ -78,7 +83,7 @@ def _words_near(window, order, costs, threshold, weights, out):
     number = np.zeros(p + 1, dtype=np.int64)
     n = i = 0
 
-    # depth first: the next cheapest symbol at position i
+    # depth first: try the next cheapest symbol at position i
     while i >= 0:
         tried[i] += 1
         too_much = tried[i] == sigma
@@ -87,8 +92,8 @@ def _words_near(window, order, costs, threshold, weights, out):
             spent[i + 1] = spent[i] + costs[a, window[i]]
             too_much = spent[i + 1] >= threshold
 
-        # back where the cost is reached: the symbols after it cost more
-        if too_much:  # and so is every symbol after it
+        # go back if this symbol is too expensive, because all later symbols cost more
+        if too_much:
             tried[i] = -1
             i -= 1
             continue
@@ -107,7 +112,7 @@ def _words_near(window, order, costs, threshold, weights, out):
 
 @jit
 def _all_words_near(windows, order, costs, threshold, weights, k, indptr, out):
-    """Go on from window k as long as there is room in `out`; returns the window that lacks it."""
+    """Continue from window k until `out` is full; return the first window that did not fit."""
     while k < len(windows):
         n = _words_near(windows[k], order, costs, threshold, weights, out[indptr[k] :])
         if n < 0:
@@ -120,27 +125,27 @@ def _all_words_near(windows, order, costs, threshold, weights, k, indptr, out):
 def words_near(
     windows: Array, costs: Array, threshold: float, limit: int
 ) -> tuple[Array, Array | None]:
-    """Words that replace windows at a total cost below a threshold [Leslie et al. 2004].
+    """List the words that replace windows at a cost below a threshold [Leslie et al. 2004].
 
     Parameters
     ----------
     windows : ndarray of int32, of shape (n_windows, p)
         Symbol numbers.
     costs : ndarray of shape (n_symbols, n_symbols)
-        ``costs[a, b]`` is the cost of the symbol a in place of b. With 1 off the diagonal and
-        ``m + 1 / 2`` as the threshold the words are those with at most m mismatches.
+        Cost ``costs[a, b]`` of the symbol a in place of b. With 1 off the diagonal and a
+        threshold of ``m + 1 / 2``, the words have up to m mismatches.
     threshold : float
-        Bound of the sum over the positions, exclusive.
+        Upper bound on the sum over the positions, exclusive.
     limit : int
-        Largest number of words in all.
+        Largest total number of words.
 
     Returns
     -------
     indptr : ndarray of int64, of shape (n_windows + 1,)
         The words of window k are ``numbers[indptr[k] : indptr[k + 1]]``.
     numbers : ndarray of int64, or None
-        Numbers of the words, the first symbol as the lowest digit of the base `n_symbols`; None
-        where there are more than `limit`.
+        Numbers of the words in base `n_symbols`, with the first symbol as the lowest digit; None
+        if there are more than `limit` words.
     """
     order = np.argsort(costs, axis=0, kind="stable")
     weights = len(costs) ** np.arange(windows.shape[1], dtype=np.int64)
@@ -152,7 +157,7 @@ def words_near(
         if k < len(windows):
             if len(out) == limit:
                 return indptr, None
-            # the windows so far say how many words there will be
+            # extrapolate the number of words from the windows so far
             size = max(2 * len(out), int(1.01 * len(windows) * indptr[k] / max(k, 1)))
             larger = np.empty(min(size, limit), dtype=np.int64)
             larger[: indptr[k]] = out[: indptr[k]]
@@ -162,7 +167,7 @@ def words_near(
 
 @jit
 def _add_words(ranks, offsets, starts, columns, rows, indices, data, count):
-    """Count the words of all windows of each row; columns in the order of their appearance."""
+    """Count the words of all windows of each row; columns are in the order of appearance."""
     k = 0
     for i in range(len(offsets) - 1):
         begin = k
@@ -184,8 +189,8 @@ def word_counts(
 ) -> sparse.csr_array:
     """Count, for each row, the windows that have each word.
 
-    ``ranks[w]`` is the kind of window w, ``columns[starts[k] : starts[k + 1]]`` are the columns
-    of the words of kind k.
+    ``ranks[w]`` is the kind of window w; the words of kind k have the columns
+    ``columns[starts[k] : starts[k + 1]]``.
     """
     sizes = np.concatenate([[0], np.cumsum(np.diff(starts)[ranks])])
     max_entries = int(np.minimum(np.diff(sizes[offsets]), n_columns).sum())
@@ -203,10 +208,11 @@ def word_counts(
 
 
 def n_common_neighbours(d: int, p: int, m: int, sigma: int) -> int:
-    """Count the words at most m symbols from each of two words of p symbols at distance d.
+    """Count the words within m mismatches of each of two words of p symbols at distance d.
 
-    Of the p - d positions where the two agree the word differs in a. Of the d others it takes the
-    symbol of the first in i, that of the second in j, and a third one in k.
+    Such a word differs in a of the p - d positions where the two words agree. In the other d
+    positions it has the symbol of the first word i times, the symbol of the second word j times,
+    and a third symbol k times.
     """
     total = 0
     for i in range(d + 1):
@@ -219,12 +225,12 @@ def n_common_neighbours(d: int, p: int, m: int, sigma: int) -> int:
 
 
 def pattern_weights(p: int, m: int, sigma: int) -> list[int]:
-    """Weights c with ``N(d) = sum_k c[k] C(p - d, k)``, for N of `n_common_neighbours`.
+    """Return weights c with ``N(d) = sum_k c[k] C(p - d, k)``, for N of `n_common_neighbours`.
 
-    Two words at distance d agree on all of ``C(p - d, k)`` sets of k positions, so the kernel is
-    the sum over the sets, weighted by ``c[size of the set]``, of the number of pairs of windows
-    that agree there. By Newton's formula c are the forward differences of N at 0 agreements; they
-    are 0 for sets of fewer than p - 2 m positions.
+    Two words at distance d agree completely on ``C(p - d, k)`` sets of k positions. The kernel is
+    therefore the sum over sets of positions of ``c[size of the set]`` times the number of pairs of
+    windows that agree there. By Newton's formula, c are the forward differences of N at 0
+    agreements; they are 0 for sets of fewer than p - 2 m positions.
     """
     values = [n_common_neighbours(p - agreements, p, m, sigma) for agreements in range(p + 1)]
     weights = []

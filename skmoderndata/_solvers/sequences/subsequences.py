@@ -1,4 +1,9 @@
-"""Sums over common subsequences of two sequences, by dynamic programming."""
+"""Sums over common subsequences of two sequences, by dynamic programming.
+
+Differs from the papers (Lodhi et al. 2002; Shawe-Taylor and Cristianini 2004): 1. symbols have
+individual weights, and may be similar instead of equal. 2. A sequence is compared with four others
+at a time. 3. Sums over long subsequences are scaled by powers of two.
+"""
 
 from typing import NamedTuple
 
@@ -9,25 +14,27 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))
-CELLS_OF_SLOPES = 4  # cells of sums that one of their derivatives is worth
-PLANES = 32  # symbols whose weights against four sequences are kept, one for each remainder
+# Cost of a derivative of a sum, in cells of dynamic programming as counted by `in_pieces`.
+CELLS_OF_SLOPES = 4
+# Number of symbols whose weights against four sequences are cached, one for each remainder.
+PLANES = 32
 
 
 class Weighting(NamedTuple):
-    """How symbols count.
+    """Weights of symbols and lengths.
 
     Attributes
     ----------
     match : ndarray of shape (n_symbols,)
-        A matched symbol multiplies by this in each of the two sequences.
+        Factor for a matched symbol, in each of the two sequences.
     skip : ndarray of shape (n_symbols,)
-        So does a symbol that is skipped between the first and the last matched one.
+        Factor for a symbol that is skipped between the first and the last matched symbol.
     similarity : ndarray of shape (n_symbols, n_symbols), or (0, 0)
-        Similarity of two symbols, in place of equality.
+        Similarity of two symbols, used in place of equality.
     lengths : ndarray of shape (p,)
         Weight of the subsequences of each length.
     decay : float
-        Typical value of `skip`, from which the scales of long subsequences are guessed.
+        Typical value of `skip`, used to estimate the scales of long subsequences.
     """
 
     match: Array
@@ -39,10 +46,10 @@ class Weighting(NamedTuple):
 
 @jit
 def _level_shifts(n, m, p, decay, match):
-    """Powers of two, one for each length, that keep sums of long subsequences in range.
+    """Return powers of two, one for each length, that keep sums of long subsequences in range.
 
-    The sum over subsequences of q symbols is that of q - 1 times about
-    ``(match * min((n - q + 1) / q, 1 / (1 - decay)))^2``.
+    The sum over subsequences of q symbols is about
+    ``(match * min((n - q + 1) / q, 1 / (1 - decay)))^2`` times the sum for q - 1 symbols.
     """
     shifts = np.zeros(p, dtype=np.int64)
     total = extreme = 0.0
@@ -60,7 +67,7 @@ def _level_shifts(n, m, p, decay, match):
 
 @jit_leaf
 def _match_plane(a, lanes, weighting, plane):
-    """Weight of matching symbol `a` with each symbol of the lanes; 0 beyond their ends."""
+    """Compute weights of matching symbol `a` with the symbols of the lanes; 0 past the ends."""
     soft = weighting.similarity.shape[0] > 0
     for j in range(lanes.shape[0]):
         for lane in range(4):
@@ -74,12 +81,12 @@ def _match_plane(a, lanes, weighting, plane):
 
 @jit_leaf
 def _level(plane, before, row, skips, skip, scale, total):
-    """One symbol of the first sequence, for subsequences of one length.
+    """Process one symbol of the first sequence, for subsequences of one length.
 
-    With S(j) = match(j) v(j), v the row of the shorter subsequences before this symbol, the row
-    becomes ``w(j + 1) = skip w(j + 1) + run(j)`` with ``run(j) = skips(j) run(j - 1) + S(j)``.
-    Four lanes are scalars: written as a loop over lanes this is 3 times slower, as the
-    compiler cannot tell that the arrays do not overlap.
+    Let S(j) = match(j) v(j), where v is the row of shorter subsequences before this symbol. The
+    row becomes ``w(j + 1) = skip w(j + 1) + run(j)`` with ``run(j) = skips(j) run(j - 1) + S(j)``.
+    The four lanes are written as scalars; a loop over lanes would be 3 times slower, because the
+    compiler cannot prove that the arrays do not overlap.
     """
     r0 = r1 = r2 = r3 = 0.0
     t0 = total[0]
@@ -93,13 +100,13 @@ def _level(plane, before, row, skips, skip, scale, total):
         s2 = plane[j, 2] * before[j, 2] * scale
         s3 = plane[j, 3] * before[j, 3] * scale
 
-        # the sums over what ends at j, run(j)
+        # run(j), the sums over subsequences that end at j
         r0 = skips[j, 0] * r0 + s0
         r1 = skips[j, 1] * r1 + s1
         r2 = skips[j, 2] * r2 + s2
         r3 = skips[j, 3] * r3 + s3
 
-        # the row of these subsequences
+        # w(j + 1), the row of these subsequences
         w0 = skip * row[j + 1, 0] + r0
         w1 = skip * row[j + 1, 1] + r1
         w2 = skip * row[j + 1, 2] + r2
@@ -109,7 +116,7 @@ def _level(plane, before, row, skips, skip, scale, total):
         row[j + 1, 2] = w2
         row[j + 1, 3] = w3
 
-        # their total
+        # add up the totals
         t0 += s0
         t1 += s1
         t2 += s2
@@ -122,8 +129,8 @@ def _level(plane, before, row, skips, skip, scale, total):
 
 @jit_leaf
 def _weighted_sum(totals, lane, shifts, lengths, logarithm):
-    """Sum of ``lengths[q] totals[q] 2^-(shifts[0] + ... + shifts[q])``, or its logarithm."""
-    # the power of two of the largest term; few sequences are so long that there is one
+    """Return the sum of ``lengths[q] totals[q] 2^-(shifts[0] + ... + shifts[q])``, or its log."""
+    # find the power of two of the largest term; it is 0 except for very long sequences
     shift = top = 0
     largest = -np.inf
     shifted = False
@@ -136,7 +143,7 @@ def _weighted_sum(totals, lane, shifts, lengths, logarithm):
             largest = np.log2(value) + shift
             top = shift
 
-    # the sum, in units of it
+    # compute the sum in units of this power
     value = 0.0
     shift = 0
     for q in range(len(lengths)):
@@ -154,35 +161,36 @@ def _one_against_lanes(
 ):
     """Compare the sequence s with four others, by rows of length `len(lanes) + 1`.
 
-    `shifts` are those of `_level_shifts`; ``planes[a % PLANES]`` has the weights of matching the
-    symbol ``holds[a % PLANES]``. Goes on from symbol `first` for about so many cells; returns the
-    next symbol, and the cells left.
+    `shifts` come from `_level_shifts`; ``planes[a % PLANES]`` contains the weights of matching the
+    symbol ``holds[a % PLANES]``. Resumes at symbol `first` and works through about `cells` cells;
+    returns the next symbol and the number of cells left over.
     """
     p = len(weighting.lengths)
     m = lanes.shape[0]
     if first == 0:
         for q in range(p + 1):
             for j in range(m + 1):
-                for lane in range(4):  # the empty subsequence goes before any symbol
+                for lane in range(4):  # the empty subsequence precedes any symbol
                     rows[q, j, lane] = 1.0 if q == 0 else 0.0
         for q in range(p):
             for lane in range(4):
                 totals[q, lane] = 0.0
 
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # one symbol at least
+        if cells <= 0 and i > first:  # each call does at least one symbol
             return i, cells
         cells -= 4 * p * m
 
-        # the plane of a symbol is kept as long as no other needs its place
+        # reuse the plane of the symbol unless another symbol has replaced it
         a = s[i]
         plane = planes[a % PLANES, :m]
         if holds[a % PLANES] != a:
             _match_plane(a, lanes, weighting, plane)
             holds[a % PLANES] = a
 
-        # levels from the longest on
-        for q in range(p, 0, -1):  # the row of q - 1 is still that of the symbol before
+        # update the levels from the longest to the shortest, so that row q - 1 still belongs to
+        # the previous symbol
+        for q in range(p, 0, -1):
             scale = 2.0 ** shifts[q - 1]
             _level(plane, rows[q - 1], rows[q], skips, weighting.skip[a], scale, totals[q - 1])
     return len(s), cells
@@ -190,29 +198,30 @@ def _one_against_lanes(
 
 @jit_leaf
 def _sums_of_lanes(weighting, shifts, totals, logarithm, out):
-    """Add up the sums of the four lanes, from those over the subsequences of each length."""
+    """Add up the totals of all lengths, for each of the four lanes."""
     for lane in range(4):
         out[lane] = _weighted_sum(totals, lane, shifts, weighting.lengths, logarithm)
 
 
 @jit
-def _fill_lanes(codes, offsets, chosen, weighting, lanes, skips):
-    """Put up to four sequences side by side, -1 beyond the end of each."""
+def _fill_lanes(codes, offsets, indices, weighting, lanes, skips):
+    """Put up to four sequences side by side, padded with -1."""
     lanes[:] = -1
     skips[:] = 1.0
-    for lane in range(len(chosen)):
-        start = offsets[chosen[lane]]
-        for j in range(offsets[chosen[lane] + 1] - start):
+    for lane in range(len(indices)):
+        start = offsets[indices[lane]]
+        for j in range(offsets[indices[lane] + 1] - start):
             lanes[j, lane] = codes[start + j]
             skips[j, lane] = weighting.skip[codes[start + j]]
 
 
 @jit
 def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, saved, cells):
-    """Write sums over common subsequences of all pairs into K; the orders are by length.
+    """Write the sums over common subsequences of all pairs to K; the orders sort by length.
 
-    Goes on with symbol ``position[2]`` of the sequence ``order[position[1]]`` against the four
-    from ``order_y[position[0]]`` on, after the rows and totals that are `saved`; True at the end.
+    Resumes at symbol ``position[2]`` of the sequence ``order[position[1]]`` against the four
+    sequences from ``order_y[position[0]]`` on, with the rows and totals in `saved`. Returns True
+    when finished.
     """
     (codes, offsets) = X
     (codes_y, offsets_y) = Y
@@ -227,17 +236,17 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, sav
     all_lanes = np.empty((longest, 4), dtype=np.int32)
     all_skips = np.empty((longest, 4))
     for first in range(position[0], len(order_y), 4):
-        chosen = order_y[first : first + 4]
-        m = offsets_y[chosen[-1] + 1] - offsets_y[chosen[-1]]
+        columns = order_y[first : first + 4]
+        m = offsets_y[columns[-1] + 1] - offsets_y[columns[-1]]
         lanes = all_lanes[:m]
         skips = all_skips[:m]
-        _fill_lanes(codes_y, offsets_y, chosen, weighting, lanes, skips)
+        _fill_lanes(codes_y, offsets_y, columns, weighting, lanes, skips)
         holds[:] = -1
         shifts = _level_shifts(0, m, p, weighting.decay, match)
         n_before = 0
 
-        for r in range(position[1], first + len(chosen) if own else len(order)):
-            # powers of two, for one length after another
+        for r in range(position[1], first + len(columns) if own else len(order)):
+            # update the powers of two when the length changes
             i = order[r]
             s = codes[offsets[i] : offsets[i + 1]]
             if len(s) != n_before:
@@ -259,23 +268,23 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, sav
                 saved[-1, :p] = totals
                 return False
 
-            # the four entries
+            # write the four entries
             position[2] = 0
             _sums_of_lanes(weighting, shifts, totals, logarithm, out)
-            for lane in range(len(chosen)):
+            for lane in range(len(columns)):
                 if not own:
-                    K[i, chosen[lane]] = out[lane]
+                    K[i, columns[lane]] = out[lane]
                 elif r <= first + lane:
-                    K[i, chosen[lane]] = K[chosen[lane], i] = out[lane]
+                    K[i, columns[lane]] = K[columns[lane], i] = out[lane]
         position[1] = 0
     return True
 
 
 @jit
 def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
-    """Compute the same for each sequence with itself.
+    """Do the same for each sequence with itself.
 
-    Goes on with symbol ``position[1]`` of sequence ``position[0]``.
+    Resumes at symbol ``position[1]`` of sequence ``position[0]``.
     """
     longest = (offsets[1:] - offsets[:-1]).max()
     p = len(weighting.lengths)
@@ -284,15 +293,15 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
     planes = np.empty((PLANES, longest, 4))
     holds = np.empty(PLANES, np.int32)
     out = np.empty(4)
-    chosen = np.zeros(1, dtype=np.int64)
+    index = np.zeros(1, dtype=np.int64)
 
     for i in range(position[0], len(d)):
         m = offsets[i + 1] - offsets[i]
         lanes = np.empty((m, 4), dtype=np.int32)
         skips = np.empty((m, 4))
 
-        chosen[0] = i
-        _fill_lanes(codes, offsets, chosen, weighting, lanes, skips)
+        index[0] = i
+        _fill_lanes(codes, offsets, index, weighting, lanes, skips)
         holds[:] = -1
 
         s = codes[offsets[i] : offsets[i + 1]]
@@ -305,7 +314,7 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
             *(position[1], cells),
         )
 
-        # to be continued, or the sum over the lengths
+        # store the state if unfinished, otherwise sum over the lengths
         if done < len(s):
             position[0] = i
             position[1] = done
@@ -319,7 +328,7 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
 
 
 def _lane_state(offsets: Array, weighting: Weighting) -> tuple[Array, Array]:
-    """Where a sum is, and room for the rows of all lengths and, last, for their totals."""
+    """Return the initial position, and workspace for the rows of all lengths and the totals."""
     p = len(weighting.lengths)
     longest = int(np.diff(offsets).max())
     return np.zeros(3, dtype=np.int64), np.empty((p + 2, max(longest + 1, p), 4))
@@ -337,8 +346,8 @@ def subsequence_sums(
 
     A pair of subsequences of q symbols counts ``lengths[q - 1]`` times the weights of its matched
     and of its skipped symbols [Lodhi et al. 2002; Shawe-Taylor and Cristianini 2004, section
-    11.5]. Time ``p |s| |t|`` for each pair, memory ``4 p`` numbers for each symbol of the longest
-    sequence. One sequence meets four of similar length at a time.
+    11.5]. The time for a pair is ``p |s| |t|``; memory is ``4 p`` numbers for each symbol of the
+    longest sequence. A sequence is compared with four sequences of similar length at a time.
 
     Parameters
     ----------
@@ -347,14 +356,14 @@ def subsequence_sums(
     weighting : Weighting
         Weights of symbols and lengths.
     others : tuple of ndarray
-        Codes and offsets of the second collection, of the same alphabet; None takes the first.
+        Codes and offsets of the second collection, with the same alphabet; None uses the first.
     logarithm : bool
-        Whether to return logarithms, which are finite where the sums are not.
+        Whether to return logarithms, which stay finite if the sums overflow.
 
     Returns
     -------
     K : ndarray of shape (n_sequences, n_others)
-        The sums.
+        Sums, or their logarithms.
     """
     own = others is None
     codes_y, offsets_y = (codes, offsets) if others is None else others
@@ -371,7 +380,7 @@ def subsequence_sums(
 def own_subsequence_sums(
     codes: Array, offsets: Array, weighting: Weighting, *, logarithm: bool = False
 ) -> Array:
-    """Diagonal of `subsequence_sums`."""
+    """Return the diagonal of `subsequence_sums`."""
     d = np.zeros(len(offsets) - 1)
     if len(d):
         state = _lane_state(offsets, weighting)
@@ -381,11 +390,11 @@ def own_subsequence_sums(
 
 @jit
 def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
-    """Differentiate in the logarithm of the decay: the recursion of `_level`, differentiated.
+    """Differentiate with respect to the logarithm of the decay, by the recursion of `_level`.
 
-    `matching` are the decay, the weight of a match, and the derivative of its logarithm. Goes on
-    from symbol `first` for about so many cells; returns the sum so far, the next symbol, and the
-    cells left.
+    `matching` contains the decay, the weight of a match, and the derivative of its logarithm.
+    Resumes at symbol `first` and works through about `cells` cells; returns the sum so far, the
+    next symbol and the number of cells left over.
     """
     decay, match, match_slope = matching
     if first == 0:
@@ -396,7 +405,7 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
         dw[1:] = 0.0
 
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # one symbol at least
+        if cells <= 0 and i > first:  # each call does at least one symbol
             return total, i, cells
         cells -= CELLS_OF_SLOPES * len(lengths) * len(t)
 
@@ -404,12 +413,12 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
         for q in range(len(lengths), 0, -1):
             run = slope = 0.0
             for j in range(len(t)):
-                # weight of the matches of s_i and t_j, and its derivative
+                # contribution of matching s_i with t_j, and its derivative
                 here = match if t[j] == a else 0.0
                 value = here * w[q - 1, j]
                 change = here * (dw[q - 1, j] + match_slope * w[q - 1, j])
 
-                # the same, one more skip for each symbol since
+                # update the running sums with one more skip, and their derivatives
                 slope = decay * (run + slope) + change
                 run = decay * run + value
                 dw[q, j + 1] = decay * (w[q, j + 1] + dw[q, j + 1]) + slope
@@ -422,7 +431,7 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
 def _derivatives(codes, offsets, matching, lengths, G, position, w, dw, cells):
     """Differentiate for all pairs.
 
-    Goes on with symbol ``position[2]`` of the pair ``position[0], position[1]``.
+    Resumes at symbol ``position[2]`` of the pair ``position[0], position[1]``.
     """
     for i in range(position[0], len(G)):
         s = codes[offsets[i] : offsets[i + 1]]
@@ -446,9 +455,9 @@ def _derivatives(codes, offsets, matching, lengths, G, position, w, dw, cells):
 def subsequence_slopes(
     codes: Array, offsets: Array, decay: float, lengths: Array, *, matches_decay: bool
 ) -> Array:
-    """Return derivatives of `subsequence_sums` in the logarithm of one decay for all symbols.
+    """Differentiate `subsequence_sums` with respect to the logarithm of a common decay.
 
-    `matches_decay` tells whether a match weighs ``decay^2`` or 1.
+    A match has the weight ``decay^2`` if `matches_decay`, and otherwise 1.
     """
     G = np.zeros((len(offsets) - 1, len(offsets) - 1))
     if G.size:
@@ -461,13 +470,15 @@ def subsequence_slopes(
 
 # ---- all subsequences -----------------------------------------------------------------------
 
-STEP = 2.0**400  # a number above it is stored divided by it
-CELLS_OF_EXPONENTS = 4  # cells of others that one with an exponent is worth
+# Largest number that is stored without an exponent; larger numbers are divided by it.
+STEP = 2.0**400
+# Cost of a cell with an exponent, in cells of dynamic programming as counted by `in_pieces`.
+CELLS_OF_EXPONENTS = 4
 
 
 @jit
 def _plus(a, ea, b, eb):
-    """Add ``a STEP^ea`` and ``b STEP^eb``; what is two steps smaller is lost in rounding."""
+    """Add ``a STEP^ea`` and ``b STEP^eb``; a number that is two steps smaller is negligible."""
     if ea < eb:
         a, ea, b, eb = b, eb, a, ea
     if eb == ea:
@@ -481,21 +492,22 @@ def _plus(a, ea, b, eb):
 
 @jit
 def _all_common(s, t, r, e, logarithm, first, cells):
-    """Count pairs of equal subsequences: ``r(i, j) = r(i - 1, j) + P(i, j)``.
+    """Count pairs of equal subsequences, ``r(i, j) = r(i - 1, j) + P(i, j)``.
 
-    ``P(i, j) = P(i, j - 1) + [s_i = t_j] r(i - 1, j - 1)``. Every entry has an exponent of its
-    own, as the entries of one row may differ by more than the range of a number. Goes on from row
-    `first` for about so many cells; returns the count, the next row, and the cells left.
+    Here ``P(i, j) = P(i, j - 1) + [s_i = t_j] r(i - 1, j - 1)``. Each entry has its own exponent,
+    because the entries of a row may differ by more than the range of a number. Resumes at row
+    `first` and works through about `cells` cells; returns the count, the next row and the number
+    of cells left over.
     """
     if first == 0:
         r[:] = 1.0
         e[:] = 0
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # one row at least
+        if cells <= 0 and i > first:  # each call does at least one row
             return 0.0, i, cells
         cells -= CELLS_OF_EXPONENTS * len(t)
 
-        # P(i, j) along the row, with the row before in place
+        # compute P(i, j) along the row, and update the row in place
         a = s[i]
         p = 0.0
         ep = 0
@@ -515,9 +527,9 @@ def _all_common(s, t, r, e, logarithm, first, cells):
 
 @jit
 def _all_common_pairs(X, Y, own, logarithm, K, position, numbers, powers, cells):
-    """Count for all pairs; True at the end.
+    """Count for all pairs; return True when finished.
 
-    Goes on with row ``position[2]`` of the pair ``position[0], position[1]``.
+    Resumes at row ``position[2]`` of the pair ``position[0], position[1]``.
     """
     (codes, offsets) = X
     (codes_y, offsets_y) = Y
@@ -533,7 +545,7 @@ def _all_common_pairs(X, Y, own, logarithm, K, position, numbers, powers, cells)
                 s, t, r[:m], e[:m], logarithm, position[2], cells
             )
 
-            # interrupted: where to go on
+            # if interrupted, store where to resume
             if done < len(s):
                 position[0] = i
                 position[1] = j
@@ -551,7 +563,7 @@ def _all_common_pairs(X, Y, own, logarithm, K, position, numbers, powers, cells)
 
 @jit
 def _all_common_own(codes, offsets, logarithm, d, position, numbers, powers, cells):
-    """Count for each sequence with itself, from row ``position[1]`` of ``position[0]`` on."""
+    """Count for each sequence with itself, resuming at row ``position[1]`` of ``position[0]``."""
     r = numbers.copy()
     e = powers.copy()
     for i in range(position[0], len(d)):
@@ -569,7 +581,7 @@ def _all_common_own(codes, offsets, logarithm, d, position, numbers, powers, cel
 
 
 def _common_state(offsets: Array) -> tuple[Array, Array, Array]:
-    """Where a count is, and room for a row: its numbers and their exponents."""
+    """Return the initial position, and workspace for the numbers and exponents of a row."""
     n = int(np.diff(offsets).max()) + 1
     return np.zeros(3, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64)
 
@@ -581,9 +593,9 @@ def all_subsequence_counts(
     *,
     logarithm: bool = False,
 ) -> Array:
-    """Numbers of pairs of equal subsequences of any length, the empty ones included.
+    """Count pairs of equal subsequences of any length, including the empty subsequence.
 
-    Shawe-Taylor and Cristianini 2004, section 11.3; time ``|s| |t|`` for each pair.
+    See Shawe-Taylor and Cristianini 2004, section 11.3. The time for a pair is ``|s| |t|``.
     """
     codes_y, offsets_y = (codes, offsets) if others is None else others
     K = np.zeros((len(offsets) - 1, len(offsets_y) - 1))
@@ -599,7 +611,7 @@ def all_subsequence_counts(
 def own_all_subsequence_counts(
     codes: Array, offsets: Array, *, logarithm: bool = False
 ) -> Array:
-    """Diagonal of `all_subsequence_counts`."""
+    """Return the diagonal of `all_subsequence_counts`."""
     d = np.zeros(len(offsets) - 1)
     if len(d):
         in_pieces(_all_common_own, codes, offsets, logarithm, d, *_common_state(offsets))

@@ -1,4 +1,8 @@
-"""Windows of sequences as numbers, their counts as sparse rows, and products of these."""
+"""Windows of sequences as numbers, their counts as sparse rows, and products of these rows.
+
+Differs from the papers (Leslie et al. 2002, 2004): windows are numbered and counted in sparse
+matrices instead of suffix trees or mismatch trees.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -12,13 +16,16 @@ from skmoderndata._solvers.common.linalg import mirror_lower
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-TABLE = (
-    2**24
-)  # numbers of windows up to which a table with one entry for each replaces sorting
-WORD = 2**62  # numbers below this fit into 64 bits, with a sign
-CELLS_OF_PRODUCTS = 2  # cells of others that a product of two stored entries is worth
-WORTH_HALVES = 2.0  # products for each entry from which half of a symmetric matrix is copied
-HEAVY = 20  # multiplications by BLAS in the time of one product of two stored entries
+# Largest number of possible windows for which a table with an entry for each replaces sorting.
+TABLE = 2**24
+# Smallest number that may not fit into a signed 64-bit integer.
+WORD = 2**62
+# Cost of a product of two stored entries, in cells of dynamic programming (see `in_pieces`).
+CELLS_OF_PRODUCTS = 2
+# Smallest number of products per entry for which half of a symmetric matrix is mirrored.
+WORTH_HALVES = 2.0
+# Number of multiplications by BLAS that take as long as one product of two stored entries.
+HEAVY = 20
 
 
 class Windows(NamedTuple):
@@ -27,7 +34,7 @@ class Windows(NamedTuple):
     Attributes
     ----------
     starts : ndarray of int64
-        Where the windows begin, in the array of all symbols.
+        Positions at which the windows begin, in the array of all symbols.
     offsets : ndarray of int64, of shape (n_sequences + 1,)
         The windows of sequence i are ``offsets[i]`` to ``offsets[i + 1] - 1``.
     """
@@ -38,7 +45,7 @@ class Windows(NamedTuple):
 
 @jit
 def _windows(codes, offsets, p, starts, ends):
-    """Write the starts of windows without a negative code, and their number up to each row."""
+    """Write the starts of windows without negative codes, and the end of each row among them."""
     k = 0
     for i in range(len(offsets) - 1):
         run = 0
@@ -52,7 +59,7 @@ def _windows(codes, offsets, p, starts, ends):
 
 
 def windows(codes: Array, offsets: Array, p: int) -> Windows:
-    """Windows of p symbols inside single sequences; those with a negative code are left out."""
+    """Return the windows of p symbols within sequences, skipping those with a negative code."""
     starts = np.empty(len(codes), dtype=np.int64)
     ends = np.zeros(len(offsets), dtype=np.int64)
     n = _windows(codes, offsets, p, starts, ends)
@@ -62,19 +69,19 @@ def windows(codes: Array, offsets: Array, p: int) -> Windows:
 def window_numbers(
     codes: Array, starts: Array, n_symbols: int, positions: Sequence[int]
 ) -> tuple[Array, int]:
-    """Return numbers of windows by the symbols at some of their positions.
+    """Return numbers of windows that depend only on the symbols at the given positions.
 
-    Two windows have the same number if and only if these symbols are equal. The number is that of
-    the base `n_symbols`; where it would not fit into 64 bits, or the table of all numbers into
-    memory, it is replaced by its rank among the numbers that occur, so that any length and any
-    alphabet are exact.
+    Two windows have the same number if and only if these symbols are equal. The number has these
+    symbols as digits in base `n_symbols`. If it would not fit into 64 bits, or a table of all
+    numbers would not fit into memory, it is replaced by its rank among the numbers that occur.
+    Numbers are therefore exact for any length and alphabet.
 
     Returns
     -------
     numbers : ndarray of int64, of shape (n_windows,)
-        Number of each window, at least 0.
+        Nonnegative number of each window.
     n_numbers : int
-        Upper bound of the numbers.
+        Upper bound on the numbers, exclusive.
     """
     numbers = np.zeros(len(starts), dtype=np.int64)
     size = 1
@@ -93,7 +100,7 @@ def window_numbers(
 
 @jit
 def _columns(numbers, table):
-    """Give numbers to the entries of the table that occur, in ascending order."""
+    """Assign columns to the entries of the table that occur, in ascending order."""
     for number in numbers:
         table[number] = 1
     n = 0
@@ -108,7 +115,7 @@ def _columns(numbers, table):
 
 @jit
 def _count(numbers, offsets, table, n_columns, indptr, indices, data):
-    """Count the windows of each row; columns come in the order of their first window."""
+    """Count the windows of each row; columns are in the order of their first window."""
     count = np.zeros(n_columns, dtype=np.int64)
     k = 0
     for i in range(len(offsets) - 1):
@@ -129,7 +136,7 @@ def _count(numbers, offsets, table, n_columns, indptr, indices, data):
 
 
 def count_windows(numbers: Array, offsets: Array, size: int) -> sparse.csr_array:
-    """Count the windows of each sequence by their number, one column for each that occurs."""
+    """Count the windows of each sequence, with a column for each number that occurs."""
     table = np.zeros(size, dtype=np.int32)
     return count_in_columns(numbers, offsets, table, _columns(numbers, table))
 
@@ -137,7 +144,7 @@ def count_windows(numbers: Array, offsets: Array, size: int) -> sparse.csr_array
 def count_in_columns(
     numbers: Array, offsets: Array, table: Array, n_columns: int
 ) -> sparse.csr_array:
-    """Count the windows of each sequence in given columns, `table[number]`, -1 for none."""
+    """Count the windows of each sequence in the columns `table[number]`; -1 skips a window."""
     indptr = np.zeros(len(offsets), dtype=np.int64)
     indices = np.empty(len(numbers), dtype=np.int32)
     data = np.empty(len(numbers))
@@ -149,9 +156,10 @@ def count_in_columns(
 
 @jit
 def _add_products(indptr, indices, data, starts, rows, values, K, position, cells):
-    """Add ``A B'`` to K, for A by rows and B by columns.
+    """Add ``A B'`` to K, with A stored by rows and B by columns.
 
-    Goes on from row ``position[0]`` for about so many cells; True at the end.
+    Resumes at row ``position[0]`` and works through about `cells` cells; returns True when
+    finished.
     """
     for i in range(position[0], len(indptr) - 1):
         if cells <= 0 and i > position[0]:  # one row at least
@@ -168,10 +176,10 @@ def _add_products(indptr, indices, data, starts, rows, values, K, position, cell
 
 @jit
 def _add_own_products(indptr, indices, data, starts, rows, values, K, position, first, cells):
-    """Add the lower triangle of ``A A'`` to K, for A by rows and by columns.
+    """Add the lower triangle of ``A A'`` to K, with A stored by rows and by columns.
 
-    Goes on from row ``position[0]``; `first` is, of each column, the entry of that row or of a
-    later one. True at the end.
+    Resumes at row ``position[0]``; `first` is the first entry of each column in this row or a
+    later one. Returns True when finished.
     """
     for i in range(position[0], len(indptr) - 1):
         if cells <= 0 and i > position[0]:  # one row at least
@@ -190,11 +198,12 @@ def _add_own_products(indptr, indices, data, starts, rows, values, K, position, 
 def gram_of_counts(
     A: sparse.csr_array, B: sparse.csr_array | None = None, *, n_bytes: int = 2**26
 ) -> Array:
-    """Inner products of sparse rows, ``A B'`` or ``A A'``.
+    """Return the inner products of sparse rows, ``A B'`` or ``A A'``.
 
-    Columns that many rows fill go through BLAS, in blocks of at most `n_bytes`, and the others
-    through products of stored entries; whole numbers below 2^53 are exact on both ways. The
-    matrix of many short rows is written once: a second pass over it takes as long as all products.
+    Columns with entries in many rows are multiplied by BLAS, in blocks of at most `n_bytes`, and
+    the remaining columns entry by entry. Integers below 2^53 are exact either way. For many short
+    rows the matrix is written only once, because a second pass over it takes as long as all
+    products.
     """
     own = B is None
     left = A.tocsc()
@@ -202,7 +211,7 @@ def gram_of_counts(
     shape = (left.shape[0], right.shape[0])
     size = shape[0] * shape[1]
 
-    # columns that many rows fill: BLAS
+    # multiply columns with entries in many rows by BLAS
     filled = np.diff(left.indptr).astype(np.float64) * np.diff(right.indptr)
     heavy = np.flatnonzero(HEAVY * filled > size)
     step = max(1, n_bytes // (8 * max(1, sum(shape))))
@@ -213,7 +222,7 @@ def gram_of_counts(
         K = product if K is None else np.add(K, product, out=K)
     assert K is not None
 
-    # the others, entry by entry
+    # multiply the remaining columns entry by entry
     light = np.flatnonzero((HEAVY * filled <= size) & (filled > 0))
     a = left[:, light]
     b = right[:, light]
@@ -229,12 +238,12 @@ def gram_of_counts(
 
 
 def squared_norms(A: sparse.csr_array) -> Array:
-    """Inner products of sparse rows with themselves."""
+    """Return the inner products of sparse rows with themselves."""
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     return np.bincount(rows, weights=A.data**2, minlength=A.shape[0])
 
 
 def position_patterns(p: int, n_dropped: int) -> Iterator[tuple[int, ...]]:
-    """Yield the subsets of p positions from which at most `n_dropped` are missing."""
+    """Yield the subsets of p positions that leave out at most `n_dropped` positions."""
     for dropped in range(min(p, n_dropped) + 1):
         yield from combinations(range(p), p - dropped)
