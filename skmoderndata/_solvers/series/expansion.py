@@ -1,4 +1,4 @@
-"""Expansions of blocks of rows, written into a buffer the caller owns."""
+"""Expansions of blocks of rows."""
 
 from itertools import combinations_with_replacement
 from typing import Any, Protocol
@@ -23,9 +23,10 @@ class Expansion(Protocol):
 class PolynomialExpansion:
     """All monomials of degree 1 to `degree` of `n_inputs` variables.
 
-    Their order is that of `sklearn.preprocessing.PolynomialFeatures`: by degree, then
-    lexicographic, as a, b, a^2, a b, b^2; `include_bias` puts a column of ones first. `origin`
-    is subtracted from the variables first: monomials of values far from zero are nearly collinear.
+    Their order is the same as in `sklearn.preprocessing.PolynomialFeatures`: by degree, then
+    lexicographic, such as a, b, a^2, a b, b^2; `include_bias` puts a column of ones first.
+    `origin` is subtracted from the variables, because monomials of values far from zero are nearly
+    collinear.
 
     >>> expansion = PolynomialExpansion(2, degree=2)
     >>> expansion(np.array([[2.0, 3.0]]))
@@ -45,13 +46,15 @@ class PolynomialExpansion:
         self.degree = degree
         self.include_bias = include_bias
         self.origin = origin
-        # (variable, rows of its factor in `out`, rows of the product): the monomials of degree
-        # d + 1 that begin with variable i are x_i times the monomials of degree d from i on
+        # (variable, rows of the factor in `out`, rows of the product): monomials of degree d + 1
+        # that begin with variable i are x_i times the monomials of degree d from variable i on
         self._products: list[tuple[int, slice, slice]] = []
         start = int(include_bias)
         stop = start + n_inputs
 
-        first = list(range(start, stop))  # where the monomials that begin with i begin
+        first = list(
+            range(start, stop)
+        )  # first row of the monomials that begin with variable i
         for _ in range(degree - 1):
             begin_next = []
             position = stop
@@ -68,7 +71,7 @@ class PolynomialExpansion:
     def into(self, columns: Array, out: Array) -> None:
         """Write the monomials of `columns` (n_inputs, n) to `out` (n_outputs, n).
 
-        Features come first so that every product runs over contiguous memory.
+        Features are the first axis, so that every product runs over contiguous memory.
         """
         out[: int(self.include_bias)] = 1
         variables = out[self.linear]
@@ -81,7 +84,7 @@ class PolynomialExpansion:
     def __call__(self, X: Array) -> Array:
         """Expand the rows of `X` (n, n_inputs) to (n, n_outputs), in Fortran order.
 
-        Linear features are the rows themselves, without an origin.
+        Without an origin, linear features are the rows themselves.
         """
         if self.n_outputs == self.n_inputs and self.origin is None:
             return X
@@ -100,10 +103,10 @@ class PolynomialExpansion:
         return PolynomialExpansion(self.n_inputs, self.degree, self.include_bias, origin)
 
     def translation(self, origin: Array) -> tuple[Any, Array]:
-        """Return T (sparse) and t: monomials about `origin` are T times these, plus t.
+        """Return a sparse T and t, such that monomials m become ``T m + t`` about `origin`.
 
-        A product of ``z_i + s_i``, with s the old origin minus the new one, is the sum over all
-        subsets of its factors of the product of their z_i and of the s_i of the other factors.
+        Let s be the old origin minus the new one. A product of factors ``z_i + s_i`` is the sum,
+        over all subsets of the factors, of the product of z_i in the subset and s_i outside it.
         """
         shift = np.zeros(self.n_inputs) if self.origin is None else self.origin
         shift = shift - origin
@@ -115,7 +118,7 @@ class PolynomialExpansion:
         ]
         position = {monomial: first + j for j, monomial in enumerate(monomials)}
 
-        # entries of T as (row, column, value); the constant monomial stays as it is
+        # collect entries of T as (row, column, value); the constant monomial does not change
         entries = [(0, 0, 1.0)] * first
         t = np.zeros(self.n_outputs)
         for monomial, row in position.items():
@@ -129,13 +132,13 @@ class PolynomialExpansion:
                 else:
                     t[row] += value
 
-        # duplicates add up: x y has the subset x once for each y that is dropped
+        # duplicates are added: x^2 y has the subset x twice, once for each dropped x
         rows, columns, values = zip(*entries, strict=True)
         size = (self.n_outputs, self.n_outputs)
         return sparse.coo_array((values, (rows, columns)), shape=size).tocsr(), t
 
     def errors(self, size: Array, error: Array) -> Array:
-        """Size of the errors of monomials of variables of this size, with these errors."""
+        """Return the size of the errors of monomials, given the size and errors of variables."""
         plain = self.about(None)
         magnitudes = np.column_stack([size + error, size])
         expanded = np.empty((self.n_outputs, 2))
@@ -143,8 +146,8 @@ class PolynomialExpansion:
         return expanded[:, 0] - expanded[:, 1]
 
     def in_range(self, X: Array) -> bool:
-        """Whether the largest monomials of the columns of `X` have squares within float64."""
-        if self.degree == 1:  # as the squares of all data that are not refused
+        """Return whether the squares of the largest monomials of the columns fit into float64."""
+        if self.degree == 1:  # the squares of all accepted data fit
             return True
         high = X.max(axis=0, initial=-np.inf).astype(np.float64)
         low = X.min(axis=0, initial=np.inf).astype(np.float64)
@@ -161,7 +164,7 @@ class PolynomialExpansion:
 
 
 class LinearOutputs:
-    """The outputs as an expansion, so that their own moments can be measured."""
+    """Outputs as an expansion, so that their moments can be measured."""
 
     def __init__(self, expansion: Expansion, mean: Array, components: Array) -> None:
         self.expansion = expansion
@@ -171,5 +174,5 @@ class LinearOutputs:
         self.n_outputs = len(components)
 
     def __call__(self, X: Array) -> Array:
-        """Map rows to outputs; centred first, so that small outputs keep their digits."""
+        """Map rows to outputs; centring first preserves the digits of small outputs."""
         return np.asarray((self.expansion(X) - self.mean) @ self.components.T)

@@ -1,4 +1,4 @@
-"""Passes over a sample with the rules of `online_rules`, and what their states say."""
+"""Passes over a sample with the rules of `online_rules`, and the components of their states."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -20,30 +20,31 @@ from skmoderndata._solvers.series.online_rules import (
     slow_rows,
 )
 
-Orders = Callable[[], "Array | None"]  # order of the rows in the next pass; None: as they are
+# function that returns the order of the rows in the next pass; None keeps the given order
+Orders = Callable[[], "Array | None"]
 
 
 class Passes(NamedTuple):
-    """How the passes over a sample ended."""
+    """Outcome of the passes over a sample."""
 
-    n_iter: int
-    residual: float  # change in the last pass, infinite after a single one
-    converged: bool
-    stopped: bool  # a callback asked for it
+    n_iter: int  # number of passes
+    residual: float  # change in the last pass, infinite after a single pass
+    converged: bool  # whether the change was small enough, or was not checked
+    stopped: bool  # whether a callback requested a stop
 
 
 # ---- passes over a sample -------------------------------------------------------------------
 
 
 class RowSource:
-    """Rows of an array, dense or sparse, in blocks of C-contiguous, writable, finite numbers.
+    """Rows of a dense or sparse array, in blocks that are C-contiguous and writable.
 
     Parameters
     ----------
     X : array or sparse matrix in CSR format, of shape (n, p)
-        The rows.
+        Finite rows.
     expansion : Expansion, optional
-        Applied to each block.
+        Expansion that is applied to each block.
     """
 
     def __init__(self, X: Any, expansion: Expansion | None = None) -> None:
@@ -54,7 +55,7 @@ class RowSource:
         self.block_rows = int(min(max((1 << 21) // self.p, 64), 1 << 16))
 
     def blocks(self, order: Array | None = None) -> Iterator[Array]:
-        """Yield the rows in their order or in another."""
+        """Yield blocks of rows, in the given order if there is one."""
         for start in range(0, self.n, self.block_rows):
             rows: Any = slice(start, min(start + self.block_rows, self.n))
             block = self.X[rows if order is None else order[rows]]
@@ -62,7 +63,7 @@ class RowSource:
                 block = block.toarray()
             if self.expansion is not None:
                 block = self.expansion(block.astype(np.float64, copy=False))
-            # other layouts and types would be compiled once more
+            # convert, because the loops would be compiled again for other layouts and types
             yield np.require(block, dtype=np.float64, requirements=["C", "W"])
 
     def centred(self, mean: Array) -> Iterator[Array]:
@@ -71,8 +72,8 @@ class RowSource:
             yield block - mean
 
     def moments(self) -> tuple[Array, float]:
-        """Mean of the rows and mean squared distance from it."""
-        first = np.zeros(self.p)  # shift: constant columns have their value as mean, exactly
+        """Return the mean of the rows and the mean squared distance from it."""
+        first = np.zeros(self.p)  # shift that makes the mean of constant columns exact
         total = np.zeros(self.p)
         for number, block in enumerate(self.blocks()):
             if number == 0:
@@ -93,12 +94,12 @@ def principal_passes(
     weighted: bool = True,
     progress: Progress | None = None,
 ) -> Passes:
-    """Repeat CCIPCA over the rows with `state.mean` held, until the subspace settles.
+    """Repeat CCIPCA over the rows with constant `state.mean` until the subspace settles.
 
-    Stops when the fraction of the captured standard deviation that lies outside of the subspace
-    after the next pass, ``|D (I - V'V)| / |D|`` with the rows of D the components times their
-    standard deviations, is at most `tol`. If not `weighted`, the rows of D are the components,
-    and the fraction is the root mean square sine of the angles.
+    Let the rows of D be the components times their standard deviations, and let V be the
+    components after the next pass. The passes stop when the fraction of the standard deviation
+    that is lost, ``|D (I - V'V)| / |D|``, is at most `tol`. If not `weighted`, the rows of D are
+    the components, and the fraction is the root mean square sine of the angles.
     """
     work = np.empty(source.p)
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
@@ -108,7 +109,7 @@ def principal_passes(
         for block in source.blocks(orders()):
             principal_rows(block, False, state, schedule, work)
 
-        # how far the loadings have left the subspace of the pass before
+        # measure how much of the previous loadings lies outside the new subspace
         Q, lam = principal_components(state)
         if loadings is not None:
             lost = loadings - (loadings @ Q.T) @ Q
@@ -131,16 +132,17 @@ def minor_passes(
     tol: float | None,
     progress: Progress | None = None,
 ) -> tuple[Passes, float]:
-    """Repeat the rule for minor components with `mean` held, until the subspace settles.
+    """Repeat the rule for minor components with constant `mean` until the subspace settles.
 
-    Without `step` the rate is chosen here: 0.9 at first, times 0.7 after each pass that lowers
-    the variance inside the subspace by less than one per cent. With `step` it is the stream's.
+    Without `step` the rate is adapted: it begins at 0.9 and is multiplied by 0.7 after each pass
+    that lowers the variance inside the subspace by less than one per cent. With `step` it is the
+    rate of the stream.
 
-    Stops when the sine of the largest angle between the subspaces after two passes is at most
-    `tol`; without `step` only after two such passes in a row, since a subspace that still
-    improves may turn slowly. Returns the last rate, too.
+    The passes stop when the sine of the largest angle between the subspaces after two passes is at
+    most `tol`; without `step` this must happen twice in a row, because a subspace that still
+    improves may turn slowly. The last rate is also returned.
     """
-    # rows are centred with the mean held
+    # centre the rows with a constant mean
     held = PrincipalState.empty(0, source.p)._replace(mean=mean)
     work = np.empty((2, source.p))
     held.n_seen[:] = state.n_seen[0]
@@ -152,17 +154,17 @@ def minor_passes(
     old = orthonormal_rows(state.W)
 
     for _ in it:
-        # a pass over the rows
+        # make a pass over the rows
         steps = StepSchedule(eta, float("inf")) if step is None else step
         for block in source.blocks(orders()):
             minor_rows(block, False, held, state, schedule, steps, work)
 
-        # change of the subspace
+        # measure the change of the subspace
         new = orthonormal_rows(state.W)
         change = sine_of_angle(old, new)
         old = new
 
-        # steps found by themselves: shorter ones unless the variance inside falls
+        # adapt the rate: lower it unless the variance inside the subspace falls
         if step is None:
             inside = float(np.trace(_second_moment(source, mean, new)))
             if not 1e-14 * float(state.gamma[0]) < inside <= 0.99 * lowest:
@@ -184,7 +186,7 @@ def minor_passes(
 
 
 def clock_of_rate(step: StepSchedule, eta: float) -> float:
-    """Return the time at which the schedule of the stream has come down to the rate `eta`."""
+    """Return the time at which the schedule of the stream reaches the rate `eta`."""
     return step.hold * max(step.rate / eta, 1.0) if eta < step.rate else 0.0
 
 
@@ -201,10 +203,10 @@ def slow_passes(
     tol: float | None,
     progress: Progress | None = None,
 ) -> Passes:
-    """Repeat incremental slow feature analysis, whitening and slow directions at once.
+    """Repeat incremental slow feature analysis, learning whitening and directions together.
 
-    Stops when the sine of the largest angle between the spans of the features after two passes
-    is at most `tol`, in the metric of the whitened rows.
+    The passes stop when the sine of the largest angle between the spans of the features after two
+    passes is at most `tol`, in the metric of the whitened rows.
     """
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
     last = np.zeros(source.p)
@@ -215,7 +217,7 @@ def slow_passes(
             source, follows, False, last, principal, minor, schedule, step, rank_tol=rank_tol
         )
 
-        # rows of B are features; in coordinates sqrt(lam) V the covariance is the identity
+        # rows of B are features; in the coordinates sqrt(lam) V the covariance is the identity
         B = slow_components(principal, minor, rank_tol=rank_tol)[0]
         Q, lam = principal_components(principal)
         metric = Q.T * np.sqrt(lam)
@@ -240,7 +242,7 @@ def slow_update(
     *,
     rank_tol: float,
 ) -> None:
-    """Take one pass of incremental slow feature analysis; all states are updated in place."""
+    """Make one pass of incremental slow feature analysis; all states are updated in place."""
     check_lengths(source.p, mean=principal.mean, last=last)
     check_lengths(len(principal.lam), directions=minor.W[0])
     work = np.empty(source.p)
@@ -259,14 +261,14 @@ def _ended(it: Iterations, tol: float | None) -> Passes:
     return Passes(it.n_iter, it.residual, it.converged or unchecked, stopped)
 
 
-# ---- what the states say --------------------------------------------------------------------
+# ---- components of the states ---------------------------------------------------------------
 
 
 def principal_components(state: PrincipalState) -> tuple[Array, Array]:
-    """Orthonormal components and their variances, largest first; zero rows where there is none.
+    """Return orthonormal components and their variances, largest first.
 
-    CCIPCA keeps its vectors orthogonal only approximately; they are made orthonormal in the
-    order of their variances.
+    CCIPCA keeps its vectors only approximately orthogonal; they are made orthonormal in the order
+    of their variances. Components that have not begun are zero rows.
     """
     order = np.argsort(-state.lam, kind="stable")
     Q = orthonormal_rows(state.V[order])
@@ -274,7 +276,7 @@ def principal_components(state: PrincipalState) -> tuple[Array, Array]:
 
 
 def minor_components(state: MinorState) -> tuple[Array, Array]:
-    """Orthonormal minor components and their variances, smallest first."""
+    """Return orthonormal minor components and their variances, smallest first."""
     order = np.argsort(state.eigenvalues, kind="stable")
     return orthonormal_rows(state.W[order]), state.eigenvalues[order]
 
@@ -282,20 +284,20 @@ def minor_components(state: MinorState) -> tuple[Array, Array]:
 def slow_components(
     principal: PrincipalState, minor: MinorState, *, rank_tol: float
 ) -> tuple[Array, Array]:
-    """Weights of the slow features and their delta values, slowest first.
+    """Return the weights of the slow features and their delta values, slowest first.
 
-    The whitened coordinates of a row are those that CCIPCA itself sees: the products with the
-    residuals, `r_j . V[j]`. They are ``L^-1 V u`` with the unit lower triangle L of ``V V'``.
-    A feature without a direction of its own has zero weights and an infinite delta value.
+    The whitened coordinates of a row are the same as in CCIPCA, the products with the residuals
+    `r_j . V[j]`. They are ``L^-1 V u`` with the unit lower triangle L of ``V V'``. A feature
+    without its own direction has zero weights and an infinite delta value.
     """
-    # slowest first, without directions of no variance
+    # sort the slowest first, and drop directions without variance
     order = np.argsort(minor.eigenvalues, kind="stable")
     varies = principal.lam > rank_tol * principal.lam.max()
     W = np.where(varies, minor.W[order], 0.0)
     if varies.any():
         W = orthonormal_rows(W)
 
-    # back from coordinates of V, whose rows need not be orthogonal
+    # transform back from the coordinates of V, whose rows need not be orthogonal
     V = principal.V
     L = V @ V.T
     weights = W / np.sqrt(np.where(varies, principal.lam, 1.0))
@@ -304,7 +306,7 @@ def slow_components(
     ).T
     B = weights @ V
 
-    # directions without an estimate come last
+    # put directions without an estimate last
     estimated = W.any(axis=1) & varies.any()
     order_out = np.argsort(~estimated, kind="stable")
     delta = np.where(estimated, minor.eigenvalues[order], np.inf)
@@ -314,16 +316,16 @@ def slow_components(
 def refine_principal(
     source: RowSource, mean: Array, V: Array, *, rank_tol: float = 0.0
 ) -> tuple[Array, Array]:
-    """Orthonormal directions near the span of `V` and the variances along them.
+    """Return orthonormal directions near the span of `V`, and the variances along them.
 
     One step of orthogonal iteration, ``span(V) -> span(C V)`` with the covariance C of the rows,
-    which divides the error of the subspace by ``lam_k / lam_{k+1}``, between two Rayleigh-Ritz
-    steps, which diagonalise C within the span. Directions with at most `rank_tol` of the largest
-    variance, or nothing but rounding, become zero rows.
+    divides the error of the subspace by ``lam_k / lam_{k+1}``. It is surrounded by two
+    Rayleigh-Ritz steps, which diagonalise C within the span. Directions whose variance is at most
+    `rank_tol` of the largest, or pure rounding error, become zero rows.
     """
     rows, lam = _ritz(source, mean, orthonormal_rows(V), rank_tol)
     present = lam > 0
-    # dividing by lam keeps the rows near unit vectors, however far apart the variances are
+    # dividing by lam keeps the rows close to unit length, however different the variances are
     rows[present] = _covariance_times(source, mean, rows[present]) / lam[present, None]
     return _ritz(source, mean, orthonormal_rows(rows), rank_tol)
 
@@ -345,29 +347,28 @@ def _ritz(source: RowSource, mean: Array, Q: Array, rank_tol: float) -> tuple[Ar
 
 
 def refine_minor(source: RowSource, mean: Array, W: Array) -> tuple[Array, Array]:
-    """Rayleigh-Ritz step for minor components: smallest variance first."""
+    """Apply a Rayleigh-Ritz step to minor components, smallest variance first."""
     Q = orthonormal_rows(W)
     lam, U = linalg.eigh(_second_moment(source, mean, Q), check_finite=False)
     return U.T @ Q, np.maximum(lam, 0.0)
 
 
 def whitener(source: RowSource, mean: Array, V: Array, lam: Array) -> Array:
-    """Rows that map centred rows of the source to uncorrelated features of unit variance.
+    """Return rows that map centred rows to uncorrelated features of unit variance.
 
-    `V` and `lam` come from `refine_principal`. A second look at the outputs removes what
-    rounding caused in directions of small variance.
+    `V` and `lam` come from `refine_principal`. A second correction removes rounding errors in
+    directions of small variance.
     """
     rows = V / np.sqrt(lam)[:, None]
     for _ in range(2):
         values, U = linalg.eigh(_second_moment(source, mean, rows))
-        rows = (
-            (U / np.sqrt(values)) @ U.T @ rows
-        )  # the symmetric root turns as little as possible
+        # the symmetric root rotates as little as possible
+        rows = (U / np.sqrt(values)) @ U.T @ rows
     return rows
 
 
 def whitened_steps(source: RowSource, mean: Array, follows: Array, rows: Array) -> Array:
-    """Return the steps from row to row in the coordinates `rows`, where `follows`."""
+    """Return the steps between rows in the coordinates `rows`, for rows with `follows`."""
     Z = np.concatenate([U @ rows.T for U in source.centred(mean)])
     return np.diff(Z, axis=0)[follows[1:]]
 
@@ -375,14 +376,14 @@ def whitened_steps(source: RowSource, mean: Array, follows: Array, rows: Array) 
 def eigen_residual(
     source: RowSource, mean: Array, rows: Array, values: Array, largest: float
 ) -> Array:
-    """``|C v - lambda v| / largest`` for each unit row v, with the covariance C of the source."""
+    """Return ``|C v - lambda v| / largest`` for each unit row v, with the covariance C."""
     size = largest if largest > 0 else 1.0
     CV = _covariance_times(source, mean, rows)
     return np.asarray(linalg.norm(CV / size - (values / size)[:, None] * rows, axis=1))
 
 
 def orthonormal_rows(V: Array) -> Array:
-    """Gram-Schmidt from the first row on; a row that depends on those before becomes zero."""
+    """Orthonormalise rows by Gram-Schmidt; a row that depends on previous rows becomes zero."""
     out: Array = np.array(V, dtype=np.float64, order="C")
     for j, v in enumerate(out):
         before = linalg.norm(v)
@@ -394,13 +395,13 @@ def orthonormal_rows(V: Array) -> Array:
 
 
 def orthogonality_error(V: Array) -> float:
-    """Return the largest product of two different rows."""
+    """Return the largest inner product of two different rows."""
     products = V @ V.T
     return float(np.abs(products - np.diag(np.diag(products))).max(initial=0.0))
 
 
 def sine_of_angle(old: Array, new: Array) -> float:
-    """Sine of the largest angle from the span of the rows `old` to that of `new`."""
+    """Return the sine of the largest angle between the spans of the rows `old` and `new`."""
     if old.size == 0:
         return 0.0
     return float(min(linalg.norm(old - (old @ new.T) @ new, 2), 1.0))

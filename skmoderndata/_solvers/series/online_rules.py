@@ -1,9 +1,14 @@
-"""Principal, minor and slow components of a stream: the rules for one row, compiled.
+"""Principal, minor and slow components of a stream: compiled rules for one row.
 
-Notation: `u` is a centred row, `V` holds unit vectors in rows, `lam` the variance along each,
-`W` minor components in rows, `gamma` the largest variance. The compiled passes read the rows in
-order, update the arrays of a state in place and allocate nothing. Their arithmetic is homogeneous
-in the data: rows of another unit give the same directions.
+Notation: `u` is a centred row, `V` contains unit vectors in rows, `lam` the variance along each
+vector, `W` minor components in rows, and `gamma` the largest variance. The compiled passes read
+the rows in order, update the arrays of a state in place and allocate nothing. Their arithmetic is
+homogeneous in the data, so rows in another unit give the same directions.
+
+Differs from the papers (Weng 2003; Peng 2007; Kompella 2012): 1. vectors are stored with unit norm
+and their variances apart. 2. The step for minor components is implicit, and followed by complete
+Gram-Schmidt. 3. The mean can move with the covariance kept exact. 4. Directions below a tolerance
+are left out of the whitening.
 """
 
 from typing import NamedTuple
@@ -16,11 +21,11 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class AmnesicSchedule(NamedTuple):
-    """Rate of an amnesic mean: ``(1 + l(t)) / t`` with a memory loss `l` that grows with `t`.
+    """Rate ``(1 + l(t)) / t`` of an amnesic mean, whose memory loss `l` grows with `t`.
 
-    `l` is 0 up to `start`, rises linearly to `amnesic` at `end`, and then by one in `growth`
-    rows (never if `growth` is infinite). The rate is 1 for the first row; later it is at least
-    `floor`, and at most 1/2, because a rate of one would forget all.
+    `l` is 0 up to `start`, increases linearly to `amnesic` at `end`, and then increases by one in
+    `growth` rows (never if `growth` is infinite). The rate is 1 for the first row; later it lies
+    between `floor` and 1/2, because a rate of one would forget everything.
     """
 
     amnesic: float = 2.0
@@ -39,21 +44,21 @@ class StepSchedule(NamedTuple):
 
 
 class PrincipalState(NamedTuple):
-    """What CCIPCA knows; the arrays are updated in place."""
+    """State of CCIPCA; the arrays are updated in place."""
 
-    mean: Array  # (p,)
-    V: Array  # (k, p) unit rows; zero where a component has not begun
-    lam: Array  # (k,) variances; zero where a component has not begun
-    total: Array  # (1,) amnesic mean of |u|^2
-    n_seen: Array  # (1,) rows, the t of the rate
+    mean: Array  # mean of the rows, (p,)
+    V: Array  # unit rows, (k, p); zero for components that have not begun
+    lam: Array  # variances, (k,); zero for components that have not begun
+    total: Array  # amnesic mean of |u|^2, (1,)
+    n_seen: Array  # number of rows, t of the rate, (1,)
 
     @classmethod
     def empty(cls, k: int, p: int) -> "PrincipalState":
-        """State before the first row."""
+        """Return the state before the first row."""
         return cls(np.zeros(p), np.zeros((k, p)), np.zeros(k), np.zeros(1), np.zeros(1))
 
     def copy(self) -> "PrincipalState":
-        """Arrays of its own, for compiled code, which trusts their lengths."""
+        """Return a copy whose lengths are checked, because compiled code relies on them."""
         k, p = self.V.shape
         check_lengths(k, lam=self.lam)
         check_lengths(p, mean=self.mean)
@@ -61,23 +66,23 @@ class PrincipalState(NamedTuple):
 
 
 class MinorState(NamedTuple):
-    """What the rule for minor components knows; the arrays are updated in place."""
+    """State of the rule for minor components; the arrays are updated in place."""
 
-    W: Array  # (k, p) unit rows
-    eigenvalues: Array  # (k,) amnesic mean of (u . w_j)^2
-    top: Array  # (1, p) direction of the largest variance, zero before the first row
-    gamma: Array  # (1,) that variance
-    n_seen: Array  # (2,) rows, the t of the amnesic rate; t of the learning rate
+    W: Array  # unit rows, (k, p)
+    eigenvalues: Array  # amnesic mean of (u . w_j)^2, (k,)
+    top: Array  # direction of the largest variance, (1, p); zero before the first row
+    gamma: Array  # largest variance, (1,)
+    n_seen: Array  # t of the amnesic rate (number of rows) and t of the learning rate, (2,)
 
     @classmethod
     def start(cls, W: Array) -> "MinorState":
-        """State before the first row, from directions in rows."""
+        """Return the state before the first row, from directions in rows."""
         k, p = W.shape
         W = np.array(W, dtype=np.float64, order="C")
         return cls(W, np.zeros(k), np.zeros((1, p)), np.zeros(1), np.zeros(2))
 
     def copy(self) -> "MinorState":
-        """Arrays of its own, for compiled code, which trusts their lengths."""
+        """Return a copy whose lengths are checked, because compiled code relies on them."""
         k, p = self.W.shape
         check_lengths(k, eigenvalues=self.eigenvalues)
         check_lengths(p, top=self.top[0])
@@ -89,7 +94,7 @@ class MinorState(NamedTuple):
 
 @jit_leaf
 def amnesic_rate(t: float, s: AmnesicSchedule) -> float:
-    """Rate of sample number `t` = 1, 2, ...; see `AmnesicSchedule`."""
+    """Return the rate of row number `t` = 1, 2, ...; see `AmnesicSchedule`."""
     if t <= 1:
         return 1.0
     if t < s.start:
@@ -103,27 +108,27 @@ def amnesic_rate(t: float, s: AmnesicSchedule) -> float:
 
 @jit_leaf
 def learning_rate(t: float, s: StepSchedule) -> float:
-    """Learning rate of row number `t`; see `StepSchedule`."""
+    """Return the learning rate of row number `t`; see `StepSchedule`."""
     return max(s.rate * min(1.0, s.hold / t), s.floor)
 
 
 @jit_leaf
 def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
-    """One CCIPCA update of all components by the row `r`, which is deflated in place.
+    """Update all components by CCIPCA with the row `r`, which is deflated in place.
 
-    With ``v = lam V[j]`` the rule is ``v <- (1 - eta) v + eta (r . V[j]) r`` and then
-    ``r <- r - (r . V[j]) V[j]``. A component begins with the first residual that is not rounding.
+    With ``v = lam V[j]`` the rule is ``v <- (1 - eta) v + eta (r . V[j]) r``, followed by
+    ``r <- r - (r . V[j]) V[j]``. A component begins with the first residual above rounding.
     """
     k, p = V.shape
     rr = np.dot(r, r)
     rounding = 1e-24 * rr
     for j in range(k):
-        if rr <= rounding:  # no residual: the other components see a zero row
+        if rr <= rounding:  # without a residual, the remaining components see a zero row
             for i in range(j, k):
                 lam[i] *= 1.0 - eta
             return
 
-        # a component without variance takes the residual as it is
+        # start a component without variance from the residual
         v = V[j]
         if lam[j] <= 0.0:
             norm = np.sqrt(rr)
@@ -139,10 +144,10 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
         a = (1.0 - eta) * lam[j]
         b = eta * d
         size = max(a, abs(b) * np.sqrt(rr))
-        if size <= 0.0:  # decayed below the smallest number: begin again with a later residual
+        if size <= 0.0:  # restart a component that has underflowed from a later residual
             lam[j] = 0.0
             continue
-        # squares of variances would be fourth powers of the data
+        # divide first, because squares of variances would be fourth powers of the data
         a = a / size
         b = b / size
         new = np.sqrt(max(a * a + 2.0 * a * b * d + b * b * rr, 0.0))
@@ -150,7 +155,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
         b = b / new
         c = a * d + b * rr  # r . V[j] after the update
 
-        # the residual without the new direction
+        # remove the new direction from the residual
         for i in range(p):
             v[i] = a * v[i] + b * r[i]
             r[i] -= c * v[i]
@@ -162,19 +167,19 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
 def _follow_minor(
     u: Array, state: MinorState, eta: float, eta_step: float, work: Array
 ) -> None:
-    """One update of the minor components by the row `u`.
+    """Update the minor components with the row `u`.
 
-    The rule is ``w_j <- (1 - e) w_j - (e / gamma) (u . w_j) u``, then Gram-Schmidt. The product
-    is taken implicitly: its factor is ``e / (gamma (1 - e) + e |u|^2)``, so that no row, however
-    long, turns a component round. Deflation that removes only the fraction e of ``w_i . w_j``
-    keeps components together for good while gamma is underestimated.
+    The rule is ``w_j <- (1 - e) w_j - (e / gamma) (u . w_j) u``, followed by Gram-Schmidt. The
+    step is implicit, with the factor ``e / (gamma (1 - e) + e |u|^2)``, so no row can reverse a
+    component, however long it is. Deflation that removes only a fraction e of ``w_i . w_j`` could
+    keep components together forever while gamma is underestimated.
     """
     W = state.W
     eigenvalues = state.eigenvalues
     gamma = state.gamma
     k, p = W.shape
 
-    # a row of zeros only forgets
+    # a row of zeros only shrinks the variances
     uu = np.dot(u, u)
     if uu <= 0.0:
         for j in range(k):
@@ -182,7 +187,7 @@ def _follow_minor(
         gamma[0] *= 1.0 - eta
         return
 
-    # largest eigenvalue, which bounds the steps
+    # update the largest eigenvalue, which bounds the steps
     for i in range(p):
         work[i] = u[i]
     _follow_residual(work, state.top, gamma, eta)
@@ -201,7 +206,7 @@ def _follow_minor(
         for i in range(p):
             w[i] -= s * u[i]
 
-        # orthogonal to the slower ones, of norm one
+        # make the component orthogonal to the previous ones, with unit norm
         before = np.sqrt(np.dot(w, w))
         for m in range(j):
             c = np.dot(W[m], w)
@@ -212,7 +217,7 @@ def _follow_minor(
         for i in range(p):
             if norm > 1e-8 * before:
                 w[i] /= norm
-            else:  # nothing but rounding remains, as after a dropped direction: begin again
+            else:  # restart if only rounding remains, for example after a dropped direction
                 w[i] = u[i] / np.sqrt(uu)
 
 
@@ -220,11 +225,11 @@ def _follow_minor(
 def _centre(
     x: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, out: Array
 ) -> float:
-    """Count the row x, write it centred to `out`, return the rate.
+    """Count the row x, write it centred to `out`, and return the rate.
 
-    With `learn_mean` the mean follows the rows, and ``u = sqrt(1 - eta) (x - mean)`` with the
-    mean before the row: then ``(1 - eta) C + eta u u'`` is exactly the covariance about the
-    moving mean. Else the mean stays.
+    With `learn_mean` the mean follows the rows, and ``u = sqrt(1 - eta) (x - mean)`` uses the mean
+    before the row, so that ``(1 - eta) C + eta u u'`` is exactly the covariance about the moving
+    mean. Otherwise the mean is constant.
     """
     state.n_seen[0] += 1.0
     eta: float = amnesic_rate(state.n_seen[0], schedule)
@@ -241,7 +246,7 @@ def _centre(
 def _follow_principal(
     x: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, work: Array
 ) -> None:
-    """One CCIPCA update of mean, total variance and components by the row x."""
+    """Update mean, total variance and components by CCIPCA with the row x."""
     eta = _centre(x, learn_mean, state, schedule, work)
     state.total[0] += eta * (np.dot(work, work) - state.total[0])
     _follow_residual(work, state.V, state.lam, eta)
@@ -251,7 +256,7 @@ def _follow_principal(
 def principal_rows(
     X: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, work: Array
 ) -> None:
-    """Follow the rows of `X` by their principal components."""
+    """Update the principal components with the rows of `X`."""
     for t in range(len(X)):
         _follow_principal(X[t], learn_mean, state, schedule, work)
 
@@ -266,9 +271,9 @@ def minor_rows(
     step: StepSchedule,
     work: Array,
 ) -> None:
-    """Follow the rows of `X` by their minor components.
+    """Update the minor components with the rows of `X`.
 
-    `moving` holds the mean and has no components; `work` has two rows.
+    `moving` contains the mean and has no components; `work` has two rows.
     """
     for t in range(len(X)):
         state.n_seen[0] += 1.0
@@ -291,11 +296,11 @@ def slow_rows(
     work: Array,
     whitened: Array,
 ) -> None:
-    """Follow the rows of `X` and their steps; `follows[t]` tells whether row t has a step.
+    """Update the slow features with the rows of `X`; row t ends a step if `follows[t]`.
 
-    Whitening: CCIPCA of the rows. Slow directions: minor components of the whitened steps
-    ``(V / sqrt(lam)) (x(t) - x(t - 1))``, both rows seen through the present whitening. `last` is
-    the row before the first one, and holds the last row afterwards; `whitened` has two rows.
+    CCIPCA of the rows gives the whitening. Slow directions are minor components of the whitened
+    steps ``(V / sqrt(lam)) (x(t) - x(t - 1))``, where both rows use the current whitening. `last`
+    is the row before the first one, and is set to the last row; `whitened` has two rows.
     """
     n, p = X.shape
     V = principal.V
@@ -305,7 +310,7 @@ def slow_rows(
     z = whitened[0]
 
     for t in range(n):
-        # whitening follows the row
+        # update the whitening
         _follow_principal(X[t], learn_mean, principal, schedule, work)
         for i in range(p):
             work[i] = X[t, i] - last[i]
@@ -316,7 +321,7 @@ def slow_rows(
         n_steps[0] += 1.0
         n_steps[1] += 1.0
 
-        # whitened step, without directions below the tolerance
+        # whiten the step, without directions below the tolerance
         floor = 0.0
         for j in range(len(lam)):
             floor = max(floor, rank_tol * lam[j])
@@ -330,8 +335,8 @@ def slow_rows(
             else:
                 z[j] = 0.0
                 for m in range(len(W)):
-                    W[m, j] = 0.0  # a dropped direction has no steps, but is not slow
+                    W[m, j] = 0.0  # a dropped direction has no steps, but it is not slow
 
-        # minor components of the whitened steps
+        # update the minor components of the whitened steps
         eta = amnesic_rate(n_steps[0], schedule)
         _follow_minor(z, minor, eta, learning_rate(n_steps[1], step), whitened[1])

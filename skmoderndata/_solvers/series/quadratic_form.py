@@ -1,4 +1,4 @@
-"""Quadratic functions of a row, and where on a sphere they are extreme."""
+"""Quadratic functions of a row, and their extrema on a sphere."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class QuadraticForm(NamedTuple):
-    """The function ``x H x / 2 + f x + c`` of a row x."""
+    """Quadratic function ``x H x / 2 + f x + c`` of a row x."""
 
     H: Array
     f: Array
@@ -22,8 +22,8 @@ class QuadraticForm(NamedTuple):
     def extrema_on_sphere(self, radius: float) -> tuple[Array, Array]:
         """Find the rows of a given norm with the largest and the smallest value.
 
-        With a radius typical of the data these are the optimal stimuli of Berkes and Wiskott
-        (see `SlowFeatureAnalysis`): what the component responds to, and what silences it.
+        With a radius that is typical of the data, these are the optimal stimuli of Berkes and
+        Wiskott (see `SlowFeatureAnalysis`), which excite or inhibit the component most.
 
         Parameters
         ----------
@@ -33,7 +33,7 @@ class QuadraticForm(NamedTuple):
         Returns
         -------
         largest, smallest : ndarray of shape (n_features,)
-            Global extrema.
+            Rows at the global extrema.
         """
         return (
             _largest_on_sphere(self.H, self.f, radius),
@@ -41,7 +41,7 @@ class QuadraticForm(NamedTuple):
         )
 
     def of_projection(self, shift: Array, P: Array) -> "QuadraticForm":
-        """Write the function of ``P (x - shift)`` as one of x."""
+        """Write the function of ``P (x - shift)`` as a function of x."""
         H = P.T @ self.H @ P
         f = self.f @ P
         c = self.c + float(shift @ H @ shift / 2 - f @ shift)
@@ -49,41 +49,40 @@ class QuadraticForm(NamedTuple):
 
 
 def quadratic_form(w: Array, c: float, p: int) -> QuadraticForm:
-    """Collect the weights w of the monomials of p variables of degree 1, or 1 and 2."""
+    """Collect the weights w of the monomials of p variables, of degree 1 or of degrees 1 and 2."""
     f = w[:p].copy()
     H = np.zeros((p, p))
     if len(w) > p:
         H[np.triu_indices(p)] = w[p:]
-        H += H.T  # doubles the diagonal: the second derivative of w x^2
+        H += H.T  # doubles the diagonal, because the second derivative of w x^2 is 2 w
     return QuadraticForm(H, f, c)
 
 
 def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
     """Maximise ``x H x / 2 + f x`` subject to ``|x| = radius``.
 
-    The maximum has the form ``x = (mu - H)^-1 f`` with mu at or above the largest eigenvalue of
-    H; its norm falls with mu, which leaves one equation in one unknown.
+    The maximum has the form ``x = (mu - H)^-1 f``, where mu is no less than the largest eigenvalue
+    of H. Its norm decreases with mu, which leaves one equation in one unknown.
     """
-    # in the eigenbasis
+    # change to the eigenbasis
     values, V = linalg.eigh(H)
     g = V.T @ f
     gap = values[-1] - values  # 0 for the leading eigenvector
     top = gap <= 1e-12 * max(np.abs(values).max(), 1e-300)
 
-    # the hard case: no linear term along the leading eigenvector
+    # hard case: there is no linear term along the leading eigenvector
     lead = np.linalg.norm(g[top])
     if lead <= 1e-12 * np.linalg.norm(g) or lead == 0:
         x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
         remaining = radius**2 - x @ x
-        if (
-            remaining >= 0
-        ):  # mu is the eigenvalue itself; its eigenvector adds what the norm lacks
+        # mu is the eigenvalue itself; its eigenvector adds the missing part of the norm
+        if remaining >= 0:
             x[-1] = np.sqrt(remaining)
             return np.asarray(V @ x)
         g = np.where(top, 0.0, g)
 
-    # the multiplier mu solves a secular equation
-    upper = np.linalg.norm(g) / radius  # mu above the largest eigenvalue: here |x| <= radius
+    # solve the secular equation for mu minus the largest eigenvalue; at `upper`, |x| <= radius
+    upper = np.linalg.norm(g) / radius
     lower = lead / radius * (1 - 1e-12) if lead > 0 else upper * 1e-14
     above = optimize.brentq(
         lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius, lower, upper * (1 + 1e-12)

@@ -1,4 +1,9 @@
-"""Moments of a time series and of its steps, and the slowest directions they define."""
+"""Moments of a time series and of its steps, and the slowest directions that they define.
+
+Differs from the paper (Wiskott and Sejnowski 2002): 1. the generalised eigenproblem is solved from
+moments, which can be merged, instead of whitening the rows. 2. Directions at the level of rounding
+errors are left out. 3. Steps may have a lag, times and gaps.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,7 +17,8 @@ from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.series.expansion import Expansion, PolynomialExpansion
 
-BLOCK_ENTRIES = 2**17  # features of the rows or steps whose squares are added at once, about
+# Number of entries of the features of rows or steps whose squares are added at once.
+BLOCK_ENTRIES = 2**17
 
 # Size of the rounding errors in the eigenvalues of a covariance of D features, in units of D eps
 # times the largest one.
@@ -20,26 +26,26 @@ SUM_ERRORS = 10
 
 
 class SlowMoments:
-    """Running moments of expanded rows and of their steps, exact whatever the chunking.
+    """Running moments of expanded rows and of their steps, independent of the chunks.
 
-    With `f_t` the expanded row t, `mean` m and `lag` L the class accumulates
+    With the expanded row `f_t`, `mean` m and `lag` L, the class accumulates
 
     ``covariance() = 1/n sum_t (f_t - m)(f_t - m)'`` over the n valid rows, and
     ``step_moment() = 1/w sum_t (f_{t+L} - f_t)(f_{t+L} - f_t)' / dt`` over the valid steps,
 
-    where `dt` is 1 without `times` and `w = sum_t dt` (`step_weight`; the number of steps
-    without `times`). A step is valid if both rows are valid and belong to one sequence. The mean
-    step is not subtracted. Rows are taken relative to the first of their chunk and chunks are
+    where `dt` is 1 without `times`, and `w = sum_t dt` is `step_weight` (without `times`, the
+    number of steps). A step is valid if both rows are valid and belong to one sequence. The mean
+    step is not subtracted. The first row of a chunk is subtracted from its rows, and chunks are
     merged by the formula of Chan, Golub and LeVeque, so that no large sums cancel.
 
-    The work is in symmetric rank-k updates, 2 n D^2 operations.
+    Most of the work is in symmetric rank-k updates, 2 n D^2 operations.
 
     Parameters
     ----------
     expansion : Expansion
-        Function of one row; `PolynomialExpansion(p, 1)` for the row itself.
+        Function of one row; `PolynomialExpansion(p, 1)` is the row itself.
     lag : int
-        Distance of the two rows of a step.
+        Distance between the two rows of a step.
     """
 
     def __init__(self, expansion: Expansion, lag: int = 1) -> None:
@@ -50,17 +56,18 @@ class SlowMoments:
         self.step_weight = 0.0
         self._block = max(512, BLOCK_ENTRIES // max(D, 1))
         self.mean = np.zeros(D)
-        # two symmetric matrices: rows in the lower triangle, steps in the upper one, a column on
+        # two symmetric matrices: the lower triangle for rows, and for steps the upper triangle,
+        # shifted by one column
         self._sums = np.zeros((D, D + 1), order="F")
-        # first and last `lag` rows: ends of the steps that cross a seam
+        # first and last `lag` rows, which steps across a seam need
         self._head = self._tail = _Rows.empty(expansion.n_inputs)
         self._first_id: Any = None
         self._last_id: Any = None
-        self._starts_new = False  # whether the first row was said to begin a new sequence
-        self.times_increase = True  # as far as parts have been merged
+        self._starts_new = False  # whether the first row was declared to begin a new sequence
+        self.times_increase = True  # whether times increase across all merged parts
 
     def copy(self) -> "SlowMoments":
-        """Return moments that can be updated without touching these."""
+        """Return a copy that can be updated independently."""
         twin = object.__new__(SlowMoments)
         vars(twin).update(vars(self), mean=self.mean.copy(), _sums=self._sums.copy(order="F"))
         return twin
@@ -68,7 +75,7 @@ class SlowMoments:
     def about(self, origin: Array) -> "SlowMoments":
         """Return the moments of the monomials about another origin.
 
-        These are ``T f + t`` for the monomials f, so that the covariance becomes ``T C T'``.
+        The new monomials are ``T f + t`` for the monomials f, so the covariance is ``T C T'``.
         """
         expansion = self.expansion
         assert isinstance(expansion, PolynomialExpansion)
@@ -87,12 +94,12 @@ class SlowMoments:
     def about_their_mean(self) -> "SlowMoments":
         """Return the moments of the monomials about the mean of all rows.
 
-        Monomials without an origin, and other expansions, stay as they are.
+        Monomials without an origin, and other expansions, do not change.
         """
         expansion = self.expansion
         if not isinstance(expansion, PolynomialExpansion) or expansion.origin is None:
             return self
-        # distance of the mean from the origin, in the inputs themselves
+        # compute the distance of the mean from the origin, for the inputs
         linear = expansion.linear
         origin = expansion.origin
         shift = self.mean[linear]
@@ -100,7 +107,7 @@ class SlowMoments:
         variance = squares / max(self.n_samples, 1)
         spread = np.abs(variance) ** 0.5
 
-        # an origin within rounding errors of the mean stays
+        # keep an origin that equals the mean up to rounding errors
         magnitude = np.abs(origin) + spread
         rounding = np.finfo(np.float64).eps * magnitude
         is_near = np.abs(shift) <= 8 * rounding
@@ -120,26 +127,28 @@ class SlowMoments:
         progress: Progress | None = None,
         prepare: Callable[[Array], Array] | None = None,
     ) -> "SlowMoments":
-        """Add rows that follow those seen before; an interrupt leaves the moments undefined.
+        """Add rows that follow the previous rows; an interrupt leaves the moments undefined.
 
         Parameters
         ----------
         X : array of shape (n, n_inputs)
-            Rows in the order of time; rows that are not valid may hold anything.
+            Rows in temporal order; invalid rows may contain anything.
         sequence_ids : array of shape (n,), optional
-            A new sequence begins where the id changes, also against the row seen last.
+            Ids of the sequences. A new sequence begins where the id changes, also between the last
+            row seen and the first row here.
         new_sequence : bool
-            The first row begins a new sequence whatever its id.
+            Whether the first row begins a new sequence whatever its id.
         valid : boolean array of shape (n,), optional
-            False for rows to leave out, with their steps.
+            Mask that is False for rows to leave out, together with their steps.
         times : array of shape (n,), optional
-            Increasing within a sequence; steps become rates of change. In every update or none.
+            Times that increase within a sequence, so that steps become rates of change. They must
+            be given in every update or in none.
         chunk_rows : int, optional
-            Rows expanded at once.
+            Number of rows expanded at once.
         progress : Progress, optional
-            Told about each chunk; may stop the pass.
+            Object that is notified of each chunk and may stop the pass.
         prepare : callable, optional
-            Applied to the rows of a chunk before the expansion.
+            Function that is applied to the rows of a chunk before the expansion.
         """
         n = X.shape[0]
         if n == 0:
@@ -147,7 +156,7 @@ class SlowMoments:
         runs = self._number_runs(n, sequence_ids, new_sequence)
         rows = min(n, chunk_rows or default_chunk_rows(self.expansion.n_outputs))
 
-        # chunks of rows, the moments of each about its own mean
+        # add chunks of rows, with moments about the mean of each chunk
         for start in range(0, n, rows):
             span = slice(start, start + rows)
             if progress is not None:
@@ -171,17 +180,17 @@ class SlowMoments:
         return self
 
     def merge(self, other: "SlowMoments", *, follows: bool = True) -> "SlowMoments":
-        """Add the moments of rows that come after those seen here [Chan 1983].
+        """Add the moments of rows that follow the rows seen here [Chan 1983].
 
-        With `d` the difference of the means the squares of rows add up to
-        ``C_a + C_b + d d' n_a n_b / (n_a + n_b)``, those of steps to ``S_a + S_b`` and the squares
-        of the steps from the last `lag` rows of the first part to the first `lag` rows of the
-        second, where both belong to one sequence.
+        With the difference `d` of the means, the squares of rows add up to
+        ``C_a + C_b + d d' n_a n_b / (n_a + n_b)``. The squares of steps add up to ``S_a + S_b``
+        plus the squares of the steps from the last `lag` rows of the first part to the first `lag`
+        rows of the second, if both belong to one sequence.
 
         Parameters
         ----------
         other : SlowMoments
-            Of the same expansion and lag; it is not changed.
+            Moments with the same expansion and lag; they are not changed.
         follows : bool
             Whether the first row of `other` may continue the last sequence here.
         """
@@ -192,18 +201,18 @@ class SlowMoments:
             self._first_id = other._first_id
             self._starts_new = other._starts_new
 
-        # does the first sequence of `other` go on from the last one here?
+        # check whether the first sequence of `other` continues the last sequence here
         linked = follows and self.is_continued_by(other)
         n_before = self.n_sequences - linked
         self.times_increase &= other.times_increase
         if linked and self.last_time is not None and other.first_time is not None:
             self.times_increase &= other.first_time > self.last_time
-        # the sequences of `other` are numbered as those after `n_before` others
+        # number the sequences of `other` after the `n_before` sequences here
         head = other._head.renumbered(n_before)
         tail = other._tail.renumbered(n_before)
         self._join(head, tail)
 
-        # sums add up; the mean moves as by so many rows
+        # add the sums, and merge the means
         self._last_id = other._last_id
         self._sums += other._sums
         self.n_sequences = n_before + other.n_sequences
@@ -215,27 +224,27 @@ class SlowMoments:
         return self
 
     def __add__(self, other: "SlowMoments") -> "SlowMoments":
-        """Return the moments of these rows and of those that come after them."""
-        # times that do not increase are reported in the end, by `times_increase`
+        """Return the moments of these rows followed by the rows of `other`."""
+        # times that do not increase are reported at the end, by `times_increase`
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.copy().merge(other)
 
     def covariance(self) -> Array:
-        """Covariance of the valid rows, divided by their number."""
+        """Return the covariance of the valid rows, divided by their number."""
         return _symmetric(self._sums[:, :-1], self.n_samples, lower=True)
 
     def step_moment(self) -> Array:
-        """Second moment of the valid steps, not centred."""
+        """Return the second moment of the valid steps, not centred."""
         return _symmetric(self._sums[:, 1:], self.step_weight, lower=False)
 
     def is_finite(self) -> bool:
-        """Whether no sum has overflowed."""
+        """Return whether all sums are finite."""
         if not np.isfinite(self.mean).all():
             return False
         return bool(np.isfinite(self._sums).all())
 
     def continues(self, sequence_ids: Array | None) -> bool:
-        """Whether rows with these ids go on with the sequence of the row seen last."""
+        """Return whether rows with these ids continue the sequence of the last row seen."""
         if self.n_sequences == 0:
             return False
         if sequence_ids is None:
@@ -245,7 +254,7 @@ class SlowMoments:
         return bool(sequence_ids[0] == self._last_id)
 
     def is_continued_by(self, other: "SlowMoments") -> bool:
-        """Whether the first row of `other` goes on with the sequence of the row seen last."""
+        """Return whether the first row of `other` continues the sequence of the last row seen."""
         if other.n_sequences == 0 or other._starts_new:
             return False
         if other._first_id is None:
@@ -254,7 +263,7 @@ class SlowMoments:
         return self.continues(first_ids)
 
     def sample(self) -> Array:
-        """First and last rows, as far as they are valid."""
+        """Return the first and last rows that are valid."""
         head = self._head
         tail = self._tail
         valid_head = head.X[head.valid]
@@ -263,7 +272,7 @@ class SlowMoments:
 
     @property
     def first_time(self) -> float | None:
-        """Time of the row seen first, if rows had times."""
+        """Time of the first row seen, if rows had times."""
         times = self._head.times
         if times is None or len(times) == 0:
             return None
@@ -271,14 +280,14 @@ class SlowMoments:
 
     @property
     def last_time(self) -> float | None:
-        """Time of the row seen last, if rows had times."""
+        """Time of the last row seen, if rows had times."""
         times = self._tail.times
         if times is None or len(times) == 0:
             return None
         return float(times[-1])
 
     def _align_origins(self, other: "SlowMoments") -> "SlowMoments":
-        """Return `other` about the origin used here, which is its own one before the first row."""
+        """Return `other` about the origin used here; before the first row, adopt its origin."""
         mine: Any = getattr(self.expansion, "origin", None)
         theirs: Any = getattr(other.expansion, "origin", None)
         if theirs is None or np.array_equal(mine, theirs):
@@ -289,7 +298,7 @@ class SlowMoments:
         return other.about(mine)
 
     def _number_runs(self, n: int, sequence_ids: Array | None, new_sequence: bool) -> Array:
-        """Give each sequence a number; the number used last continues the last sequence."""
+        """Assign numbers to sequences; rows that continue the last sequence keep its number."""
         change = np.zeros(n, dtype=np.int64)
         if self.n_sequences == 0:
             self._first_id = None if sequence_ids is None else sequence_ids[0]
@@ -303,12 +312,12 @@ class SlowMoments:
         return runs
 
     def _add(self, rows: "_Rows") -> None:
-        """Add a chunk of rows, the steps in it and those that lead to it."""
+        """Add a chunk of rows, the steps within it and the steps that lead to it."""
         head = rows.between(0, self.lag)
         tail = rows.last(self.lag)
         self._join(head, tail)
 
-        # features of the valid rows alone: the others may hold anything
+        # expand only the valid rows, because invalid rows may contain anything
         valid_rows = rows.X
         if not rows.valid.all():
             valid_rows = valid_rows[rows.valid]
@@ -321,8 +330,8 @@ class SlowMoments:
         if n == 0:
             return
 
-        # moments about the first row, then moved to the mean
-        # so that the mean of a constant is exact
+        # compute moments about the first row and then move them to the mean, so that the mean of
+        # a constant is exact
         origin = F[:, :1]
         total = np.zeros(len(F))
         for start in range(0, n, self._block):
@@ -338,22 +347,22 @@ class SlowMoments:
         self._move_mean(mean[:, 0], n)
 
     def _join(self, head: "_Rows", tail: "_Rows") -> None:
-        """Add the steps to the first `lag` rows of what follows, and keep the new ends."""
+        """Add the steps that lead to the first `lag` rows of the next part; keep the new ends."""
         lag = self.lag
         seam = self._tail.followed_by(head)
-        if seam.steps(lag).any():  # each of them crosses the seam
+        if seam.steps(lag).any():  # all these steps cross the seam
             valid_rows = seam.X[seam.valid]
             features = self.expansion(valid_rows)
             self._add_steps(seam, features.T)
 
-        # the first and the last `lag` rows of all
+        # update the first and the last `lag` rows
         starts = self._head.followed_by(head)
         self._head = starts.between(0, lag)
         ends = self._tail.followed_by(tail)
         self._tail = ends.last(lag)
 
     def _add_steps(self, rows: "_Rows", F: Array) -> None:
-        """Add the steps between rows; F are the features of the valid ones, (D, n)."""
+        """Add the steps between rows; F are the features of the valid rows, (D, n)."""
         lag = self.lag
         squares = self._sums[:, 1:]
         begin = np.flatnonzero(rows.steps(lag))
@@ -362,12 +371,12 @@ class SlowMoments:
         column = np.cumsum(rows.valid) - 1
         has_no_gap = rows.valid.all() and n_steps == len(rows.X) - lag
 
-        # time that each step takes
+        # compute the duration of each step
         weight = np.ones(n_steps)
         if rows.times is not None:
             weight = rows.times[end] - rows.times[begin]
 
-        # blocks of steps; without gaps they are differences of slices
+        # add blocks of steps; without gaps they are differences of slices
         for start in range(0, n_steps, self._block):
             stop = min(start + self._block, n_steps)
             if has_no_gap:
@@ -385,7 +394,7 @@ class SlowMoments:
         self.step_weight += float(weight.sum())
 
     def _move_mean(self, mean: Array, n: int) -> None:
-        """Merge the mean of n new rows; the distance of the means adds to the squares."""
+        """Merge the mean of n new rows; the distance between the means adds to the squares."""
         shift = mean - self.mean
         total = self.n_samples + n
         if self.n_samples:
@@ -396,7 +405,7 @@ class SlowMoments:
 
 
 def default_chunk_rows(n_outputs: int) -> int:
-    """Rows to expand at once: 2 MiB of features, between 1024 and 65536 rows."""
+    """Return the number of rows to expand at once: 2 MiB of features, 1024 to 65536 rows."""
     fitting = (1 << 18) // n_outputs
     return int(min(max(fitting, 1024), 65536))
 
@@ -404,13 +413,15 @@ def default_chunk_rows(n_outputs: int) -> int:
 class SlowDirections(NamedTuple):
     """Solution of the generalised eigenproblem, slowest direction first."""
 
-    components: Array  # (k, D): rows w with w C w' = 1
-    delta_values: Array  # (k,), ascending
-    eigenvalues: Array  # (rank,), ascending: the delta values of all directions
-    rank: int  # dimensions in which the rows vary
-    amplification: float  # largest |w|^2 for features of unit variance: of rounding errors
-    solver: str  # "eigh" or "cholesky": the route taken
-    n_omitted: int = 0  # directions above the errors of C that were left out
+    components: Array  # rows w with w C w' = 1, (k, D)
+    delta_values: Array  # delta values of the components, (k,), ascending
+    eigenvalues: Array  # delta values of all directions, (rank,), ascending
+    rank: int  # number of dimensions in which the rows vary
+    amplification: (
+        float  # largest |w|^2 for features of unit variance, a factor of rounding errors
+    )
+    solver: str  # route taken, "eigh" or "cholesky"
+    n_omitted: int = 0  # number of directions above the errors of C that were left out
 
 
 def slow_directions(
@@ -425,29 +436,29 @@ def slow_directions(
 ) -> SlowDirections:
     """Minimise `w A w'` subject to `w C w' = 1`, one direction after the other.
 
-    Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002], C being the covariance and A
-    the second moment of the steps (D, D). `floor` are the squared rounding errors of the features:
-    a feature counts as constant if its variance is not above its floor, and a direction only if
-    its variance is above that of the rounding errors in this direction.
+    Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002]. C (D, D) is the covariance,
+    and A (D, D) the second moment of the steps. `floor` contains the squared rounding errors of
+    the features: a feature counts as constant if its variance is at most its floor, and a
+    direction is used only if its variance exceeds the rounding errors in this direction.
 
-    C is scaled to unit diagonal, then whitened in the directions where its eigenvalue also exceeds
-    `rank_tol` times the largest (by default ``10 D eps``, the errors of the eigenvalues), "eigh";
-    or factorised, "cholesky", which raises LinAlgError if C does not have full rank. "auto" uses
+    C is scaled to unit diagonal. "eigh" whitens it in the directions whose eigenvalue also exceeds
+    `rank_tol` times the largest (by default ``10 D eps``, the errors of the eigenvalues).
+    "cholesky" factorises it and raises LinAlgError if C does not have full rank. "auto" uses
     "cholesky" if few directions are requested and C is well conditioned. At most `rank` directions
-    are returned; `n_omitted` counts those above the errors of C that were left out. With
-    `overwrite` C and A, in Fortran order, are work space.
+    are returned; `n_omitted` is the number of directions above the errors of C that were left out.
+    With `overwrite`, C and A must be in Fortran order and are used as workspace.
     """
     D = C.shape[0]
     if rank_tol is None:
         rank_tol = SUM_ERRORS * D * float(np.finfo(np.float64).eps)
 
-    # features that vary, scaled to variance one
+    # select the features that vary, and scale them to unit variance
     variance = np.diag(C).copy()
     varies = variance > np.maximum(floor, 0.0)
     p = int(np.count_nonzero(varies))
     if p == 0:
-        nothing = np.empty(0)
-        return SlowDirections(np.empty((0, D)), nothing, nothing.copy(), 0, 0.0, "eigh")
+        no_values = np.empty(0)
+        return SlowDirections(np.empty((0, D)), no_values, no_values.copy(), 0, 0.0, "eigh")
     if p < D:
         C = C[np.ix_(varies, varies)]
         A = A[np.ix_(varies, varies)]
@@ -455,7 +466,7 @@ def slow_directions(
         C = np.array(C, order="F")
         A = np.array(A, order="F")
 
-    # errors in units of the variances, which become 1
+    # divide errors by the variances, which become 1
     variance = variance[varies]
     errors = np.broadcast_to(floor, D)[varies]
     errors = errors / variance
@@ -466,7 +477,7 @@ def slow_directions(
 
     k = min(n_components or p, p)
 
-    # few components: a Cholesky factor; else, or where C is singular, its eigenvectors
+    # use a Cholesky factor for few components, otherwise or if C is singular its eigenvectors
     solved = None
     n_omitted = 0
     if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
@@ -486,7 +497,7 @@ def slow_directions(
     squared_lengths = np.einsum("ij,ij->i", rows, rows)
     amplification = float(squared_lengths.max())
 
-    # back to the units of all features
+    # return to the units of all features
     rows /= scale
     if p < D:
         components = np.zeros((len(rows), D))
@@ -509,9 +520,9 @@ def slow_directions(
 def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
     """Remove the rounding errors of computed slow outputs from their measured moments.
 
-    C (k, k) is their covariance, near the identity, A the second moment of their steps. Returns a
-    rotation whose rows combine the outputs to uncorrelated ones, and the delta values measured on
-    these, so that small ones keep their relative accuracy.
+    C (k, k) is the covariance of the outputs, close to the identity, and A the second moment of
+    their steps. Returns a rotation whose rows combine the outputs to uncorrelated outputs, and the
+    delta values measured on these, so that small values keep their relative accuracy.
     """
     directions = slow_directions(C, A, rank_tol=0.0, solver="eigh")
     rotation = directions.components
@@ -521,17 +532,17 @@ def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
 
 
 def _by_eigh(C: Array, A: Array, rank_tol: float, errors: Array) -> tuple[Array, Array, int]:
-    """Eigenvalues and, in columns, eigenvectors after whitening; C becomes work space.
+    """Return eigenvalues and, in columns, eigenvectors after whitening; C becomes workspace.
 
-    The last value counts the directions above the errors of C that were left out, because of
-    rounding errors of the features (variances `errors`) or of `rank_tol`.
+    The last value is the number of directions above the errors of C that were left out because of
+    rounding errors of the features (with variances `errors`) or because of `rank_tol`.
     """
     variances, V = linalg.eigh(C, overwrite_a=True, check_finite=False)
     largest = variances[-1]
     feature_errors = V.T**2 @ errors
     varies = variances > np.maximum(rank_tol * largest, feature_errors)
 
-    # directions that are more than the errors of C, and yet left out
+    # count directions that exceed the errors of C and are nevertheless left out
     eps = float(np.finfo(np.float64).eps)
     rounding = SUM_ERRORS * len(C) * eps
     omitted = variances > rounding * largest
@@ -547,23 +558,23 @@ def _by_eigh(C: Array, A: Array, rank_tol: float, errors: Array) -> tuple[Array,
 
 
 def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | None:
-    """Solve with `C = L L'`; None, with C and A intact, if C may be singular up to `rank_tol`."""
+    """Solve with `C = L L'`; return None, with C and A intact, if C may be nearly singular."""
     norm = float(np.abs(C).sum(axis=0).max())
     try:
         L = linalg.cholesky(C, lower=True, check_finite=False)
     except linalg.LinAlgError:
         return None
     rcond, _ = linalg.lapack.dpocon(L, norm, uplo="L")
-    del L  # which would be a sixth matrix below
-    # 1 / cond in the 1-norm bounds the ratio of the eigenvalues from below; LAPACK's estimate
-    # may be a few times too large
+    del L  # free the memory of a sixth matrix
+    # 1 / cond in the 1-norm is a lower bound on the ratio of the eigenvalues, but LAPACK's
+    # estimate may be several times too large
     if not rcond > 10 * rank_tol:
         return None
     return linalg.eigh(A, C, overwrite_a=True, overwrite_b=True, check_finite=False)
 
 
 class _Rows(NamedTuple):
-    """Rows in the order of time, with what decides which of their steps are valid."""
+    """Rows in temporal order, with the arrays that decide which steps are valid."""
 
     X: Array
     runs: Array
@@ -578,7 +589,7 @@ class _Rows(NamedTuple):
         return cls(X, runs, valid, None)
 
     def renumbered(self, n_before: int) -> "_Rows":
-        """Return the rows with sequences numbered as those after so many others."""
+        """Return the rows with `n_before` added to the numbers of their sequences."""
         runs = self.runs + n_before
         return self._replace(runs=runs)
 
@@ -592,17 +603,17 @@ class _Rows(NamedTuple):
         return _Rows(*fields)
 
     def between(self, start: int, stop: int | None) -> "_Rows":
-        """Copy some of the rows."""
+        """Copy the rows from `start` to `stop`."""
         fields: Any = [None if field is None else field[start:stop].copy() for field in self]
         return _Rows(*fields)
 
     def last(self, n_rows: int) -> "_Rows":
-        """Copy the last rows, all if there are no more."""
+        """Copy the last `n_rows` rows, or all rows if there are fewer."""
         start = len(self.X) - n_rows
         return self.between(max(0, start), None)
 
     def steps(self, lag: int) -> Array:
-        """Tell which rows begin a valid step."""
+        """Return a mask of the rows that begin a valid step."""
         valid = self.valid
         runs = self.runs
         begins: Array = runs[lag:] == runs[:-lag]
@@ -620,7 +631,7 @@ def _add_squares(columns: Array, matrix: Array, weight: float, *, lower: bool) -
 
 
 def _symmetric(triangle: Array, divisor: float, *, lower: bool) -> Array:
-    """Both triangles from one, divided."""
+    """Fill a symmetric matrix from one triangle, and divide it."""
     half = np.tril(triangle) if lower else np.triu(triangle).T
     half /= divisor
     full: Array = np.asfortranarray(half)
