@@ -26,7 +26,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-# Largest table of costs, in cells, of which several are kept at once (64 MB).
+# Largest table of costs, in cells, for which several tables are kept at once (64 MB).
 CELLS = 2**18
 # Number of tables kept at once; 8 tables take twice as long.
 WIDTH = 32
@@ -269,22 +269,22 @@ def plus_plus(
     """Draw k series as centers, each far from the previous centers (greedy k-means++)."""
     n = len(X[1]) - 1
     tries = 2 + int(np.log(k))
-    chosen = [int(rng.randint(n))]
-    nearest = costs_to([_take(X, np.array(chosen))[0]])[0]
+    numbers = [int(rng.randint(n))]
+    nearest = costs_to([_take(X, np.array(numbers))[0]])[0]
     for _ in range(1, k):
         usable = np.clip(np.where(np.isfinite(nearest), nearest, 0.0), 0.0, None)
         usable[np.isinf(nearest)] = max(usable.max(), 1.0)
-        usable[chosen] = 0.0
+        usable[numbers] = 0.0
         total = usable.sum()
         if total > 0:
             drawn = rng.choice(n, size=tries, p=usable / total)
         else:  # there are fewer distinct series than clusters
-            drawn = rng.choice(np.setdiff1d(np.arange(n), chosen), size=1)
+            drawn = rng.choice(np.setdiff1d(np.arange(n), numbers), size=1)
         costs = np.minimum(costs_to([_take(X, np.array([i]))[0] for i in drawn]), nearest)
         best = int(costs.sum(axis=1).argmin())
-        chosen.append(int(drawn[best]))
+        numbers.append(int(drawn[best]))
         nearest = costs[best]
-    return [_take(X, np.array([i]))[0].copy() for i in chosen]
+    return [_take(X, np.array([i]))[0].copy() for i in numbers]
 
 
 def series_k_means(

@@ -23,7 +23,7 @@ CELLS_OF_SIMILARITIES = 8
 CELLS_OF_LOGARITHMS = 60
 LOG2 = float(np.log(2.0))
 LOG2_E = float(1 / np.log(2.0))
-# Number that rounds: adding it leaves the nearest integer in the lowest bits.
+# Number whose addition leaves the nearest integer in the lowest bits.
 ROUND = 1.5 * 2.0**52
 # coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
 # economised to degree 10 by Chebyshev polynomials, with a relative error of 4e-16

@@ -22,7 +22,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Smallest number of cells in a row for which diagonals are faster.
 WIDE = 48
-# Largest fraction of a bound that may be used: rounding may lift a bound above the cost.
+# Fraction of a lower bound that is used, because rounding may lift it above the cost.
 BOUND_FACTOR = 1.0 - 1e-12
 
 

@@ -47,9 +47,7 @@ class BitBlocks(NamedTuple):
     """Boolean rows in blocks; passes use their packed bits."""
 
     rows: ArrayBlocks  # original rows
-    packed: (
-        ArrayBlocks  # blocks whose states are the packed bits and the mask of observed bits
-    )
+    packed: ArrayBlocks  # blocks whose states are packed bits and masks of observed bits
     read: Callable[[Any], Data]  # function from original rows to bits
 
     @classmethod

@@ -68,9 +68,9 @@ def next_concept(columns, uncovered, n):
 
 
 @jit
-def is_subset(words, others):
+def is_subset(words, container):
     """Return whether all bits set in the first words are set in the second words."""
     for w in range(len(words)):
-        if words[w] & ~others[w]:
+        if words[w] & ~container[w]:
             return False
     return True

@@ -526,9 +526,8 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
 
     # few sources: choose the best of all columns
     if 2**K <= MAX_PATTERNS:
-        patterns = assignment_sets(
-            K, K
-        )  # smaller sets come first, so ties choose fewer sources
+        # smaller sets come first, so ties choose fewer sources
+        patterns = assignment_sets(K, K)
         pattern_numbers = np.empty(len(gain), dtype=np.intp)
         n_fitting = BLOCK_FLOATS // (2 * len(patterns))
         step = max(1, n_fitting)  # number of features whose scores fit into a block

@@ -76,9 +76,7 @@ class Samples(NamedTuple):
 class Whitened(NamedTuple):
     """A view in the form ``B = basis @ whiten``."""
 
-    basis: (
-        Any  # (n, r), eigenvectors of a kernel, or centred features (array or `CentredRows`)
-    )
+    basis: Any  # (n, r), eigenvectors of a kernel or centred features (or `CentredRows`)
     whiten: Any  # (r, q), sparse if diagonal
     coef: Any  # like `whiten`; coef @ c are weights, basis @ coef @ c dual coefficients
     rank: int  # number of directions; -1 if the kernel is indefinite

@@ -102,9 +102,8 @@ def kernel_k_means(
     scatter = trace - of_mean
     slack = 1e-13 * max(trace, 0.0)
 
-    last = last_fresh = (
-        np.inf
-    )  # objectives of the last pass, and of the last with recomputed sums
+    # objectives of the last pass, and of the last pass with recomputed sums
+    last = last_fresh = np.inf
     it = Iterations(max_iter, -1.0, progress)
 
     for _ in it:

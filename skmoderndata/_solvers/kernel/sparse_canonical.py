@@ -160,7 +160,7 @@ def best_weights(G: Array, bounds: Array) -> Array:
     G : array of shape (b, p)
         Gradients in rows; a row of zeros gives zeros.
     bounds : array of shape (b,)
-        Bounds c on the sum of absolute values, at least 1.
+        Bounds c >= 1 on the sum of absolute values.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     out = np.empty_like(G)

@@ -52,9 +52,8 @@ class PolynomialExpansion:
         start = int(include_bias)
         stop = start + n_inputs
 
-        first = list(
-            range(start, stop)
-        )  # first row of the monomials that begin with variable i
+        # first row of the monomials that begin with each variable
+        first = list(range(start, stop))
         for _ in range(degree - 1):
             begin_next = []
             position = stop
