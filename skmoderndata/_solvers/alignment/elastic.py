@@ -3,8 +3,8 @@
 Each distance has one compiled recursion, which fills the tables of one series against many lanes
 row by row. `row[j + 1]` holds D(i, j) of all lanes, as in `warping.next_row`.
 
-Differs from the papers: 1. all distances accept a band. 2. Distances of points are Euclidean if
-there are several channels, except for MSM, which is summed over the channels.
+Differs from the papers: 1. all distances accept a band. 2. There may be several channels: MSM is
+summed over them, LCSS compares each of them, and the other distances of points are Euclidean.
 """
 
 from typing import Any, NamedTuple

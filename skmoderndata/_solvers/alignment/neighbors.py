@@ -1,7 +1,7 @@
 """Exact nearest series under dynamic time warping, by lower bounds and early abandoning.
 
-Differs from the papers: 1. candidates are sorted by the bound of Keogh for all series at once,
-after the series closest point by point. 2. Bounds use the exact costs of both corners. 3. Wide
+Differs from the papers: 1. candidates are sorted by Keogh's bound; with a wide band, the series
+that is closest point by point comes first. 2. Bounds use the exact costs of both corners. 3. Wide
 bands are filled by diagonals.
 """
 

@@ -1,8 +1,8 @@
 """Costs of the best alignments of many pairs of series, by dynamic programming.
 
 Differs from the papers: 1. many series are processed side by side, or the table is filled by
-diagonals, so that the processor works on vectors. 2. Cells above a cutoff are left out at both
-ends of a diagonal (Herrmann and Webb 2021 do so in rows), and are looked for only now and then.
+diagonals, so that the processor works on vectors. 2. Cells above a cutoff are dropped at both ends
+of a diagonal (of a row in Herrmann and Webb 2021), but only every few diagonals.
 """
 
 from collections.abc import Callable
@@ -478,7 +478,7 @@ def alignment_cost(x: Array, z: Array, *, band: Band, rooted: bool) -> float:
     position = np.zeros(3, dtype=np.int64)
     tables = np.empty((3, len(x) + 1))
     cost = np.inf
-    while position[0] < len(x) + len(z) - 1:  # in pieces
+    while position[0] < len(x) + len(z) - 1:  # in pieces that can be interrupted
         cost, _ = cost_by_diagonals(
             x, z, band, rooted, np.inf, position, tables, pieces.PIECE_CELLS
         )

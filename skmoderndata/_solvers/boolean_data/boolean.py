@@ -72,7 +72,7 @@ def assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) -> Array
 
 
 def count_assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) -> int:
-    """Count the rows that `assignment_sets` would return, without making them."""
+    """Count the rows that `assignment_sets` would return, without creating them."""
     return sum(comb(k, size) for size in range(0 if allow_empty else 1, min(k, max_size) + 1))
 
 

@@ -57,7 +57,7 @@ def random_rows(rows, k, rng):
 
 
 def spread_rows(rows, k, rng):
-    """Draw k centres in proportion to their distance (greedy k-means++ [2])."""
+    """Draw k centres in proportion to their distance (greedy k-means++ [Arthur 2007])."""
     n = rows.cuts[-1]
     n_draws = 2 + int(np.log(k))
     draws = _rows_at(rows, [rng.randint(n)])

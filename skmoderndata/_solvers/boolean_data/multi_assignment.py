@@ -1,9 +1,10 @@
 """Multi-assignment clustering of Boolean data: annealed EM on tables over assignment sets.
 
-Differs from the paper (Frank et al. 2012): 1. the M-step uses counts of ones and zeros for each
-feature and set instead of the rows. 2. Annealing ends once every row has decided for one set.
-3. Sources are rounded and refitted with Boolean values, and the error rates are then averaged over
-sets. 4. A large number of sets is pruned to the sets in use and their neighbours.
+Differs from the paper (Frank et al. 2012): 1. the M-step makes EM steps over single emissions,
+using counts of ones and zeros for each feature and set. 2. Annealing skips to the last temperature
+once every row has decided for one set. 3. Sources are rounded and refitted with Boolean values,
+and the error rates are then averaged over sets. 4. A large number of sets is pruned to the sets in
+use and their neighbours.
 """
 
 from collections.abc import Iterator, Sequence

@@ -22,8 +22,8 @@ With weights of the samples, means are weighted, the rows of ``G`` (and the rows
 scores are multiplied by the roots as well. LAPACK may never return if it is given NaN, so its
 check for finite input stays on.
 
-Differs from the papers: 1. kernels are never inverted without a ridge; directions at rounding
-level are dropped. 2. Large problems with few pairs use Lanczos iterations.
+Differs from the papers: 1. directions at rounding level are dropped, so kernels may be singular.
+2. Large problems with few pairs use Lanczos iterations.
 """
 
 import itertools

@@ -387,7 +387,7 @@ def orthonormal_rows(V: Array) -> Array:
     out: Array = np.array(V, dtype=np.float64, order="C")
     for j, v in enumerate(out):
         before = linalg.norm(v)
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # two passes are enough
             v -= (out[:j] @ v) @ out[:j]
         after = linalg.norm(v)
         v *= 1 / after if after > 1e-8 * before else 0.0
