@@ -24,6 +24,7 @@ from skmoderndata._solvers.alignment.warping import (
 )
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Largest table of costs, in cells, for which several tables are kept at once (64 MB).
@@ -329,7 +330,7 @@ def series_k_means(
         history.append(objective)
         best = labels
         best_centers = list(centers)
-        it.residual = fallen / max(abs(objective), 1e-300)
+        it.residual = fallen / max(abs(objective), TINY)
 
         if (labels == previous).all() and fallen <= tol * abs(objective):
             it.converged = True

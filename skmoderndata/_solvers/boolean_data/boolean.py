@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -376,7 +377,7 @@ def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[
     fractions = counts[sizes > 0] / sizes[sizes > 0, None]
     for tau in thresholds:
         # allow for rounding of the fractions
-        yield distinct_rows(pack_rows(fractions >= tau - 1e-12))[0]
+        yield distinct_rows(pack_rows(fractions >= tau - ROUNDING))[0]
 
 
 @jit

@@ -16,6 +16,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     rates_of,
     union_counts,
 )
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Number of sweeps.
@@ -53,7 +54,7 @@ def gibbs(
         sample = boolean_model(sets, U, q1, q0, noise=noise)
         counts = _sample_sets(data, sample, log_sets, rng)
         in_set = (counts.ones + counts.zeros).sum(axis=0) / D
-        log_sets = np.log(rng.dirichlet(1 + in_set) + 1e-300)
+        log_sets = np.log(rng.dirichlet(1 + in_set) + TINY)
 
         # 2. draw the column of the sources for each feature, and the frequencies of columns
         gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
@@ -61,7 +62,7 @@ def gibbs(
         pattern_numbers = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
         U = patterns[pattern_numbers].T
         log_patterns = np.log(
-            rng.dirichlet(1 + np.bincount(pattern_numbers, minlength=len(patterns))) + 1e-300
+            rng.dirichlet(1 + np.bincount(pattern_numbers, minlength=len(patterns))) + TINY
         )
 
         # 3. draw the error rates

@@ -21,6 +21,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest distance of emission probabilities from 0 and 1.
@@ -97,7 +98,7 @@ def log_tables(model: Model) -> tuple[Array, Array]:
     """Return `log p(1|L) - log p(0|L)` and `log p(0|L)`, each of shape (D, n_sets)."""
     # silent: probability that no source of the set emits a 1
     members = model.sets.astype(float)
-    beta = np.maximum(model.beta, 1e-300)
+    beta = np.maximum(model.beta, TINY)
     log_silent = members @ np.log(beta)
     silent = np.exp(log_silent.T)  # (D, n_sets)
 
@@ -203,7 +204,7 @@ def maximization(
     # (D, n_sets)
     ones = statistics.ones[:, used]
     zeros = statistics.zeros[:, used]
-    seen = np.maximum((ones + zeros) @ members, 1e-300)
+    seen = np.maximum((ones + zeros) @ members, TINY)
     n_ones = ones.sum()
     n_zeros = zeros.sum()
 
@@ -211,10 +212,10 @@ def maximization(
         # expectation: divide ones and zeros by their probabilities
         silent = np.exp(np.log(beta).T @ members.T)
         signal = 1 - eps
-        zero = signal * silent + max(eps * (1 - r), 1e-300)  # p(0 | L)
+        zero = signal * silent + max(eps * (1 - r), TINY)  # p(0 | L)
         one = 1 - zero
         if noise is None:
-            np.maximum(one, 1e-300, out=one)
+            np.maximum(one, TINY, out=one)
         weighted_ones = np.divide(ones, one, out=one)
         weighted_zeros = np.divide(zeros, zero, out=zero)
 

@@ -20,6 +20,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
+from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Number of gains, rows by sets of components, that are held at a time.
@@ -28,8 +29,6 @@ BLOCK_ENTRIES = 2**22
 MAX_FLIPS = 8
 # Smallest integer that single precision may not represent exactly.
 EXACT_BELOW = 2**24
-# Smallest gain, relative to the sum of all gains, that is not a rounding error.
-LEAST_GAIN = 1e-12
 
 
 class WeightedBasis(NamedTuple):
@@ -72,7 +71,7 @@ def weighted_associations(bits: Array, weights: Array) -> Array:
 
 def distinct_sets(fractions: Array, tau: float) -> Array:
     """List the distinct sets of features associated with one feature, in feature order."""
-    sets: Array = fractions >= tau - 1e-12  # fractions are not exact
+    sets: Array = fractions >= tau - ROUNDING  # fractions are not exact
     if len(sets) == 0:
         return sets
     return unpack_rows(distinct_rows(pack_rows(sets))[0], sets.shape[1])
@@ -88,7 +87,7 @@ def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
     Z = np.zeros((n, k), dtype=bool)
     free = gains.copy()  # gains of the uncovered bits
     sizes = np.abs(gains).sum(axis=1, dtype=np.float64)
-    least_of_rows = LEAST_GAIN * sizes
+    least_of_rows = ROUNDING * sizes
     columns = candidates.T.astype(gains.dtype)
     saved = free @ columns  # saving of each candidate in each row
 
@@ -118,7 +117,7 @@ def weighted_refit(gains: Array, start: WeightedBasis) -> WeightedBasis:
     longer decreases.
     """
     best = start
-    least = LEAST_GAIN * float(np.abs(gains).sum(dtype=np.float64))
+    least = ROUNDING * float(np.abs(gains).sum(dtype=np.float64))
     while True:
         U = best.components
         Z = weighted_cover(gains, U, start=best.memberships)
@@ -156,14 +155,14 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
             continue
         top = saved.max(axis=1, keepdims=True)
         scale = np.abs(gains[first : first + size]).sum(axis=1, keepdims=True)
-        best[first : first + size] = (saved >= top - LEAST_GAIN * scale).argmax(axis=1)
+        best[first : first + size] = (saved >= top - ROUNDING * scale).argmax(axis=1)
     return sets[best]
 
 
 def _flip(gains: Array, components: Array, Z: Array) -> Array:
     """Flip in place the component that saves most, for each row, until no flip saves anything."""
     k = len(components)
-    least = LEAST_GAIN * np.abs(gains).sum(axis=1)
+    least = ROUNDING * np.abs(gains).sum(axis=1)
     rows = np.arange(len(gains))  # rows that a flip may still improve
     for _ in range(MAX_FLIPS * k):
         saved = np.empty((len(rows), k))

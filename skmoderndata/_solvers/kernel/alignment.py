@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from skmoderndata._solvers.common.quantities import ROUNDING
+
 Array = NDArray[np.float64]
-# Smallest relative eigenvalue; with smaller ones the kernels are linearly dependent.
-RANK = 1e-12
 
 
 class AlignedWeights(NamedTuple):
@@ -58,7 +58,8 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     # joint: min v'Mv / 2 - a'v over v >= 0 [Cortes, Mohri and Rostamizadeh 2012]
     if algorithm == "joint" and v.any():
         values, V = np.linalg.eigh(M)
-        above = values > RANK * values[-1]
+        # with smaller eigenvalues, the kernels are linearly dependent
+        above = values > ROUNDING * values[-1]
         s = np.sqrt(values[above])
         V = V[:, above]
         root = s[:, None] * V.T  # M = root' root

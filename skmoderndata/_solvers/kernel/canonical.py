@@ -37,6 +37,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS, leading_eigen
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Largest side of a matrix whose decomposition is computed in full.
@@ -50,7 +51,6 @@ INDEFINITE = 1e-8
 PAIRS_TOL = 1e-10
 # candidates for ``alpha="auto"``
 ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]
-TINY = float(np.finfo(np.float64).tiny)
 
 
 class Samples(NamedTuple):
@@ -404,7 +404,7 @@ def kernel_pairs(
         covariance = K @ (scores[1 - v] / total)
         M_alpha = pen.keep / total * scores[v] + pen.t * duals[v]
         regularised = K @ M_alpha * values
-        size = float(linalg.norm(regularised, axis=0).max(initial=1e-300))
+        size = float(linalg.norm(regularised, axis=0).max(initial=TINY))
         off = linalg.norm(covariance - regularised, axis=0).max()
         residual = max(residual, float(off / size))
     if residual > 100 * PAIRS_TOL:
@@ -457,7 +457,7 @@ def centre_dual(dual: Array, weights: Array | None = None) -> Array:
 def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
     """Return the eigenvectors of the matrix of all cross products between different views."""
     values, V = leading_eigen(C, k)
-    keep = values > 1e-12 * max(values[0], TINY)
+    keep = values > ROUNDING * max(values[0], TINY)
     values = values[keep]
     V = V[:, keep]
     off = np.abs(C @ V - V * values).max(initial=0.0)
@@ -508,7 +508,7 @@ def _sumcor(
 
         total_iter += it.n_iter
         value = float(c @ C @ c)
-        if value <= 1e-12 * max([1e-300, *values]):
+        if value <= ROUNDING * max([TINY, *values]):
             break
 
         values.append(value)
@@ -554,7 +554,7 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     wide = Y.shape[1] > n
     products = Y @ Y.T if wide else Y.T @ Y
     values, V = leading_eigen(products, k)
-    keep = values > 1e-12 * max(float(values[0]), TINY)
+    keep = values > ROUNDING * max(float(values[0]), TINY)
     values = values[keep]
     V = V[:, keep]
     Z = V if wide else Y @ (V / np.sqrt(values))
@@ -562,7 +562,7 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     scores = Y.T @ Z
     directions = np.split(scores, cuts[:-1])
     off = np.abs(Y @ scores - Z * values).max(initial=0.0)
-    residual = float(off / max(values[0], 1e-300))
+    residual = float(off / max(values[0], TINY))
 
     # express values as mean correlations: exact without regularisation and missing views
     correlations = (n_views * values - 1) / (n_views - 1)

@@ -6,9 +6,8 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
-
-TINY = float(np.finfo(np.float64).tiny)
 
 
 class FeatureTable(Protocol):
@@ -187,7 +186,7 @@ def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) 
     if n_empty:
         (farthest,) = table.sum(_farthest, centres, n_empty)
         norms = np.einsum("ij,ij->i", centres, centres)
-        rounding = 1e-12 * norms.max()
+        rounding = ROUNDING * norms.max()
         taken = farthest.distances > rounding
         empty = np.flatnonzero(~filled)
         empty = empty[: len(taken)]

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -67,7 +68,7 @@ def kernel_pls(
 
         # 2. stop if nothing is left to explain
         norm2 = float(b @ Kb)
-        if linalg.norm(E) <= 1e-13 * total or not norm2 > 0:
+        if linalg.norm(E) <= ROUNDING * total or not norm2 > 0:
             it.ended = True
             continue
 
@@ -80,7 +81,7 @@ def kernel_pls(
         for _ in range(2):  # the second time reduces rounding errors
             t = t - earlier @ (earlier.T @ t)
         size = float(linalg.norm(t))
-        if not size > 1e-12 * linalg.norm(Kb):
+        if not size > ROUNDING * linalg.norm(Kb):
             it.ended = True
             continue
 

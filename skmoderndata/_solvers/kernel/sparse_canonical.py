@@ -16,6 +16,7 @@ from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.projections import project_row
+from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import inner
 
@@ -426,7 +427,7 @@ def bounds_by_permutation(
 
     null = values[:, 1:]
     spread = null.std(axis=1)
-    safe = np.where(spread > 1e-12 * values[:, 0], spread, np.inf)
+    safe = np.where(spread > ROUNDING * values[:, 0], spread, np.inf)
     z = (values[:, 0] - null.mean(axis=1)) / safe
     best = grid[int(z.argmax())]
     return BoundSearch(grid, z, (float(best[0]), float(best[1])))

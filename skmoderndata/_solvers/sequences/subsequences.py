@@ -11,6 +11,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))
@@ -53,9 +54,9 @@ def _level_shifts(n, m, p, decay, match):
     """
     shifts = np.zeros(p, dtype=np.int64)
     total = extreme = 0.0
-    reach = 1e300 if decay >= 1.0 else 1.0 / (1.0 - decay)
+    reach = np.inf if decay >= 1.0 else 1.0 / (1.0 - decay)
     for q in range(1, min(n, m, p) + 1):
-        growth = np.log2(max(match, 1e-300)) * 2.0
+        growth = np.log2(max(match, TINY)) * 2.0
         growth += np.log2(min((n - q + 1) / q, reach)) + np.log2(min((m - q + 1) / q, reach))
         shifts[q - 1] = -int(np.rint(growth))
         total += growth

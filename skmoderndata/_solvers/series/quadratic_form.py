@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -68,11 +69,11 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
     values, V = linalg.eigh(H)
     g = V.T @ f
     gap = values[-1] - values  # 0 for the leading eigenvector
-    top = gap <= 1e-12 * max(np.abs(values).max(), 1e-300)
+    top = gap <= ROUNDING * max(np.abs(values).max(), TINY)
 
     # hard case: there is no linear term along the leading eigenvector
     lead = np.linalg.norm(g[top])
-    if lead <= 1e-12 * np.linalg.norm(g) or lead == 0:
+    if lead <= ROUNDING * np.linalg.norm(g) or lead == 0:
         x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
         remaining = radius**2 - x @ x
         # mu is the eigenvalue itself; its eigenvector adds the missing part of the norm
@@ -83,9 +84,11 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
 
     # solve the secular equation for mu minus the largest eigenvalue; at `upper`, |x| <= radius
     upper = np.linalg.norm(g) / radius
-    lower = lead / radius * (1 - 1e-12) if lead > 0 else upper * 1e-14
+    lower = lead / radius * (1 - ROUNDING) if lead > 0 else upper * 1e-14
     above = optimize.brentq(
-        lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius, lower, upper * (1 + 1e-12)
+        lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius,
+        lower,
+        upper * (1 + ROUNDING),
     )
     x = g / (above + gap)
     return np.asarray(V @ (x * (radius / np.linalg.norm(x))))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.linalg import EPS, fix_signs
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Largest side of a matrix for which all eigenvectors are computed, not only the leading ones.
@@ -82,7 +83,7 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
         order = np.argsort(values)[::-1]
         values = values[order]
         V = V[order]
-        above = values > 1e-12 * max(values[0], 1e-300)
+        above = values > ROUNDING * max(values[0], TINY)
         return fix_signs(V[above]).T
 
     # otherwise all eigenvectors of the smaller Gram matrix
