@@ -13,14 +13,11 @@ import numpy as np
 from skmoderndata._solvers.alignment.warping import Packed, side_by_side
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS
 from skmoderndata._solvers.common.typing import Array
 
 # Number of series compared with one series at a time; constant, so that LLVM unrolls the loops.
 LANES = 8
-# Cost of a cell that needs an exponential, in cells of dynamic programming (see `in_pieces`).
-CELLS_OF_SIMILARITIES = 8
-# Cost of a cell that needs logarithms, in the same cells.
-CELLS_OF_LOGARITHMS = 60
 LOG2 = float(np.log(2.0))
 LOG2_E = float(1 / np.log(2.0))
 # Number whose addition leaves the nearest integer in the lowest bits.
@@ -82,7 +79,7 @@ def exponentials(flat, bits, n):
 
     # 2^k, written as the bits of an exponent
     for k in range(n):
-        bits[k] = (bits[k] << 52) + (1023 << 52)
+        bits[k] = (bits[k] + 1023) << 52
 
     # 2^f
     for k in range(n):
@@ -190,7 +187,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
 
         # kappa(i, j)
         low, high = _limits(i, m, local)
-        cells -= CELLS_OF_SIMILARITIES * LANES * (high - low)
+        cells -= CELLS_OF_EXPONENTIALS * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
 
         # the three neighbours
@@ -268,7 +265,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
             position[0] = i
             return False
         low, high = _limits(i, m, local)
-        cells -= CELLS_OF_LOGARITHMS * (high - low)
+        cells -= CELLS_OF_EXPONENTIALS * (high - low)
 
         diagonal = row[low]
         diagonal_slope = slope[low] if slope.size else 0.0

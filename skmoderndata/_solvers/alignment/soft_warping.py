@@ -15,22 +15,22 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
-from skmoderndata._solvers.alignment.global_alignment import LOG2_E, exponentials, logarithm
+from skmoderndata._solvers.alignment.global_alignment import (
+    LOG2_E,
+    PERIOD,
+    exponentials,
+    logarithm,
+)
 from skmoderndata._solvers.alignment.warping import local_cost
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS, CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
 
-# Cost of a cell of the sums, in cells of dynamic programming as counted by `in_pieces`.
-CELLS_OF_SUMS = 5
-# Cost of a cell of the soft costs, in the same cells.
-CELLS_OF_COSTS = 20
 # Largest power of two by which the numbers of a column may shrink before they are rescaled.
 RANGE = 900
 # Smallest sum for which a column is given a new power.
 LARGE = 2.0**300
-# Number of rows after which the numbers are rescaled in any case, because they may grow.
-PERIOD = 8
 
 # phases of the computation for one series
 SUMS, COSTS, GRADIENT = range(3)
@@ -190,7 +190,7 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
         if cells <= 0:
             position[2] = i - 1
             return False, np.nan, cells
-        cells -= CELLS_OF_SUMS * (last - first)
+        cells -= CELLS_OF_PRODUCTS * (last - first)
 
         # 1. compute the similarities, and rescale before numbers can vanish
         least = _similarities(x[i - 1], z, gamma, first, last, sums)
@@ -285,7 +285,7 @@ def _cost_by_costs(x, z, gamma, weights, tables, cells):
             weights[i, : m + 2] = 0.0
         weights_here = weights[i if weights.size else 0]
         _soft_row(x, z, i, gamma, low, high, R[(i - 1) % 2], R[i % 2], weights_here)
-        cells -= CELLS_OF_COSTS * (high[i - 1] - low[i - 1])
+        cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
     return True, R[n % 2, m], cells
 
 
@@ -333,7 +333,7 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
                     *(center, z, i, low, high, W, E[(i + 1) % 2], E[i % 2]),
                     *(weights[p], gradient),
                 )
-                cells -= CELLS_OF_COSTS * (high[i - 1] - low[i - 1])
+                cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
         position[1] = SUMS
         position[2] = 0
     return True

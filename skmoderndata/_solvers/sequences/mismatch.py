@@ -13,10 +13,8 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
-
-# Cost of a word on one axis, in cells of dynamic programming as counted by `in_pieces`.
-CELLS_OF_WORDS = 2
 
 
 @jit
@@ -47,7 +45,7 @@ def _neighbour_rows(numbers, offsets, sigma, p, m, out, position, cells):
         if cells <= 0 and i > position[0]:  # each call does at least one row
             position[0] = i
             return False
-        cells -= CELLS_OF_WORDS * p * T.size + offsets[i + 1] - offsets[i]
+        cells -= CELLS_OF_PRODUCTS * p * T.size + offsets[i + 1] - offsets[i]
         T[:] = 0.0
         for w in range(offsets[i], offsets[i + 1]):
             T[0, numbers[w]] += 1.0

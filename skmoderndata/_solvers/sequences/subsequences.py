@@ -11,12 +11,10 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS, TINY
 from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))
-# Cost of a derivative of a sum, in cells of dynamic programming as counted by `in_pieces`.
-CELLS_OF_SLOPES = 4
 # Number of symbols whose weights against four sequences are cached, one for each remainder.
 PLANES = 32
 
@@ -408,7 +406,7 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
     for i in range(first, len(s)):
         if cells <= 0 and i > first:  # each call does at least one symbol
             return total, i, cells
-        cells -= CELLS_OF_SLOPES * len(lengths) * len(t)
+        cells -= CELLS_OF_PRODUCTS * len(lengths) * len(t)
 
         a = s[i]
         for q in range(len(lengths), 0, -1):
@@ -473,8 +471,6 @@ def subsequence_slopes(
 
 # Largest number that is stored without an exponent; larger numbers are divided by it.
 STEP = 2.0**400
-# Cost of a cell with an exponent, in cells of dynamic programming as counted by `in_pieces`.
-CELLS_OF_EXPONENTS = 4
 
 
 @jit
@@ -506,7 +502,7 @@ def _all_common(s, t, r, e, logarithm, first, cells):
     for i in range(first, len(s)):
         if cells <= 0 and i > first:  # each call does at least one row
             return 0.0, i, cells
-        cells -= CELLS_OF_EXPONENTS * len(t)
+        cells -= CELLS_OF_PRODUCTS * len(t)
 
         # compute P(i, j) along the row, and update the row in place
         a = s[i]

@@ -14,14 +14,13 @@ from scipy import sparse
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import mirror_lower
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
 
 # Largest number of possible windows for which a table with an entry for each replaces sorting.
 TABLE = 2**24
 # Smallest number that may not fit into a signed 64-bit integer.
 WORD = 2**62
-# Cost of a product of two stored entries, in cells of dynamic programming (see `in_pieces`).
-CELLS_OF_PRODUCTS = 2
 # Smallest number of products per entry for which half of a symmetric matrix is mirrored.
 WORTH_HALVES = 2.0
 # Number of multiplications by BLAS that take as long as one product of two stored entries.

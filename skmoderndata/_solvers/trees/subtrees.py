@@ -17,15 +17,12 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS, CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.trees.interning import children, productions
 
 # Number of cells that the tables have at first; they grow when more are needed.
 FIRST_CELLS = 2**12
-# Cost of a pair of nodes, in cells of dynamic programming as counted by `in_pieces`.
-CELLS_OF_PAIRS = 4
-# Cost of a pair of nodes whose sums are logarithms, in the same cells.
-CELLS_OF_LOGARITHMS = 16
 
 
 class Nodes(NamedTuple):
@@ -237,7 +234,7 @@ def _sum_over_pairs(
             cell += 1
             g += 1
 
-        worth = CELLS_OF_PAIRS if logarithm is None else CELLS_OF_LOGARITHMS
+        worth = CELLS_OF_PRODUCTS if logarithm is None else CELLS_OF_EXPONENTIALS
         cells -= worth * (cell - begin)
         _settle(delta, matches.base[v - start], begin, cell)
 
