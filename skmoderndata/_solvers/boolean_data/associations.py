@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.boolean_data.boolean import (
+    HALF_BITS,
     MAX_SETS,
     MAX_WORDS,
     all_sets,
@@ -18,11 +19,13 @@ from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     count_differences,
     cover_gain,
+    lower_count,
     nearest_packed,
     pack_rows,
     popcount,
     unions,
     unpack_rows,
+    upper_count,
 )
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit, jit_leaf
@@ -32,6 +35,12 @@ from skmoderndata._solvers.common.typing import Array
 Answer = list[Any]
 # empty table of sets, which requests a local search
 NO_SETS = all_sets(1)[:0]
+
+
+@jit_leaf
+def _padded(n):
+    """Round up to a multiple of eight, so that loops over candidates are vectorised."""
+    return -(-n // 8) * 8
 
 
 @jit_leaf
@@ -51,7 +60,7 @@ def _total_gains(words, candidates, bonus, penalty, totals, sizes, counts):
             row = words[i, w]
             n_ones += popcount(row)
             for c in range(width):
-                counts[c] += popcount(candidates[w, c] & row) << 32
+                counts[c] += popcount(candidates[w, c] & row) << HALF_BITS
         for c in range(width):
             totals[c] += cover_gain(counts[c], bonus, penalty)
     return n_ones
@@ -102,12 +111,12 @@ def _rows_that_gain(words, covered, source, bonus, penalty, used):
         count = np.int64(0)
         for w in range(len(source)):
             free = source[w] & ~covered[i, w]
-            count += popcount(free) + (popcount(free & words[i, w]) << 32)
+            count += popcount(free) + (popcount(free & words[i, w]) << HALF_BITS)
         gains = cover_gain(count, bonus, penalty) > 0
         used[n_used] = i
         n_used += gains
-        ones += (count >> 32) * gains
-        zeros += ((count & 0xFFFFFFFF) - (count >> 32)) * gains
+        ones += upper_count(count) * gains
+        zeros += (lower_count(count) - upper_count(count)) * gains
     return n_used, ones, zeros
 
 
@@ -126,7 +135,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
     """
     (n, n_words) = words.shape
     n_candidates = len(candidates)
-    width = (n_candidates + 7) // 8 * 8
+    width = _padded(n_candidates)
     U = np.zeros((k, n_words), dtype=np.uint64)
     Z = np.zeros((n, k), dtype=np.bool_)
     covered = np.zeros_like(words)
@@ -156,7 +165,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
         # 2. find the candidates that share bits with it; only their gains change
         source = candidates[best]
         n_near = _sharing(candidates, source, near, index)
-        width = (n_near + 7) // 8 * 8
+        width = _padded(n_near)
         _clear(change, near, n_near, width)
 
         # 3. assign it to the rows that gain from it
@@ -182,9 +191,9 @@ def greedy_basis(words, candidates, k, bonus, penalty):
                 row = words[i, w]
                 for c in range(width):
                     bits = near[w, c] & free
-                    old[c] += popcount(bits) + (popcount(bits & row) << 32)
+                    old[c] += popcount(bits) + (popcount(bits & row) << HALF_BITS)
                     bits = near[w, c] & uncovered
-                    new[c] += popcount(bits) + (popcount(bits & row) << 32)
+                    new[c] += popcount(bits) + (popcount(bits & row) << HALF_BITS)
 
             for c in range(width):
                 change[c] += cover_gain(new[c], bonus, penalty) - cover_gain(

@@ -13,14 +13,17 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.quantities import ROUNDING, WORD_BITS
 from skmoderndata._solvers.common.typing import Array
+
+# Number of bits of each of two counts that are kept in one integer.
+HALF_BITS = 32
 
 
 def pack_rows(X: Array) -> Array:
     """Pack a Boolean matrix (n, p) into 64-bit words (n, ceil(p / 64)), padded with zeros."""
     n, p = X.shape
-    n_words = -(-p // 64)
+    n_words = -(-p // WORD_BITS)
     packed = np.zeros((n, 8 * n_words), dtype=np.uint8)
     packed[:, : -(-p // 8)] = np.packbits(X, axis=1, bitorder="little")
     return packed.view("<u8")
@@ -41,6 +44,18 @@ def popcount(x: Any) -> Any:
     )
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@jit
+def upper_count(counts: Any) -> Any:
+    """Return the count in the upper half of an integer."""
+    return counts >> HALF_BITS
+
+
+@jit
+def lower_count(counts: Any) -> Any:
+    """Return the count in the lower half of an integer."""
+    return counts & ((1 << HALF_BITS) - 1)
 
 
 @jit
@@ -113,7 +128,7 @@ def pack_bits(X: Any) -> Array:
     if isinstance(X, np.ndarray):
         return pack_rows(X)
     n, p = X.shape
-    words = np.zeros((n, -(-p // 64)), dtype=np.uint64)
+    words = np.zeros((n, -(-p // WORD_BITS)), dtype=np.uint64)
     step = max(1, MAX_WORDS // p)
     for start in range(0, n, step):
         words[start : start + step] = pack_rows(X[start : start + step].toarray().astype(bool))
@@ -122,11 +137,12 @@ def pack_bits(X: Any) -> Array:
 
 def transpose_packed(words: Array, p: int) -> Array:
     """Pack the columns of a matrix of p columns whose rows are packed, shape (p, ceil(n / 64))."""
-    columns = np.zeros((p, -(-len(words) // 64)), dtype=np.uint64)
+    columns = np.zeros((p, -(-len(words) // WORD_BITS)), dtype=np.uint64)
     for w in range(words.shape[1]):
-        width = min(64, p - 64 * w)
+        start = WORD_BITS * w
+        width = min(WORD_BITS, p - start)
         block = unpack_rows(words[:, w : w + 1], width)
-        columns[64 * w : 64 * w + width] = pack_rows(np.ascontiguousarray(block.T))
+        columns[start : start + width] = pack_rows(np.ascontiguousarray(block.T))
     return columns
 
 
@@ -383,4 +399,4 @@ def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[
 @jit
 def cover_gain(count: Any, bonus: float, penalty: float) -> Any:
     """Return the gain of a row, from counts of free bits (lower half) and ones (upper half)."""
-    return max((bonus + penalty) * (count >> 32) - penalty * (count & 0xFFFFFFFF), 0.0)
+    return max((bonus + penalty) * upper_count(count) - penalty * lower_count(count), 0.0)

@@ -17,6 +17,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
 )
 from skmoderndata._solvers.common.blocks import ArrayBlocks
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.quantities import WORD_BITS
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -226,7 +227,7 @@ def _counts_of_planes(planes, n_features):
         for column in range(n_features):
             for digit in range(n_planes):
                 bit = (
-                    planes[label, column // 64, digit] >> np.uint64(column % 64)
+                    planes[label, column // WORD_BITS, digit] >> np.uint64(column % WORD_BITS)
                 ) & np.uint64(1)
                 counts[label, column] += np.int64(bit) << digit
     return counts

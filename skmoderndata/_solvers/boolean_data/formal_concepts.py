@@ -7,6 +7,7 @@ import numpy as np
 
 from skmoderndata._solvers.boolean_data.boolean import popcount
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.quantities import WORD_BITS
 
 
 @jit
@@ -19,7 +20,7 @@ def next_concept(columns, uncovered, n):
     p, n_words = columns.shape
     extent = np.zeros(n_words, dtype=np.uint64)
     for i in range(n):
-        extent[i // 64] |= np.uint64(1) << np.uint64(i % 64)
+        extent[i // WORD_BITS] |= np.uint64(1) << np.uint64(i % WORD_BITS)
     intent = np.zeros(p, dtype=np.bool_)
     trial = np.empty(n_words, dtype=np.uint64)
     best_extent = extent.copy()

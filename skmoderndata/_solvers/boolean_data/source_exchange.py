@@ -6,14 +6,17 @@ import numpy as np
 
 from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
+    HALF_BITS,
     associated_features,
     boolean_product,
     cooccurrence,
     distinct_rows,
+    lower_count,
     pack_bits,
     pack_rows,
     popcount,
     unpack_rows,
+    upper_count,
 )
 from skmoderndata._solvers.boolean_data.multi_assignment import (
     CERTAIN,
@@ -295,12 +298,12 @@ def total_scores(
                 zero = zeros[i, w] & free
                 for c in range(width):
                     counts[c] += popcount(candidates[w, c] & zero)
-                    counts[c] += popcount(candidates[w, c] & one) << 32
+                    counts[c] += popcount(candidates[w, c] & one) << HALF_BITS
 
             # split the integer into both counts
             for c in range(width):
-                n_ones = counts[c] >> 32
-                n_zeros = counts[c] & 0xFFFFFFFF
+                n_ones = upper_count(counts[c])
+                n_zeros = lower_count(counts[c])
                 covered = bonus * n_ones - penalty * n_zeros
                 best[c] = max(best[c], score + covered)
         for c in range(width):

@@ -11,10 +11,9 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.quantities import WORD_BITS
 from skmoderndata._solvers.common.typing import Array
 
-# Number of bits of a machine word.
-BITS = 64
 # Number of sequences of equal length that are compared with one sequence at a time.
 LANES = 64
 
@@ -106,9 +105,9 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
     symbol and the number of cells left over.
     """
     one = np.uint64(1)
-    top = np.uint64(BITS - 1)
-    n_words = (m + BITS - 1) // BITS
-    last = np.uint64((m - 1) % BITS)
+    top = np.uint64(WORD_BITS - 1)
+    n_words = (m + WORD_BITS - 1) // WORD_BITS
+    last = np.uint64((m - 1) % WORD_BITS)
     if first == 0:
         plus[:n_words] = ~np.uint64(0)
         minus[:n_words] = np.uint64(0)
@@ -258,7 +257,7 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
     Returns True when finished.
     """
     codes_y, offsets_y = others
-    n_words = ((offsets[1:] - offsets[:-1]).max() + BITS - 1) // BITS
+    n_words = ((offsets[1:] - offsets[:-1]).max() + WORD_BITS - 1) // WORD_BITS
     peq = np.zeros((n_symbols, n_words), dtype=np.uint64)
     plus = words[0].copy()
     minus = words[1].copy()
@@ -266,7 +265,7 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
         s = codes[offsets[first + k] : offsets[first + k + 1]]
         # set the bits of the positions of each symbol in s
         for i in range(len(s)):
-            peq[s[i], i // BITS] |= np.uint64(1) << np.uint64(i % BITS)
+            peq[s[i], i // WORD_BITS] |= np.uint64(1) << np.uint64(i % WORD_BITS)
 
         for j in range(position[1], first + k + 1 if own else out.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
@@ -290,7 +289,7 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
         # clear the bits that were set
         position[1] = 0
         for i in range(len(s)):
-            peq[s[i], i // BITS] = np.uint64(0)
+            peq[s[i], i // WORD_BITS] = np.uint64(0)
     return True
 
 
@@ -322,7 +321,7 @@ def _table_rows(codes, offsets, first, others, costs, own, out, position, saved,
 
 def one_word(offsets: Array, costs: EditCosts) -> bool:
     """Return whether a machine word holds a column of each table; all pairs are then computed."""
-    return costs == UNIT and int(np.diff(offsets).max(initial=0)) <= BITS
+    return costs == UNIT and int(np.diff(offsets).max(initial=0)) <= WORD_BITS
 
 
 def edit_distances(
@@ -368,7 +367,7 @@ def edit_distances(
         columns = in_columns(*others)
         in_pieces(_word_rows, codes, offsets, first, columns, masks, lanes, out, position)
     elif costs == UNIT:
-        n_words = (int(np.diff(offsets).max()) + BITS - 1) // BITS
+        n_words = (int(np.diff(offsets).max()) + WORD_BITS - 1) // WORD_BITS
         words = np.zeros((2, n_words), dtype=np.uint64)
         in_pieces(
             _unit_rows, codes, offsets, first, others, top + 1, own, out, position, words
