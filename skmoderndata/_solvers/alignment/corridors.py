@@ -12,6 +12,9 @@ SAKOE_CHIBA = 1
 SLANTED = 2
 ITAKURA = 3
 
+# Tolerance for rounding of cell positions: 0.29 * 100 must not become 28.
+CELL_ROUNDING = 1e-9
+
 
 class Band(NamedTuple):
     """A rule that says which points of two series may be aligned.
@@ -47,8 +50,7 @@ def steps(band, n, m):
     if band.kind == FREE:
         return max(n, m)
     if band.relative:
-        # rounding must not turn 0.29 * 100 into 28
-        return int(np.floor(band.radius * max(n, m) + 1e-9))
+        return int(np.floor(band.radius * max(n, m) + CELL_ROUNDING))
     return int(band.radius)
 
 
@@ -66,8 +68,8 @@ def fill_corridor(n, m, band, low, high):
         if band.kind == ITAKURA:
             s = band.max_slope
             back = n - 1 - i
-            low[i] = int(np.ceil(max(i / s, m - 1 - s * back) - 1e-9))
-            high[i] = int(np.floor(min(s * i, m - 1 - back / s) + 1e-9)) + 1
+            low[i] = int(np.ceil(max(i / s, m - 1 - s * back) - CELL_ROUNDING))
+            high[i] = int(np.floor(min(s * i, m - 1 - back / s) + CELL_ROUNDING)) + 1
         else:
             low[i] = i - radius
             high[i] = i + radius + 1
@@ -85,8 +87,8 @@ def _fill_slanted(n, m, reach, low, high):
         low[:n] = m
         high[:n] = 0
     for i in range(longer):
-        first = max(int(np.ceil(i * slope - reach - 1e-9)), 0)
-        last = min(int(np.floor(i * slope + reach + 1e-9)), shorter - 1)
+        first = max(int(np.ceil(i * slope - reach - CELL_ROUNDING)), 0)
+        last = min(int(np.floor(i * slope + reach + CELL_ROUNDING)), shorter - 1)
         if n >= m:
             low[i] = first
             high[i] = last + 1

@@ -22,8 +22,8 @@ Packed = tuple[Array, Array]
 
 # Number of series that are compared with one series at a time; 8 lanes take 2.3 times as long.
 LANES = 64
-# Number of diagonals after which cells above the cutoff are dropped.
-DIAGONALS_TO_CUT = 8
+# Number of rows or diagonals after which cells are compared with the cutoff.
+STEPS_TO_CUT = 8
 # Smallest ratio of length to number of lanes at which comparing pairs one by one is faster.
 LENGTH_OF_FEW = 4
 
@@ -171,7 +171,7 @@ def _compare(
             next_row(x[i], i, side, low[i], high[i], rooted, row, work, width)
             cells -= (high[i] - low[i]) * width
             if (
-                i % 8 == 7
+                i % STEPS_TO_CUT == STEPS_TO_CUT - 1
                 and cutoff < np.inf
                 and _all_above(row, low[i], high[i], width, cutoff)
             ):
@@ -290,7 +290,7 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
             here[last + 1] = np.inf
 
         # drop cells above the cutoff; each path visits at least one of two neighbouring diagonals
-        if cutoff < np.inf and d % DIAGONALS_TO_CUT == DIAGONALS_TO_CUT - 1:
+        if cutoff < np.inf and d % STEPS_TO_CUT == STEPS_TO_CUT - 1:
             first, last = _rows_within(here, before, tail, cutoff, first, last)
             if first > last:
                 position[0] = n + m - 1

@@ -1,4 +1,4 @@
-"""Numbers that several solvers share: tolerances for rounding errors, bits of a word, costs of cells."""
+"""Numbers that several solvers share: tolerances for rounding, word size, costs of cells."""
 
 import numpy as np
 
