@@ -188,7 +188,6 @@ def test_candidates_in_pieces_are_those_of_one_call(monkeypatch, complete, seed)
     rows = pack_rows(np.random.default_rng(seed).random((12, 70)) < 0.6)
     whole, n_seen = intersections(rows, 10**6, complete)
     monkeypatch.setattr(roles, "PIECE_CELLS", 7)
-    monkeypatch.setattr(roles, "FIRST_ROOM", 3)
     found, n_seen_in_pieces = intersections(rows, 10**6, complete)
     assert_array_equal(found, whole)
     assert n_seen_in_pieces == n_seen

@@ -21,9 +21,6 @@ from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS, CELLS
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.trees.interning import children, productions
 
-# Number of cells that the tables have at first; they grow when more are needed.
-FIRST_CELLS = 2**12
-
 
 class Nodes(NamedTuple):
     """Nodes of a forest in post-order, and its inner nodes sorted by production.
@@ -425,7 +422,7 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
     ) -> None:
         position = np.zeros(4, dtype=np.int64)
         sums = np.zeros(3)
-        tables = np.empty((n_tables, FIRST_CELLS))
+        tables = np.empty((n_tables, nodes.offsets[i + 1] - nodes.offsets[i]))
 
         def resume(cells: int) -> bool:
             nonlocal tables
@@ -433,6 +430,7 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
             ended = row(
                 nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells
             )
+            # grow the tables if the pairs of nodes outnumber the nodes of tree i
             if position[3] > tables.shape[1]:
                 tables = np.empty((n_tables, max(position[3], 2 * tables.shape[1])))
             return bool(ended)
