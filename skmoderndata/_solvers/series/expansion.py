@@ -8,6 +8,9 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.typing import Array
 
+# Number of entries of the features of a block of rows (2 MiB).
+BLOCK_ENTRIES = 2**18
+
 
 class Expansion(Protocol):
     """A function of one row, evaluated for many rows at once."""

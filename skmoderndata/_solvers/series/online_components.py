@@ -8,9 +8,11 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.lengths import check_lengths
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.series.expansion import Expansion
+from skmoderndata._solvers.series.expansion import BLOCK_ENTRIES, Expansion
 from skmoderndata._solvers.series.online_rules import (
+    DEPENDENT,
     AmnesicSchedule,
     MinorState,
     PrincipalState,
@@ -52,7 +54,7 @@ class RowSource:
         self.expansion = expansion
         self.n = X.shape[0]
         self.p = X.shape[1] if expansion is None else expansion.n_outputs
-        self.block_rows = int(min(max((1 << 21) // self.p, 64), 1 << 16))
+        self.block_rows = max(BLOCK_ENTRIES // self.p, 100)
 
     def blocks(self, order: Array | None = None) -> Iterator[Array]:
         """Yield blocks of rows, in the given order if there is one."""
@@ -167,7 +169,7 @@ def minor_passes(
         # adapt the rate: lower it unless the variance inside the subspace falls
         if step is None:
             inside = float(np.trace(_second_moment(source, mean, new)))
-            if not 1e-14 * float(state.gamma[0]) < inside <= 0.99 * lowest:
+            if not 100 * EPS * float(state.gamma[0]) < inside <= 0.99 * lowest:
                 eta *= 0.7
                 it.residual = max(before, change)
                 before = change
@@ -390,7 +392,7 @@ def orthonormal_rows(V: Array) -> Array:
         for _ in range(2):  # two passes are enough
             v -= (out[:j] @ v) @ out[:j]
         after = linalg.norm(v)
-        v *= 1 / after if after > 1e-8 * before else 0.0
+        v *= 1 / after if after > DEPENDENT * before else 0.0
     return out
 
 

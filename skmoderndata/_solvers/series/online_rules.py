@@ -20,6 +20,9 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
+# Largest length after Gram-Schmidt, relative to the length before, that is a rounding error.
+DEPENDENT = 1e-8
+
 
 class AmnesicSchedule(NamedTuple):
     """Rate ``(1 + l(t)) / t`` of an amnesic mean, whose memory loss `l` grows with `t`.
@@ -216,7 +219,7 @@ def _follow_minor(
                 w[i] -= c * wm[i]
         norm = np.sqrt(np.dot(w, w))
         for i in range(p):
-            if norm > 1e-8 * before:
+            if norm > DEPENDENT * before:
                 w[i] /= norm
             else:  # restart if only rounding remains, for example after a dropped direction
                 w[i] = u[i] / np.sqrt(uu)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, optimize
 
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
@@ -84,7 +85,7 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
 
     # solve the secular equation for mu minus the largest eigenvalue; at `upper`, |x| <= radius
     upper = np.linalg.norm(g) / radius
-    lower = lead / radius * (1 - ROUNDING) if lead > 0 else upper * 1e-14
+    lower = lead / radius * (1 - ROUNDING) if lead > 0 else upper * EPS
     above = optimize.brentq(
         lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius,
         lower,

@@ -15,10 +15,11 @@ from scipy.linalg.blas import dsyrk
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.series.expansion import Expansion, PolynomialExpansion
-
-# Number of entries of the features of rows or steps whose squares are added at once.
-BLOCK_ENTRIES = 2**17
+from skmoderndata._solvers.series.expansion import (
+    BLOCK_ENTRIES,
+    Expansion,
+    PolynomialExpansion,
+)
 
 # Size of the rounding errors in the eigenvalues of a covariance of D features, in units of D eps
 # times the largest one.
@@ -54,7 +55,7 @@ class SlowMoments:
         self.lag = lag
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
-        self._block = max(512, BLOCK_ENTRIES // max(D, 1))
+        self._block = default_chunk_rows(D)
         self.mean = np.zeros(D)
         # two symmetric matrices: the lower triangle for rows, and for steps the upper triangle,
         # shifted by one column
@@ -405,9 +406,8 @@ class SlowMoments:
 
 
 def default_chunk_rows(n_outputs: int) -> int:
-    """Return the number of rows to expand at once: 2 MiB of features, 1024 to 65536 rows."""
-    fitting = (1 << 18) // n_outputs
-    return int(min(max(fitting, 1024), 65536))
+    """Return the number of rows to expand at once: 2 MiB of features, but at least 1000 rows."""
+    return max(BLOCK_ENTRIES // max(n_outputs, 1), 1000)
 
 
 class SlowDirections(NamedTuple):
