@@ -36,12 +36,10 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.linalg import EPS, leading_eigen
+from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen
 from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Largest side of a matrix whose decomposition is computed in full.
-DENSE_UP_TO = 400
 # Number of products with each kernel matrix that take about as long as eigendecompositions.
 PRODUCTS = 400
 RULES = ("shrinkage", "ridge", "bach-jordan")

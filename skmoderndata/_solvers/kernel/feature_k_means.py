@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
@@ -67,7 +68,7 @@ def relaxation_of_moments(moments: FeatureMoments, k: int) -> tuple[Array, float
     values, V = linalg.eigh(S)
     leading = np.maximum(values[::-1][:m], 0.0)
     explained = float(leading.sum())
-    rounding = 1e-14 * len(S) * trace
+    rounding = 100 * EPS * len(S) * trace
     bound = max(trace - explained - rounding, 0.0)
     return V[:, ::-1][:, :m], bound
 

@@ -40,7 +40,7 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
         Ridge in units of the trace of `inner`.
     """
     scale = float(inner.trace())
-    if not scale > 1e-14 * float(outer.trace()):
+    if not scale > 100 * EPS * float(outer.trace()):
         scale = float(outer.trace())
     ridge = alpha * (scale if scale > 0 else 1.0)
     A = (inner + inner.T) / 2

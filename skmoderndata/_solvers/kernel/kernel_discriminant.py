@@ -141,7 +141,7 @@ def _project(B: Array, classes: Classes) -> Array:
 
 def _ridge(within: float, between: float, alpha: float) -> float:
     """Return `alpha` times the scatter within classes; if this is 0, between classes, or 1."""
-    rounding = 1e-14 * max(between, 0.0)
+    rounding = 100 * EPS * max(between, 0.0)
     scale = within if within > rounding else between
     return alpha * (scale if scale > 0 else 1.0)
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
+from skmoderndata._solvers.common.linalg import EPS, leading_eigen, row_signs
 from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
@@ -98,7 +98,7 @@ def kernel_k_means(
     sums = S.sum(axis=0)
     of_mean = float(w @ sums) / float(w.sum())
     scatter = trace - of_mean
-    slack = 1e-13 * max(trace, 0.0)
+    slack = ROUNDING * max(trace, 0.0)
 
     # objectives of the last pass, and of the last pass with recomputed sums
     last = last_fresh = np.inf
@@ -350,7 +350,7 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
     safe = np.where(root > 0, root, 1.0)
     turned = row_signs(vectors.T) * vectors
     coordinates = turned * np.sqrt(values) / safe[:, None]
-    errors += 1e-14 * n**0.5 * trace / m  # rounding
+    errors += 100 * EPS * n**0.5 * trace / m  # rounding
     explained = float((values + errors).sum())
     return Relaxation(coordinates, max(trace - explained, 0.0))
 

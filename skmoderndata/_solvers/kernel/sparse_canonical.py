@@ -141,7 +141,7 @@ def _extended(basis: Array, t: Array) -> Array:
     for _ in range(2):
         t = _without(basis, t)
     length = linalg.norm(t)
-    if length <= 1e-10 * size or size == 0:
+    if length <= ROUNDING * size or size == 0:
         return basis
     return np.column_stack([basis, t / length])
 

@@ -9,12 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._solvers.common.linalg import EPS, fix_signs
+from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, fix_signs
 from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
-
-# Largest side of a matrix for which all eigenvectors are computed, not only the leading ones.
-DENSE_UP_TO = 500
 
 
 class Spectrum(NamedTuple):
