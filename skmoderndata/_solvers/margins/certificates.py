@@ -1,4 +1,4 @@
-"""Duality gaps of support vector problems, from the values of a function at all samples."""
+"""Duality gaps of support vector problems, from the values of the function at all samples."""
 
 from collections.abc import Callable
 
@@ -7,16 +7,15 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.typing import Array
 
-ROUNDING_OF_VALUES = (
-    1e-14  # values of weights of sum one, relative to the kernel, that are none
-)
+# Tolerance below which values count as zero, relative to the kernel, if the weights sum to one.
+ROUNDING_OF_VALUES = 1e-14
 
 
 def gap_to_margin(primal: float, rho: float) -> float:
-    """Gap of `min 1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - w z_i)^2`, relative to the value.
+    """Return the gap of `min 1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - w z_i)^2`, relative to it.
 
-    `rho` is `a' K' a` of any weights a of the simplex, which proves that no value is below
-    `1 / (2 rho)`: the dual `sum(b) - b' K' b / 2` at the best multiple b of a.
+    `rho` is `a' K' a` for any weights a of the simplex. It proves that the minimum is at least
+    `1 / (2 rho)`, the dual `sum(b) - b' K' b / 2` at the best multiple b of a.
     """
     return relative_gap(primal, 0.5 / rho if rho > 0 else 0.0, unit=primal)
 
@@ -27,8 +26,8 @@ def scaled_squared_hinge(
     """Minimise `1/2 s^2 norm + 1/2 sum costs max(0, 1 - s margins)^2` over `s >= 0`.
 
     `margins` are the values `w z_i` of a function, up to a positive factor, and `norm` is its
-    `|w|^2`. Returns the value and s; the search begins at `start`. Where all margins are rounding,
-    no multiple is better than zero.
+    `|w|^2`. Returns the minimum and s; the search begins at `start`. If all margins are rounding
+    errors, no multiple is better than zero.
     """
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
     at_zero = 0.5 * float(weights.sum())
@@ -53,9 +52,9 @@ def scaled_squared_hinge(
 def best_multiple(
     parts: Callable[[float], tuple[float, float, float]], at_zero: float, start: float = 0.0
 ) -> tuple[float, float]:
-    """Minimise a convex, piecewise quadratic function of `s >= 0`: Newton's method.
+    """Minimise a convex, piecewise quadratic function of `s >= 0` by Newton's method.
 
-    `parts(s)` gives the value and the first two derivatives; bisection safeguards the steps.
+    `parts(s)` returns the value and the first two derivatives; bisection safeguards the steps.
     """
     low = 0.0
     high = np.inf
@@ -74,7 +73,7 @@ def best_multiple(
         else:
             high = s
 
-        # Newton's step; where it leaves the interval, its middle
+        # take Newton's step, or bisect if it leaves the interval
         new = s - first / second if second > 0 else 2.0 * s + 1.0
         if not low <= new <= high:
             new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * s + 1.0
@@ -87,21 +86,21 @@ def best_multiple(
 def tube_gap(
     residuals: Array, costs: Array, norm: float, level: float, dual: float
 ) -> tuple[float, float]:
-    """Relative duality gap of support vector regression with a tube of free width.
+    """Return the relative duality gap of support vector regression with a tube of free width.
 
     The problem is `min 1/2 |w|^2 + 1/2 sum costs max(0, |r_i| - width)^2 + level width` over
-    `width >= 0`; `dual` is the value of any dual point. Returns the gap and the best width.
+    `width >= 0`; `dual` is the value of any dual point. Also returns the best width.
     """
     size = np.abs(residuals)
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), size.shape)
-    # the best width solves sum costs max(0, |r| - width) = level: the most that it can be for
-    # the k largest residuals alone
+    # The best width solves sum costs max(0, |r| - width) = level. It is the largest of the
+    # solutions for the k largest residuals alone.
     order = np.argsort(-size)
     outside = np.cumsum(weights[order])
     over = np.cumsum((weights * size)[order]) - level
     width = float((over / outside).max(initial=0.0))
     excess = np.maximum(size - width, 0.0)
     primal = 0.5 * norm + 0.5 * float((weights * excess) @ excess) + level * width
-    # residuals are in deviations of y, so this is rounding
+    # residuals are standardised by the deviation of y, so values this small are rounding errors
     floor = 1e-14 * float(weights.sum())
     return relative_gap(primal, dual, unit=primal, floor=floor), width

@@ -1,4 +1,9 @@
-"""A core set: indices with weights, and the block of `K'` that belongs to them."""
+"""A core set: indices with weights, and the block of `K'` that belongs to them.
+
+Differs from the paper [Tsang, Kwok and Cheung 2005]: 1. Indices without weight that are far from
+the margin are dropped. 2. If the block does not fit into memory, weights are found on working sets,
+half of each chosen at random.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,24 +21,30 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_qp,
 )
 
-FIRST_ROWS = 512  # rows of the first matrix; it grows by doubling
-WORKING_SET = 4000  # variables on which a core set without a matrix is solved at a time
+# Number of rows of the first matrix, which grows by doubling.
+FIRST_ROWS = 512
+# Number of variables in a working set, if there is no matrix.
+WORKING_SET = 4000
+# Maximum number of working sets.
 MOST_WORKING_SETS = 1000
-MOST_IDLE = 20  # working sets in succession that change nothing beyond rounding
-CHECKED = 512  # of many new indices, so many tell whether the kernel is one
-DIAGONAL_BLOCK_ROWS = 32  # rows of the blocks whose diagonal is taken
+# Maximum number of consecutive working sets without a change beyond rounding.
+MOST_IDLE = 20
+# Number of new indices on which the kernel is checked, if there is no matrix.
+CHECKED = 512
+# Number of rows of the blocks from which the diagonal is computed.
+DIAGONAL_BLOCK_ROWS = 32
 
 
 class Core:
     """Indices with weights, the block of `K'` that belongs to them, and half the gradient.
 
-    Up to `limit` indices the block is held. Beyond it only the weights and half the gradient are,
-    and the weights are found on working sets, whose blocks are computed when they are needed.
+    The block is stored for up to `limit` indices. Beyond that, only the weights and half the
+    gradient are stored; weights are found on working sets, whose blocks are computed when needed.
     """
 
     def __init__(
         self,
-        problem: Any,  # of `core_problems`
+        problem: Any,  # an object of `core_problems`
         indices: Array,
         solver: str = "core_set",
         limit: int | None = None,
@@ -51,7 +62,7 @@ class Core:
 
         self.held = True  # whether there is a matrix
         self._K = np.empty((0, 0))
-        self._diagonal = np.zeros(0)  # where there is no matrix
+        self._diagonal = np.zeros(0)  # used if there is no matrix
         self._rng = np.random.RandomState(0)  # draws half of each working set
         self.n_drops = 0  # how often indices have been renumbered
         self.add(indices)
@@ -60,7 +71,7 @@ class Core:
         return len(self.indices)
 
     def inside(self, indices: Array) -> Array:
-        """Tell which indices are in the core set."""
+        """Return a mask of the indices that are in the core set."""
         return np.isin(indices, self.indices)
 
     @property
@@ -70,26 +81,26 @@ class Core:
 
     @property
     def spread(self) -> float:
-        """How far half the gradient is from equal where weights are, and from least."""
+        """Largest half gradient of an index with weight, minus the smallest of all indices."""
         return float(self.g[self.a > 0].max() - self.g.min())
 
     def add(self, new: Array) -> None:
-        """Let indices join, with weight zero (equal weights if there is none)."""
+        """Add indices with weight zero (with equal weights if the core set is empty)."""
         new = np.asarray(new, np.int64)
         m = len(self)
         total = len(self) + len(new)
 
-        # matrix in memory: one block more; else products with the columns of nonzero weight
+        # extend the matrix in memory, or compute products with the columns of nonzero weight
         if self.held and total > self.limit:
             self._release()
         linear = self.problem.linear(new)
         if self.held:
             g = self._append(new, linear)
         else:
-            # a part of the block is checked in place of all
-            some = new[: min(self.limit, CHECKED)]
-            block = self.problem.gram(some, some)
-            append_rows(np.empty_like(block), block, self.problem.slack(some), 0)
+            # check a part of the block instead of all
+            n_checked = min(self.limit, CHECKED)
+            block = self.problem.gram(new[:n_checked], new[:n_checked])
+            append_rows(np.empty_like(block), block, self.problem.slack(new[:n_checked]), 0)
             self._diagonal = np.concatenate([self._diagonal, self._self_products(new)])
             used = self.a > 0
             g = self.problem.products(new, self.indices[used], self.a[used]) - 0.5 * linear
@@ -105,11 +116,11 @@ class Core:
             self.refresh()
 
     def _append(self, new: Array, linear: Array) -> Array:
-        """Write the rows of new indices into the matrix; return half their gradient."""
+        """Write the rows of new indices into the matrix, and return half their gradient."""
         m = len(self)
         total = len(self) + len(new)
         if total > len(self._K):
-            # pages that nobody has written to take no memory
+            # pages that were never written to take no memory
             size = self.limit if 2 * total > self.limit else max(2 * total, FIRST_ROWS)
             K = np.empty((size, size))
             K[:m, :m] = self.K
@@ -119,21 +130,21 @@ class Core:
         return block[:, :m] @ self.a - 0.5 * linear
 
     def _self_products(self, new: Array) -> Array:
-        """Diagonal of `K'`, by small blocks."""
+        """Compute the diagonal of `K'` in small blocks."""
         blocks = [
             new[s : s + DIAGONAL_BLOCK_ROWS] for s in range(0, len(new), DIAGONAL_BLOCK_ROWS)
         ]
-        own = [self.problem.gram(block, block).diagonal() for block in blocks]
-        return np.asarray(np.concatenate(own) + self.problem.slack(new))
+        diagonals = [self.problem.gram(block, block).diagonal() for block in blocks]
+        return np.asarray(np.concatenate(diagonals) + self.problem.slack(new))
 
     def _release(self) -> None:
-        """Give the matrix up."""
+        """Free the matrix."""
         self.held = False
         self._diagonal = self.K.diagonal().copy()
         self._K = np.empty((0, 0))
 
     def drop(self, margin: float) -> None:
-        """Forget indices without weight that are far from mattering."""
+        """Drop indices without weight whose half gradient is more than `margin` above the level."""
         keep = (self.a > 0) | (self.g < self.level + margin)
         keep |= np.isin(self.indices, self.problem.fixed)
         if keep.all():
@@ -153,7 +164,7 @@ class Core:
         self.g = self.g[keep]
 
     def solve(self, tol: float, kappa: float = 0.0) -> None:
-        """Find the weights, to a spread of `tol` of half the gradient."""
+        """Find the weights that bring the spread of half the gradient down to `tol`."""
         m = len(self)
         if not self.held:
             self._solve_by_working_sets(tol)
@@ -169,33 +180,33 @@ class Core:
         self._measure()
 
     def _solve_by_working_sets(self, tol: float) -> None:
-        """Solve on some of the variables, the others fixed, until all agree [Joachims 1999].
+        """Solve on working sets, with the other variables fixed, until all agree [Joachims 1999].
 
-        Half of a working set are the variables that violate optimality most, half are drawn from
-        all that have a weight or violate it: the worst alone would be the same ones again and
-        again, and never learn of what all the others have in common.
+        One half of a working set are the variables that violate optimality most. The other half is
+        drawn from all that have a weight or violate it: the worst alone would be the same ones
+        again and again, and would miss what the remaining ones have in common.
         """
         size = min(self.limit, WORKING_SET)
         tol = max(tol, 1e-15 * float(np.abs(self._diagonal).max()))
-        # who looks at them sees what was
+        # copy, because callers may still hold the previous arrays
         self.a = self.a.copy()
         self.g = self.g.copy()
         idle = 0
 
         for _ in range(MOST_WORKING_SETS):
-            # 1. end: the gradient spreads little, or working sets have long changed nothing
+            # 1. Stop if the gradient spread is small or recent working sets changed nothing
             self._measure()
             if self.spread <= tol or idle > MOST_IDLE:
                 return
 
-            # 2. the smaller problem, its gradient shifted by the fixed variables
-            chosen = self._working_set(size)
-            working_set = self.indices[chosen]
+            # 2. Solve the smaller problem, with its gradient shifted by the fixed variables
+            members = self._working_set(size)
+            working_set = self.indices[members]
             K = self.problem.gram(working_set, working_set)
-            K[np.diag_indices(len(K))] = diagonal = self._diagonal[chosen]
+            K[np.diag_indices(len(K))] = diagonal = self._diagonal[members]
 
-            a = self.a[chosen]
-            g = self.g[chosen]
+            a = self.a[members]
+            g = self.g[members]
             inner = float(g[a > 0].max(initial=-np.inf) - g.min())
             goal = max(0.5 * tol, 0.1 * inner)
             steps = pairwise_descent(
@@ -203,15 +214,15 @@ class Core:
             )
             idle = 0 if steps else idle + 1
 
-            # 3. all gradients, from the columns that changed
-            change = a - self.a[chosen]
+            # 3. Update the whole gradient, from the columns whose weights changed
+            change = a - self.a[members]
             moved = np.flatnonzero(change)
             self.g += self.problem.products(self.indices, working_set[moved], change[moved])
-            self.g[chosen] += self.problem.slack(working_set) * change
-            self.a[chosen] = a
+            self.g[members] += self.problem.slack(working_set) * change
+            self.a[members] = a
 
     def _working_set(self, size: int) -> Array:
-        """Variables on which to solve next."""
+        """Choose the variables of the next working set."""
         below = self.level - self.g
         violation = np.where(self.a > 0, np.abs(below), np.maximum(0.0, below))
         free = np.flatnonzero((violation > 0) | (self.a > 0))
@@ -219,18 +230,19 @@ class Core:
             return free
         half = size // 2
         worst = free[np.argpartition(-violation[free], half)[:half]]
-        others = self._rng.choice(free, size - half, replace=False)
+        drawn = self._rng.choice(free, size - half, replace=False)
         weighted = np.flatnonzero(self.a)
-        top = weighted[self.g[weighted].argmax()]  # without weight no step can be taken
-        return np.union1d(np.append(worst, top), others)
+        # a pair step needs a variable with weight
+        top = weighted[self.g[weighted].argmax()]
+        return np.union1d(np.append(worst, top), drawn)
 
     def set_weights(self, a: Array) -> None:
-        """Take given weights."""
+        """Set the weights, scaled to sum one."""
         self.a = a / a.sum()
         self.refresh()
 
     def refresh(self) -> None:
-        """Compute half the gradient anew."""
+        """Recompute half the gradient."""
         if self.held:
             self.g = self.K @ self.a - 0.5 * self.v
         else:
@@ -244,7 +256,7 @@ class Core:
         self.rho = float(self.a @ (self.g + 0.5 * self.v))
 
     def polish(self) -> None:
-        """Solve for the weights of the support to rounding, where that keeps the optimum."""
+        """Solve for the weights of the support up to rounding, if optimality is preserved."""
         if not self.held or len(self) < 2:
             return
         rounding = max(self.spread, 1e-13 * self.rho)
@@ -254,12 +266,12 @@ class Core:
             self.set_weights(a)
 
     def scorer(self) -> Callable[..., Array]:
-        """Score units by the current weights."""
+        """Return a function that scores units by the current weights."""
         active = self.a > 0
         return self.problem.scorer(self.indices[active], self.a[active])
 
     def update(self, values: Array, units: Array, a: Array, *, exact: bool) -> Array:
-        """Score units, whose values were found with the weights `a` of the first indices."""
+        """Update scores of units that were computed with weights `a` of the first indices."""
         change = self.a.copy()
         change[: len(a)] -= a
         moved = np.flatnonzero(change)
@@ -272,33 +284,34 @@ class Core:
 def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     """Write the similarities of new indices with `m` old ones and themselves into K, in place.
 
-    The two halves of the new part are averaged. Raises an error where it is no kernel's.
+    Averages the two halves of the block of new indices. Raises ValueError if the block cannot come
+    from a kernel.
     """
     total = m + len(block)
     size = float(np.abs(block).max(initial=0.0))
     if not np.isfinite(size):
         raise ValueError(
-            "The kernel gives values that are not finite numbers: rescale X, or change the "
+            "The kernel returns values that are not finite: rescale X, or change the "
             "parameters of the kernel."
         )
 
-    # new with old; new among themselves, where rounding has two values
-    own = block[:, m:]
-    asymmetry = float(np.abs(own - own.T).max())
+    # new indices with old ones, then among themselves, averaging the two rounded values
+    among_new = block[:, m:]
+    asymmetry = float(np.abs(among_new - among_new.T).max())
     if asymmetry > 1e-5 * max(1e-300, size):
         raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
     K[m:total, :m] = block[:, :m]
     K[:m, m:total] = block[:, :m].T
-    K[m:total, m:total] = 0.5 * (own + own.T)
+    K[m:total, m:total] = 0.5 * (among_new + among_new.T)
     K[np.arange(m, total), np.arange(m, total)] += slack
 
     diagonal = K.diagonal()[:total]
-    # |phi_i - phi_j|^2 of the new ones, which no kernel makes negative
-    apart = -2.0 * K[m:total, :total]
-    apart += diagonal
-    apart += diagonal[m:, None]
+    # |phi_i - phi_j|^2 of the new indices, which is never negative for a kernel
+    distances_sq = -2.0 * K[m:total, :total]
+    distances_sq += diagonal
+    distances_sq += diagonal[m:, None]
     largest = max(1e-300, float(np.abs(diagonal).max()))
-    if float(apart.min()) < -1e-6 * largest:
+    if float(distances_sq.min()) < -1e-6 * largest:
         raise ValueError(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
             "negative for two samples. Use another kernel, or smaller costs, which add to "

@@ -1,8 +1,7 @@
-"""Core sets of tables in blocks: what one pass asks of the rows, and the worst of them.
+"""Core sets of tables that come in blocks of rows.
 
-A pass adds up, over blocks of rows, the loss that a function has there, which gives the duality
-gap, and brings the rows that violate optimality most. The problem itself is solved on the rows
-that were brought.
+A pass over the blocks adds up the loss of a function, which gives the duality gap, and collects
+the rows that violate optimality most. The problem itself is solved on the collected rows.
 """
 
 from collections.abc import Callable
@@ -19,66 +18,67 @@ from skmoderndata._solvers.margins.core_set import CoreSetResult
 
 
 class RowSet(NamedTuple):
-    """Some rows of a table, in memory: their numbers, and what belongs to each."""
+    """Some rows of a table, in memory, with their row numbers, targets and costs."""
 
     ids: Array
     X: Any
-    target: Array  # classes, or numbers
+    target: Array  # class labels or numbers
     costs: Array
 
-    def part(self, chosen: Array) -> "RowSet":
-        """Return some of them."""
-        return RowSet(*(values[chosen] for values in self))
+    def part(self, index: Array) -> "RowSet":
+        """Return the rows at these positions."""
+        return RowSet(*(values[index] for values in self))
 
     def joined(self, other: "RowSet") -> "RowSet":
-        """Return both, each row once, in the order of the table."""
+        """Return the union of two sets, each row once, in the order of the table."""
         ids = np.concatenate([self.ids, other.ids])
         _, first = np.unique(ids, return_index=True)
         pairs = zip(self[2:], other[2:], strict=True)
-        both = RowSet(ids, stacked(self.X, other.X), *map(np.concatenate, pairs))
-        return both.part(first)
+        union = RowSet(ids, stacked(self.X, other.X), *map(np.concatenate, pairs))
+        return union.part(first)
 
     def positions(self, ids: Array) -> Array:
-        """Where the rows of these numbers stand, all of which are there."""
+        """Return the positions of rows by their numbers, which must all be present."""
         return np.searchsorted(self.ids, ids)
 
 
 def stacked(X: Any, other: Any) -> Any:
-    """Rows of two tables, both dense or both sparse."""
+    """Stack the rows of two tables, which are both dense or both sparse."""
     tables: Any = [X, other]
     return sparse.vstack(tables).tocsr() if sparse.issparse(X) else np.concatenate(tables)
 
 
 class WorstRows:
-    """Rows that violate optimality most, a number of them for each problem; `+` keeps the worst.
+    """The `count` rows that violate optimality most, for each problem; `+` keeps the worst.
 
     Parameters
     ----------
     rows : RowSet
     excess : ndarray of shape (n_rows, n_problems)
-        By how much a row violates optimality, in half the gradient; not positive means not at all.
+        Violation of optimality by each row, in half the gradient; rows with values up to 0 do not
+        violate it.
     count : int
-        Rows that are retained for each problem.
+        Number of rows retained for each problem.
     """
 
     def __init__(self, rows: RowSet, excess: Array, count: int) -> None:
         n, n_problems = excess.shape
         retained = np.zeros(n, dtype=bool)
         for j in range(n_problems):
-            of_problem = excess[:, j]
+            column = excess[:, j]
             worst = np.arange(n)
             if n > count:
-                worst = np.argpartition(-of_problem, count - 1)[:count]
-            retained[worst[of_problem[worst] > 0]] = True
+                worst = np.argpartition(-column, count - 1)[:count]
+            retained[worst[column[worst] > 0]] = True
 
-        chosen = np.flatnonzero(retained)
-        self.rows = rows.part(chosen)
-        self.excess = excess[chosen]
+        index = np.flatnonzero(retained)
+        self.rows = rows.part(index)
+        self.excess = excess[index]
         self.count = count
         self.largest = excess.max(axis=0, initial=0.0)
 
     def __add__(self, other: "WorstRows") -> "WorstRows":
-        # blocks are added in the order of their rows, and each row is in one of them
+        # blocks are added in the order of their rows, and each row is in one block
         rows = self.rows.joined(other.rows)
         worst = WorstRows(rows, np.concatenate([self.excess, other.excess]), self.count)
         worst.largest = np.maximum(self.largest, other.largest)
@@ -86,61 +86,61 @@ class WorstRows:
 
 
 class HingeLook(NamedTuple):
-    """What a pass asks for a problem of `SignedRows`; of one class all rows have its label."""
+    """Evaluation of a pass for a problem of `SignedRows`; all rows of one class have its label."""
 
     label: int  # class with sign one
     scale: float
     offset: float
     level: float  # half the gradient below which a row violates optimality
-    multiples: Array  # of the function, of which the better one gives the gap
+    multiples: Array  # multiples of the function; the better one gives the gap
 
     def at(self, values: Array, target: Array, costs: Array) -> tuple[Array, Array]:
-        """Half the gradient at rows, and the sums of their losses."""
+        """Return half the gradient at rows, and the sums of their losses."""
         g = np.where(target == self.label, 1.0, -1.0) * (values + self.offset)
         slack = np.maximum(0.0, 1.0 - np.multiply.outer(self.multiples, g))
         return g, (slack * slack) @ (self.scale * costs)
 
 
 class TubeLook(NamedTuple):
-    """What a pass asks for a problem of `TubeRows`."""
+    """Evaluation of a pass for a problem of `TubeRows`."""
 
-    unit: float  # of the values, in targets
+    unit: float  # size of the unit of values, in targets
     offset: float
     level: float
     width: float
 
     def at(self, values: Array, target: Array, costs: Array) -> tuple[Array, Array]:
-        """Half the gradient at rows, and the sum of their losses."""
+        """Return half the gradient at rows, and the sum of their losses."""
         size = np.abs(values + self.offset - target / self.unit)
         excess = np.maximum(self.unit * size - self.width, 0.0)
         return -size, np.array([costs @ (excess * excess)])
 
 
 class Answer(NamedTuple):
-    """What a pass says of a function."""
+    """Result of a pass for one function."""
 
     gap: float
-    parameter: float  # the multiple, or the width, that has it
+    parameter: float  # multiple of the function, or width of the tube, with this gap
     objective: float
 
 
 class Question(NamedTuple):
-    """A function that a pass evaluates, and how its answer becomes a gap."""
+    """A function to evaluate in a pass, and how to compute the gap from the losses."""
 
-    units: Array  # of the function
+    units: Array  # samples with coefficients
     coef: Array
     look: HingeLook | TubeLook
-    answer: Callable[[Array], Answer]  # by the sums of losses
+    answer: Callable[[Array], Answer]  # from the sums of losses
 
 
 def hinge_question(problem: SignedRows, result: CoreSetResult, label: int) -> Question:
-    """Ask what the function of a solution on some rows is worth on all rows."""
+    """State how to evaluate on all rows the function that was fitted on a subset."""
     used = result.weights > 0
     core = result.core[used]
     a = result.weights[used]
     coef = a * problem.signs[core] / problem.scale
 
-    # the multiple of the margin one, and the best on the rows at hand
+    # the multiple with margin one, and the best one on the rows of the subset
     _, best = problem.best_multiple(result.values, core, a, result.rho)
     multiples = np.array([multiple_at(result.rho), best])
     norm = max(result.rho - float((a * a) @ problem.slack(core)), 0.0)
@@ -157,14 +157,14 @@ def hinge_question(problem: SignedRows, result: CoreSetResult, label: int) -> Qu
 
 
 def tube_question(problem: TubeRows, result: CoreSetResult) -> Question:
-    """Ask what the function and the tube of a solution on some rows are worth on all rows."""
+    """State how to evaluate on all rows the function and the tube fitted on a subset."""
     used = result.weights > 0
     core = result.core[used]
     a = result.weights[used]
     units, coef = problem.coefficients(core, a)
     _, width = problem.solution(result.values, core, a, result.rho)
 
-    # values of both problems, in targets
+    # norm and dual value, in targets
     level = problem.level
     squares = level**2 * problem.scale
     linear = float(problem.linear(core) @ a)
@@ -175,7 +175,8 @@ def tube_question(problem: TubeRows, result: CoreSetResult) -> Question:
 
     def answer(losses: Array) -> Answer:
         primal = 0.5 * (norm + float(losses[0])) + level * width
-        floor = 1e-14 * level  # residuals are in deviations of y, so this is rounding
+        # residuals are standardised, so values this small are rounding errors
+        floor = 1e-14 * level
         gap = relative_gap(primal, dual, unit=primal, floor=floor)
         return Answer(gap, width, primal)
 

@@ -1,4 +1,8 @@
-"""Squared hinge loss of a linear function: Newton steps on the samples inside of the margin."""
+"""Newton's method for the squared hinge loss of a linear function.
+
+Differs from the paper [Keerthi and DeCoste 2005]: 1. Each ridge regression is solved by a Cholesky
+factorisation, not by conjugate gradients. 2. The intercept is not penalised.
+"""
 
 import numpy as np
 from scipy import linalg
@@ -7,7 +11,8 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.certificates import best_multiple
 
-MAX_STEPS = 100  # a dozen is usual
+# Maximum number of Newton steps; about a dozen are usual.
+MAX_STEPS = 100
 
 
 def squared_hinge_by_newton(
@@ -20,12 +25,13 @@ def squared_hinge_by_newton(
 ) -> tuple[Array, int]:
     """Minimise `1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - y_i (w'x_i + b))^2` over w and b.
 
-    While the same samples are inside of the margin the objective is quadratic. Each step goes to
-    the minimum of that function, or as far towards it as the objective falls; it is over when a
-    full step leaves the same samples inside [Keerthi and DeCoste 2005, Section 3].
+    The objective is quadratic while the set of samples inside the margin does not change. Each
+    step moves to the minimum of this quadratic function, or to the lowest point on the way there.
+    The method stops after a full step that leaves this set unchanged [Keerthi and DeCoste 2005,
+    Section 3].
 
     Returns the slacks, which are the dual coefficients divided by `costs`, and the number of
-    steps. Without convergence they are those of the last step.
+    steps. Without convergence the slacks are from the last step.
     """
     w = np.zeros(X.shape[1])
     margins = np.zeros(len(y))
@@ -34,25 +40,25 @@ def squared_hinge_by_newton(
     it = Iterations(limit, -1.0, progress)
 
     for _ in it:
-        # 1. minimum of the quadratic function of the samples inside
+        # 1. Minimise the quadratic function of the samples inside the margin
         slack = 1.0 - margins
         inside = slack >= min(0.0, slack.max())
         try:
             w_new, b_new = _weighted_ridge(X[inside], y[inside], costs[inside])
         except linalg.LinAlgError:
-            # columns of very unlike scale: rounding is all of the matrix
+            # the columns differ so much in scale that the matrix is only rounding error
             it.ended = True
             continue
         d = w_new - w
         change = y * (X @ w_new + b_new) - margins
 
-        # 2. the same samples inside: the optimum
+        # 2. Stop if the same samples are inside after a full step: this is the optimum
         if np.array_equal(margins + change <= 1.0, inside):
             margins += change
             it.ended = True
             continue
 
-        # 3. else the least value on the way there; none, where only rounding is left
+        # 3. Otherwise minimise on the line; stop if only rounding is left to gain
         lower, step = _least_on_line(w, d, margins, change, costs)
         it.ended = not lower < value
         if it.ended:
@@ -82,7 +88,7 @@ def _weighted_ridge(X: Array, y: Array, costs: Array) -> tuple[Array, float]:
 def _least_on_line(
     w: Array, d: Array, margins: Array, change: Array, costs: Array
 ) -> tuple[float, float]:
-    """Least objective on the line from w along d, and the step."""
+    """Return the least objective on the line from w along d, and the step."""
     squares = (float(w @ w), float(w @ d), float(d @ d))
 
     def parts(s: float) -> tuple[float, float, float]:
