@@ -1,8 +1,8 @@
 """A core set: indices with weights, and the block of `K'` that belongs to them.
 
 Differs from the paper [Tsang, Kwok and Cheung 2005]: 1. Indices without weight that are far from
-the margin are dropped. 2. If the block does not fit into memory, weights are found on working sets,
-half of each chosen at random.
+the margin are dropped. 2. If the block does not fit into memory, weights are found on working
+sets, half of each chosen at random.
 """
 
 from collections.abc import Callable
@@ -98,9 +98,9 @@ class Core:
             g = self._append(new, linear)
         else:
             # check a part of the block instead of all
-            n_checked = min(self.limit, CHECKED)
-            block = self.problem.gram(new[:n_checked], new[:n_checked])
-            append_rows(np.empty_like(block), block, self.problem.slack(new[:n_checked]), 0)
+            probe = new[: min(self.limit, CHECKED)]
+            block = self.problem.gram(probe, probe)
+            append_rows(np.empty_like(block), block, self.problem.slack(probe), 0)
             self._diagonal = np.concatenate([self._diagonal, self._self_products(new)])
             used = self.a > 0
             g = self.problem.products(new, self.indices[used], self.a[used]) - 0.5 * linear
@@ -144,7 +144,7 @@ class Core:
         self._K = np.empty((0, 0))
 
     def drop(self, margin: float) -> None:
-        """Drop indices without weight whose half gradient is more than `margin` above the level."""
+        """Drop indices without weight whose half gradient is `margin` or more above the level."""
         keep = (self.a > 0) | (self.g < self.level + margin)
         keep |= np.isin(self.indices, self.problem.fixed)
         if keep.all():

@@ -1,8 +1,13 @@
 """Core sets: quadratic programs on a simplex with one variable per sample, solved on a few.
 
-All problems here have the form `min a' K' a - v' a` over the simplex, which is the dual of a
-minimum enclosing ball whose centre is constrained; `g = K' a - v / 2` is half the gradient, and
-the point furthest from the centre is the one with the smallest `g`.
+All problems have the form `min a' K' a - v' a` over the simplex, which is the dual of a minimum
+enclosing ball whose centre is constrained. `g = K' a - v / 2` is half the gradient; the point
+furthest from the centre has the smallest `g`.
+
+Differs from the paper [Tsang, Kwok and Cheung 2005]: 1. By default the search stops at a relative
+duality gap, checked on all points. 2. Many violators join at a time, and candidates come from
+growing blocks. 3. Small problems, and problems where a large fraction of the samples have weight,
+are solved on all samples.
 """
 
 from typing import Any, NamedTuple
@@ -17,27 +22,38 @@ from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, t
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
 
-# units scored at a time, growing
+# Number of units in the first block to score; blocks grow.
 FIRST_BLOCK = 1000
+# Number of units in the largest block.
 LAST_BLOCK = 200_000
-MOST_PASSES = 1000  # full passes before the search for a certificate is given up
-# points that join the core set at a time
+# Maximum number of full passes in the search for a certificate.
+MOST_PASSES = 1000
+# Minimum number of points that join the core set at a time, if there are so many violators.
 FEWEST_ADDED = 16
+# Maximum number of points that join the core set at a time.
 MOST_ADDED = 512
-QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
-RARE = 1e-2  # fraction of violators that random samples of the published rule do not find
-WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
-WHOLE_SPREAD = 1e-2  # spread of half the gradient to begin with, in margins
-EXACT_UNITS = 100  # problems up to this size are solved to rounding
-CROWDED = 0.2  # fraction of support vectors above which a core set is no saving
-SINGLE = 1e-6  # relative duality gap that rows in single precision can certify
-TIGHT = 1e-12  # relative duality gap that is taken for rounding
+# Number of consecutive samples without a violator before all points are scored.
+QUIET_SAMPLES = 20
+# Fraction of violators that random samples of the published rule do not find.
+RARE = 1e-2
+# Maximum number of variables for which all are solved for, without a core set.
+WHOLE = 2000
+# Tolerance on the spread of half the gradient at first, in margins.
+WHOLE_SPREAD = 1e-2
+# Maximum number of units of a problem that is solved to rounding.
+EXACT_UNITS = 100
+# Fraction of support vectors above which a core set saves nothing.
+CROWDED = 0.2
+# Smallest relative duality gap that single-precision rows can certify.
+SINGLE = 1e-6
+# Largest relative duality gap that counts as rounding error.
+TIGHT = 1e-12
 
 
 class CoreSetResult(NamedTuple):
-    """A weighted core set and how far it is from the optimum."""
+    """A weighted core set and its distance from the optimum."""
 
-    core: Array  # indices, also those of weight zero
+    core: Array  # indices, including those with weight zero
     weights: Array
     rho: float  # a' K' a
     gap: float  # relative duality gap
@@ -51,14 +67,14 @@ class CoreSetResult(NamedTuple):
 
 
 class SearchSettings(NamedTuple):
-    """What a search for a core set is asked for; see `core_set`."""
+    """Settings of a search for a core set; see `core_set`."""
 
     tol: float  # relative duality gap
-    eps: float | None  # of the radius, by the published rule
-    solver: str  # of the problem on the core set
-    max_core: int | None  # points
-    max_iter: int  # solutions on the core set
-    cache_size: float  # megabytes, of the matrix of the core set
+    eps: float | None  # tolerance of the published rule, relative to the radius
+    solver: str  # solver of the problem on the core set
+    max_core: int | None  # maximum number of points
+    max_iter: int  # maximum number of solutions on the core set
+    cache_size: float  # megabytes for the matrix of the core set
 
 
 def core_set(
@@ -77,10 +93,10 @@ def core_set(
 ) -> CoreSetResult:
     """Minimise `a' K' a - v' a` over the simplex on a growing core set [Tsang 2005].
 
-    Points that violate optimality, `g < level - tau`, are looked for in random blocks, join the
-    core set, and the problem is solved again on it; passes over all points give the certificate.
-    Where a fifth of the samples have weight, a core set saves nothing: if the problem can store
-    kernel rows, `signed_rows_first` goes on from its weights.
+    Points that violate optimality, `g < level - tau`, are searched for in random blocks and join
+    the core set, on which the problem is then solved again; passes over all points give the
+    certificate. If a fifth of the samples have weight, a core set saves nothing; then, if the
+    problem can store kernel rows, `signed_rows_first` continues from its weights.
 
     Parameters
     ----------
@@ -89,30 +105,31 @@ def core_set(
         Relative duality gap to reach. The tolerated violation tau begins at half the margin and
         falls until the gap is reached.
     eps : float or None
-        Published rule instead: no point further from the centre than `(1 + eps)` radii, as far
+        If given, stop by the published rule: no point is further from the centre than
+        `(1 + eps)` radii, as judged by random samples, that is with 1 % of exceptions.
         as random samples tell, that is for all but one in a hundred.
     solver : {"core_set", "ball", "cvxpy"}
-        How weights are found on the core set; "ball" shifts a ball of fixed radius.
+        Method that finds the weights on the core set; "ball" shifts a ball of fixed radius.
     sampling : (sample_size, batch_size) or None
-        Points in a sample of which the worst is taken: the worst of 59 is among the worst five
-        per cent with probability 0.95; and points that join at a time. None searches blocks that
-        grow, and re-scores only the points near the margin.
+        Number of points in a sample, whose worst point is chosen, and number of points that join
+        at a time. The worst of 59 is among the worst 5 % with probability 0.95. If None, search
+        blocks that grow, and score again only the points near the margin.
     max_core : int or None
-        Largest core set.
+        Maximum size of the core set.
     max_iter : int
-        Largest number of solutions on the core set.
+        Maximum number of solutions on the core set.
     cache_size : float
-        Megabytes for the matrix of the core set. Where it would be larger it is not held: the
-        weights are found on working sets.
+        Megabytes for the matrix of the core set. If the matrix would be larger, it is not stored
+        and the weights are found on working sets.
     start : tuple of (indices, weights) or None
-        An earlier result.
+        Earlier result to start from.
     rng : RandomState
     progress : Progress or None
     """
     plain = sampling is None or problem.n_units <= EXACT_UNITS
-    whole = solver == "core_set" and eps is None and plain and max_core is None
+    by_gap = solver == "core_set" and eps is None and plain and max_core is None
     if (
-        whole
+        by_gap
         and problem.listed
         and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5)
     ):
@@ -120,7 +137,9 @@ def core_set(
 
     settings = SearchSettings(tol, eps, solver, max_core, max_iter, cache_size)
     search = _Search(problem, settings, start, rng, progress)
-    hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
+    hand_over = (
+        by_gap and tol >= SINGLE and problem.make_store is not None and not search.exact
+    )
     if hand_over:
         search.crowd = CROWDED * problem.n_units
     if sampling is None:
@@ -141,8 +160,8 @@ def whole_set(
 ) -> CoreSetResult:
     """Minimise `a' K' a - v' a` over the simplex on all variables, by pairwise descent.
 
-    The spread of half the gradient falls from a hundredth of the margin until the relative
-    duality gap is at most `tol`; problems of few units are solved to rounding.
+    The tolerance on the spread of half the gradient falls from a hundredth of the margin until
+    the relative duality gap is at most `tol`; problems with few units are solved to rounding.
     """
     n = problem.n_indices
     Q, signs, a = problem.whole()
@@ -160,7 +179,7 @@ def whole_set(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. solve until the spread is small beside the margin, whose size only the solution tells
+        # 1. Solve until the spread is small beside the margin, which only the solution reveals
         unit = problem.margin_unit(rho)
         aim = np.inf
         solved = True
@@ -173,12 +192,12 @@ def whole_set(
             rho = float(a @ (g + 0.5 * v))
             unit = problem.margin_unit(rho)
 
-        # 2. gap over all units; while it is open, two digits more
+        # 2. Compute the gap over all units; if it is too large, ask for two more digits
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
         gap = problem.relative_gap(values, used, a[used], rho)
         it.residual = max(gap, 1e-300)  # with tol = 0 a gap of 0 by rounding does not end it
-        it.ended = rho <= 0 or spread < TIGHT  # as good as rounding allows
+        it.ended = rho <= 0 or spread < TIGHT  # no better solution within rounding
         spread *= 0.01
 
     return CoreSetResult(
@@ -202,17 +221,17 @@ def signed_rows_first(
     max_iter: int,
     progress: Progress | None,
 ) -> CoreSetResult:
-    """Minimise over all samples, from the weights of a core set.
+    """Minimise over all samples, starting from the weights of a core set.
 
     A multiple of the weights on the simplex, with signs, minimises
     `1/2 w' K w + 1/2 sum_i own_i w_i^2 - y' w` over `y_i w_i >= 0`, the program of `box_qp`
-    without sums. The best multiple of weights a is `1 / (a' K' a)`.
+    without sum constraints. The best multiple of weights a is `1 / (a' K' a)`.
     """
     y = problem.signs.astype(np.float64)
     core = search.core
     store = problem.stored()
     evaluations_before = store.n_evaluations
-    # weights of the core set in units of the whole problem, with signs
+    # weights of the core set, with signs, in units of the problem on all samples
     start = np.zeros(len(y))
     signed = core.a * y[core.indices]
     start[core.indices] = signed / (core.rho * problem.scale)
@@ -221,7 +240,7 @@ def signed_rows_first(
     high = np.where(y > 0, np.inf, 0.0)
 
     def on_simplex(w: Array, g: Array) -> tuple[Array, Array, Array, float]:
-        """Values, support, weights and rho in the scaled problem."""
+        """Return values, support, weights and rho in the scaled problem."""
         used = np.flatnonzero(w)
         total = float(np.abs(w).sum()) or 1.0
         unit = total * problem.scale
@@ -233,7 +252,7 @@ def signed_rows_first(
     def gap(w: Array, g: Array) -> float:
         return float(problem.relative_gap(*on_simplex(w, g)))
 
-    # steps along single weights from these, over all samples
+    # step along single weights over all samples, starting from these
     zero = np.zeros(len(y))
     state = box_state(store, zero, low=low, high=high, ridge=ridge, linear=-y, tube=0.0)
     take_weights(store, state, start)
@@ -261,7 +280,7 @@ def signed_rows_first(
 
 
 class _Search:
-    """State of one run."""
+    """State of one search."""
 
     def __init__(
         self,
@@ -275,17 +294,17 @@ class _Search:
         self.settings = settings
         self.rng = rng
 
-        # room for matrices: the ball method knows no other, the cone solver needs the whole one
+        # memory for matrices: "ball" needs a matrix, and the cone solver needs all of it
         self.max_core = problem.n_indices
         if settings.max_core is not None:
             self.max_core = max(settings.max_core, 2)
-        max_rows = int((settings.cache_size * 2**20 / 8) ** 0.5)  # of the largest matrix
+        max_rows = int((settings.cache_size * 2**20 / 8) ** 0.5)  # rows of the largest matrix
         if settings.solver == "ball":
             self.max_core = max(2, min(self.max_core, max_rows))
         elif settings.solver == "cvxpy":
             max_rows = max(max_rows, CVXPY_LIMIT)
 
-        # tolerances, which fall; small problems are solved to rounding, with the least violation
+        # tolerances, which fall; small problems are solved to rounding
         self.tol = settings.tol
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
@@ -297,19 +316,19 @@ class _Search:
             self.share = 0.01
             self.tol = min(self.tol, TIGHT)
 
-        # why a search ends
+        # reasons to stop
         self.it = Iterations(settings.max_iter, -1.0, progress)
         self._ticks = iter(self.it)
         self.n_passes = 0
         self.stopped = False
         self.full = False
-        self.crowd = np.inf  # so many weights are too many for a core set
+        self.crowd = np.inf  # number of weights above which a core set saves nothing
 
         # the first core set
-        whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
+        one_matrix = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
-        elif settings.solver == "cvxpy" and whole:
+        elif settings.solver == "cvxpy" and one_matrix:
             first = np.arange(problem.n_indices)
         else:
             first = problem.start(rng)
@@ -327,7 +346,7 @@ class _Search:
 
     @property
     def tau(self) -> float:
-        """Violation of `g` that is tolerated."""
+        """Tolerated violation of `g`."""
         if self.settings.solver == "ball":
             slack = 2.0 * self.ball_eps + self.ball_eps**2
             # level minus threshold: near points satisfy 2 g >= norm - slack kappa
@@ -338,7 +357,7 @@ class _Search:
         return float(self.share * self.problem.margin_unit(self.core.rho))
 
     def solve(self) -> bool:
-        """Solve on the core set; False when the run has to end."""
+        """Solve on the core set; return False if the search has to stop."""
         if self.stopped:
             return False
         if next(self._ticks, None) is None:
@@ -350,7 +369,7 @@ class _Search:
             core.solve(self.ball_eps, self.kappa)
             return True
 
-        for _ in range(60):  # the tolerance is relative to what is being computed
+        for _ in range(60):  # repeat, as the tolerance depends on the solution
             aim = 0.5 * self.tau
             before = core.a
             core.solve(aim)
@@ -358,13 +377,13 @@ class _Search:
             if spread <= 0.5 * self.tau or self.settings.solver == "cvxpy":
                 break
             if aim <= 0.5 * self.tau or np.array_equal(before, core.a):
-                break  # as good as rounding allows
+                break  # no better solution within rounding
         return True
 
     # finding violators
 
     def sample(self, size: int, batch: int) -> None:
-        """Add the worst of small random samples."""
+        """Add the worst points of small random samples."""
         quiet = 0
         n = self.problem.n_units
         while quiet < QUIET_SAMPLES and not self.stopped:
@@ -377,13 +396,13 @@ class _Search:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many units have weight that a core set is no saving."""
+        """Whether so large a fraction of the units has weight that a core set saves nothing."""
         return bool(np.count_nonzero(self.core.a) > self.crowd)
 
     def blocks(self, *, until_crowded: bool = False) -> None:
-        """Look at every unit once, in random blocks that grow.
+        """Score every unit once, in random blocks that grow.
 
-        `until_crowded` ends it where a fifth of the units looked at have weight.
+        If `until_crowded`, stop when a fifth of the units scored so far have weight.
         """
         n = self.problem.n_units
         order = self.problem.order(self.rng)
@@ -395,7 +414,7 @@ class _Search:
                 self.crowd = CROWDED * (first + len(units))
             values = self.core.scorer()(units, exact=False)
 
-            # the published rule: the run ends where a large block has few violators
+            # the published rule: stop if a large block has few violators
             rare = self.settings.eps is not None and len(units) >= 4 * FIRST_BLOCK
             rare = rare and len(self._violators(units, values)[0]) <= RARE * len(units)
             self.add_violators(units, values, exact=False)
@@ -406,7 +425,7 @@ class _Search:
             self.core.drop(self.problem.margin_unit(self.core.rho))
 
     def add_violators(self, units: Array, values: Array, *, exact: bool) -> None:
-        """Add violators among units until there are none, scoring only those near the margin."""
+        """Add violators among units until none is left, scoring only those near the margin."""
         reach = self.problem.margin_unit(self.core.rho)
         indices, g = self.problem.candidates(units, values)
         near = self.problem.involved(units, g < self.core.level + reach, indices)
@@ -420,7 +439,7 @@ class _Search:
 
             a = core.a
             drops = core.n_drops
-            # without a matrix every solution is work on the whole core set
+            # without a matrix, each solution costs a pass over the whole core set
             limit = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
             half = -(-len(indices) // 2)
             if not self._join(indices, g, min(limit, max(FEWEST_ADDED, half))):
@@ -439,7 +458,7 @@ class _Search:
         return indices[new], g[new]
 
     def _join(self, indices: Array, g: Array, count: int) -> bool:
-        """Let the worst join and solve again; False when the run has to end."""
+        """Add the worst violators and solve again; return False if the search has to stop."""
         n_free = self.max_core - len(self.core)
         if n_free <= 0:
             self.core.drop(0.0)
@@ -456,13 +475,13 @@ class _Search:
     # certificate
 
     def _has_ended(self, values: Array, gap: float) -> bool:
-        """Stop by the gap, by the fraction of violators, or with nobody outside of the ball."""
+        """Return whether the stopping rule of the method holds."""
         if self.settings.solver != "ball" and self.settings.eps is None:
             return gap <= self.tol
         n_violators = len(self._violators(slice(0, self.problem.n_units), values)[0])
 
         if self.settings.solver == "ball":
-            # nothing outside of the ball widened by eps, which falls with the gap
+            # no point outside the ball widened by eps, which falls with the gap
             goal = 1e-12 if self.settings.eps is None else self.settings.eps
             if n_violators == 0 and self.ball_eps > goal:
                 if self.settings.eps is None and gap <= self.tol:
@@ -471,20 +490,20 @@ class _Search:
                 return False
             return n_violators == 0
 
-        # as random samples would say it, of all points
+        # apply the rule of random samples to all points
         return n_violators <= RARE * self.problem.n_units
 
     def _ask_more_digits(self) -> bool:
-        """Lower the tolerance of the problem on the core set; False at the rounding errors."""
+        """Lower the tolerance on the core set; return False if it is at rounding errors."""
         if self.share < (TIGHT if self.exact else 1e-14):
             return False
-        # without a matrix a needless digit costs minutes
+        # without a matrix an unnecessary digit costs minutes
         usual = 0.25 if self.core.held else 0.5
         self.share *= 1e-4 if self.exact else usual
         return True
 
     def finish(self) -> CoreSetResult:
-        """Look at all points until none violates, and prove how far the optimum is."""
+        """Search all points until none violates optimality, and compute the gap."""
         problem = self.problem
         everything = slice(0, problem.n_units)
         self.crowd = np.inf
@@ -492,7 +511,7 @@ class _Search:
         if self.exact and not self.stopped:
             self.core.polish()
         for self.n_passes in range(1, MOST_PASSES + 2):
-            # 1. one pass over all units: gap, and the furthest violator of the core's level
+            # 1. Pass over all units: compute the gap and the worst violation
             core = self.core
             if not core.held:
                 core.refresh()
@@ -503,18 +522,18 @@ class _Search:
             lowest = float(g[~core.inside(indices)].min(initial=core.level))
 
             unit = problem.margin_unit(core.rho)
-            if unit <= 0 or self.n_passes > MOST_PASSES:  # below zero: the kernel is none
+            if unit <= 0 or self.n_passes > MOST_PASSES:  # unit < 0: not a kernel
                 violation = np.inf
                 converged = gap <= self.tol
                 break
             violation = relative_gap(core.level, lowest, unit=unit)
 
-            # 2. the stopping rule of each method
+            # 2. Stop by the rule of the method
             converged = self._has_ended(values, gap)
             if converged or self.stopped:
                 break
 
-            # 3. nobody violates and the gap is open: solve on the core set to more digits
+            # 3. If there is no violator but the gap is too large, solve to more digits
             if len(self._violators(everything, values)[0]) == 0:
                 if self.settings.solver != "ball" and not self._ask_more_digits():
                     break
@@ -523,7 +542,7 @@ class _Search:
                 if len(self._violators(everything, values)[0]) == 0:
                     continue
 
-            # 4. settle what lies within a margin of the level, forget what lies beyond
+            # 4. Add violators within a margin of the level, drop indices beyond it
             reach = problem.margin_unit(core.rho)
             near = problem.involved(np.arange(len(g)), g < core.level + reach, indices)
             units = np.flatnonzero(near)
@@ -531,7 +550,7 @@ class _Search:
             core.drop(reach)
 
         core = self.core
-        self.it.ended = True  # callbacks hear of the last pass
+        self.it.ended = True  # report the last pass to callbacks
         next(self._ticks, None)
         return CoreSetResult(
             core=core.indices,
@@ -542,7 +561,7 @@ class _Search:
             values=values,
             n_iter=max(1, self.it.n_iter),
             n_passes=self.n_passes,
-            # a problem solved to rounding may not come nearer than rounding allows
+            # problems solved to rounding may not reach a tolerance that is below it
             converged=converged or (self.exact and gap <= self.settings.tol),
             full=self.full,
         )

@@ -1,4 +1,9 @@
-"""The smallest ball around points, in any inner product space, and its certificate."""
+"""The smallest ball around points, in any inner product space, and its certificate.
+
+Differs from the papers: 1. [Badoiu and Clarkson 2008]: many of the furthest points join the core
+set at a time, and points without weight leave it. 2. [Yildirim 2008]: distances are computed
+afresh at regular intervals. 3. The stopping rule is a relative duality gap.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,20 +24,24 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_qp,
 )
 
-QUIET_SAMPLES = 20  # samples inside the ball before all points are looked at
-BLOCK_ROWS = 2**16  # rows at a time
-DENSE_ENTRIES = 2**20  # entries that are centred, and so made dense, at a time
-POLISHED = 200  # points up to which the ball around them is computed to rounding
+# Number of consecutive samples inside the ball before all points are checked.
+QUIET_SAMPLES = 20
+# Number of rows in a block.
+BLOCK_ROWS = 2**16
+# Number of entries that are centred, and so made dense, at a time.
+DENSE_ENTRIES = 2**20
+# Maximum number of points whose ball is computed to rounding.
+POLISHED = 200
 
 
 class BallResult(NamedTuple):
-    """Weights of the centre and what they prove."""
+    """Weights of the centre, and the bounds that they give."""
 
     support: Array  # indices with positive weight
     weights: Array
-    core: Array  # all indices that were looked at closely
-    radius: float  # of a ball that holds everything
-    lower: float  # no ball with a smaller radius does
+    core: Array  # all indices that have ever been in the core set
+    radius: float  # radius of a ball that contains all points
+    lower: float  # lower bound on the radius of any enclosing ball
     gap: float  # radius / lower - 1
     norm: float  # squared norm of the centre
     n_iter: int
@@ -41,7 +50,7 @@ class BallResult(NamedTuple):
 
 
 class InputPoints:
-    """Rows of a matrix, seen from their mean, so that squared distances do not cancel."""
+    """Rows of a matrix relative to their mean, so that squared distances do not cancel."""
 
     def __init__(self, X: Any, mean: Array | None = None) -> None:
         self.X = X
@@ -52,18 +61,18 @@ class InputPoints:
         self.sparse = bool(sparse.issparse(X))
 
     def rows(self, indices: Array | slice) -> Array:
-        """Dense rows, less the mean."""
+        """Return rows as a dense array, minus the mean."""
         samples = self.X[indices]
         dense: Array = np.array(samples.toarray() if self.sparse else samples, np.float64)
         dense -= self.mean
         return dense
 
     def matrix(self, a: Array, b: Array) -> Array:
-        """Inner products of rows."""
+        """Return inner products of rows."""
         return self.rows(a) @ self.rows(b).T
 
     def diag(self, a: Array | slice) -> Array:
-        """Squared distances from the mean."""
+        """Return squared distances from the mean."""
         index = np.arange(self.n_rows)[a]
         out = np.empty(len(index))
         step = max(1, min(BLOCK_ROWS, DENSE_ENTRIES // max(1, len(self.mean))))
@@ -73,32 +82,32 @@ class InputPoints:
         return out
 
     def expansion(self, b: Array, coef: Array) -> Array:
-        """Weighted sum of rows, seen from the mean."""
+        """Return a weighted sum of rows, relative to the mean."""
         return coef @ self.rows(b)
 
     def values(self, expansion: Array, rows: Array | slice, *, exact: bool = True) -> Array:
-        """Inner products with rows."""
+        """Return inner products with rows."""
         X = (
             self.X
             if isinstance(rows, slice) and rows == slice(0, self.n_rows)
             else self.X[rows]
         )
-        # single precision is widened, block by block
+        # convert single precision to double, block by block
         parts = [X[s : s + BLOCK_ROWS] @ expansion for s in range(0, X.shape[0], BLOCK_ROWS)]
         return np.concatenate(parts) - float(self.mean @ expansion)
 
 
 class Look(NamedTuple):
-    """What a look at all points says of a ball."""
+    """Result of a pass over all points for one ball."""
 
     largest: float  # squared distance from the centre
-    lower: float  # squared radius that the weights prove
+    lower: float  # lower bound on the squared radius from the weights
     norm: float  # squared norm of the centre
-    far: Callable[[int], Array]  # so many furthest points, those beyond the lower radius
+    far: Callable[[int], Array]  # the n furthest points that are beyond the lower bound
 
 
 class Ball:
-    """Squared distances of all points from a weighted sum of them."""
+    """Squared distances of all points from a weighted sum of the points."""
 
     def __init__(self, points: Rows, heights_sq: Array | None = None) -> None:
         self.points = points
@@ -109,7 +118,7 @@ class Ball:
         self.n_passes = 0
 
     def distances(self, support: Array, weights: Array) -> tuple[Array, float, float]:
-        """Squared distances, `r^2` that the weights prove, squared norm of the centre."""
+        """Return squared distances, lower bound of `r^2`, and squared norm of the centre."""
         expansion = self.points.expansion(support, weights)
         values = self.points.values(expansion, self.everything)
         self.n_passes += 1
@@ -123,25 +132,25 @@ class Ball:
         return values, max(lower, 0.0), norm
 
     def look(self, support: Array, weights: Array) -> Look:
-        """Look at all points: bounds of the radius, and the furthest points."""
+        """Pass over all points: return bounds of the radius and the furthest points."""
         distances, lower, norm = self.distances(support, weights)
 
         def far(count: int) -> Array:
             count = min(count, len(distances))
-            chosen = np.argpartition(distances, len(distances) - count)[-count:]
-            return np.asarray(chosen[distances[chosen] > lower])
+            furthest = np.argpartition(distances, len(distances) - count)[-count:]
+            return np.asarray(furthest[distances[furthest] > lower])
 
         return Look(float(distances.max(initial=0.0)), lower, norm, far)
 
     def far_pair(self) -> Array:
-        """Return the longest point, and the one furthest from it."""
+        """Return the point with the largest norm, and the point furthest from it."""
         first = int(self.v.argmax())
         second = int(self.distances(np.array([first]), np.ones(1))[0].argmax())
         return np.unique([first, second])
 
 
 def ball_gap(distances_sq: Array | float, lower_sq: float) -> float:
-    """Relative gap between a ball that holds all points and a bound from below.
+    """Return the relative gap between a ball that contains all points and a lower bound.
 
     For weights a of the simplex, `sum a_i |x_i|^2 - |sum a_i x_i|^2` is at most the smallest
     squared radius, because it is the mean squared distance from the mean.
@@ -177,15 +186,15 @@ def enclosing_ball(
     tol : float
         Relative gap of the radii.
     max_iter : int
-        Largest number of steps.
+        Maximum number of steps.
     solver : {"core_set", "away_steps", "badoiu_clarkson", "cvxpy"}
         Exact balls of few points; Frank-Wolfe steps towards the furthest point and away from the
-        nearest of the support [Yildirim 2008]; shrinking steps towards the furthest point
+        nearest point of the support [Yildirim 2008]; shrinking steps towards the furthest point
         [Badoiu and Clarkson 2003]; a cone solver.
     search : {"exact", "sampling"}
-        Whether "core_set" looks at all points every time, or at samples first.
+        Whether "core_set" checks all points every time, or samples first.
     sample_size, batch_size : int
-        Points in a sample; points that join at a time.
+        Number of points in a sample; number of points that join at a time.
     rng : RandomState or None
     progress : Progress or None
     """
@@ -208,10 +217,10 @@ def enclosing_ball(
 def ball_of_core_set(
     ball: Any, *, tol: float, max_iter: int, batch_size: int, progress: Progress | None
 ) -> BallResult:
-    """Find the smallest ball on few points, which the furthest of all join.
+    """Find the smallest ball on a growing core set, for points that come in blocks.
 
-    `ball` has the points that were brought as `points`, whose squared lengths are `v`; `far_pair`
-    and `look` say which points they are, as those of `Ball` do.
+    `ball.points` are the points in memory and `ball.v` their squared lengths; its methods
+    `far_pair` and `look` return positions among them, like the methods of `Ball`.
     """
     return _core_set(ball, Iterations(max_iter, tol, progress), batch_size, None)
 
@@ -225,7 +234,7 @@ def _certified(
     looked: Look | None,
     tol: float,
 ) -> BallResult:
-    """Bounds of the radius from all points, unless the last step has looked at them."""
+    """Compute bounds of the radius from all points, unless the last step has done so."""
     tiny = 1e-30 * float(ball.v.max(initial=0.0))
     looked = looked or ball.look(support, weights)
     largest = looked.largest
@@ -252,10 +261,10 @@ def _core_set(
     batch_size: int,
     sampling: tuple[int, np.random.RandomState] | None,
 ) -> BallResult:
-    """Exact balls of few points, which the furthest of the others join.
+    """Compute exact balls of few points, adding the furthest of the other points.
 
-    `sampling` is the size of the samples that are looked at before all points, and what draws
-    them.
+    `sampling` is the size of the samples that are checked before all points, and the random
+    generator that draws them.
     """
     core = ball.far_pair()
     tiny = 1e-30 * float(ball.v.max(initial=0.0))
@@ -268,8 +277,8 @@ def _core_set(
     for _ in it:
         looked = None
         v = ball.v
-        # 1. ball of the core set: its dual, scaled to a diagonal of at most one
-        # half the gradient may spread by a tenth of what the stopping rule allows
+        # 1. Solve the dual on the core set, scaled to a diagonal of at most one. The spread of
+        # half the gradient may be a tenth of the tolerance
         now = float(a @ v[core]) - float(a @ K @ a)
         unit = float(K.diagonal().max()) or 1.0
         goal = 0.1 * it.tol * max(now, 0.0) / unit
@@ -278,13 +287,13 @@ def _core_set(
         if len(core) <= POLISHED:
             a = _polished(K / unit, v[core] / unit, a)
 
-        # points without weight leave
+        # drop points without weight
         keep = a > 0
         core = core[keep]
         a = a[keep]
         K = K[np.ix_(keep, keep)]
 
-        # 2. a furthest point of a random sample, while samples still find one outside
+        # 2. Find the furthest point of random samples, while samples still find one outside
         new = np.zeros(0, int)
         if sampling is not None and quiet < QUIET_SAMPLES:
             norm = float(a @ K @ a)
@@ -300,7 +309,7 @@ def _core_set(
                     new = sample[[int(d.argmax())]]
                     quiet = 0
 
-        # 3. all points: bounds of the radius, then the furthest ones
+        # 3. Check all points: compute bounds of the radius, then find the furthest points
         if len(new) == 0:
             looked = ball.look(core, a)
             none = looked.largest <= tiny
@@ -309,34 +318,34 @@ def _core_set(
                 continue
             new = np.setdiff1d(looked.far(batch_size), core)
             if len(new) == 0:
-                it.ended = True  # as good as rounding allows
+                it.ended = True  # no better ball within rounding
                 continue
 
-        # 4. they join with weight zero
+        # 4. Add them with weight zero
         cross = ball.points.matrix(new, core)
         K = np.block([[K, cross.T], [cross, ball.points.matrix(new, new)]])
         core = np.concatenate([core, new])
         a = np.concatenate([a, np.zeros(len(new))])
         seen.update(new.tolist())
 
-    keep = a > 0  # those that joined last have no weight yet
+    keep = a > 0  # points that joined last have no weight yet
     looked = looked if keep.all() else None
     return _certified(ball, it, core[keep], a[keep], np.array(sorted(seen)), looked, it.tol)
 
 
 def _polished(K: Array, v: Array, a: Array) -> Array:
-    """Solve on the support to rounding, so that the route to it does not matter."""
+    """Solve on the support to rounding, so that the result does not depend on the route."""
     better = active_set(K, v, a, tol=0.0, max_iter=20)
-    better /= better.sum()  # of points in too few dimensions rounding may have moved it
+    better /= better.sum()  # rounding may have changed the sum, if the dimension is low
     return better if simplex_gap(K, v, better) <= simplex_gap(K, v, a) else a
 
 
 def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
-    """Step from the weights towards the furthest point, again and again.
+    """Step from the weights towards the furthest point, repeatedly.
 
-    "badoiu_clarkson" goes `1 / (t + 1)` of the way in step t [Badoiu and Clarkson 2003];
-    "away_steps" as far as is best, or away from the nearest point of the support where that
-    promises more [Yildirim 2008].
+    "badoiu_clarkson" moves by `1 / (t + 1)` of the way in step t [Badoiu and Clarkson 2003];
+    "away_steps" moves by the best step length, or away from the nearest point of the support if
+    that promises more [Yildirim 2008].
     """
     points = ball.points
     v = ball.v
@@ -348,11 +357,11 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
 
     for _ in it:
         support = np.flatnonzero(a)
-        if it.n_iter % 100 == 0:  # fresh, against rounding
+        if it.n_iter % 100 == 0:  # remove accumulated rounding errors
             values = points.values(points.expansion(support, a[support]), ball.everything)
             ball.n_passes += 1
 
-        # bounds of the squared radius: the furthest distance and the dual value
+        # bound the squared radius by the furthest distance and the dual value
         norm = float(a[support] @ values[support])
         lower = float(a[support] @ v[support]) - norm
         distances = v - 2.0 * values + norm
@@ -362,18 +371,18 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
         if it.residual <= it.tol:
             continue
 
-        # towards the furthest point (Frank-Wolfe), or away from the nearest with weight
+        # step towards the furthest point (Frank-Wolfe), or away from the nearest with weight
         step = (far - lower) / (2.0 * far) if away else 1.0 / (it.n_iter + 1)
         full = -np.inf
         nearest = int(support[distances[support].argmin()])
         near = float(distances[nearest])
         if away and far - lower < lower - near and len(support) > 1:
-            # all its weight
+            # at most all its weight
             target = nearest
             full = -float(a[nearest] / (1.0 - a[nearest]))
             step = max((near - lower) / (2.0 * near), full) if near > 0 else full
 
-        # all values follow the step, with the column of one point
+        # update all values, from the column of one point
         column = points.values(
             points.expansion(np.array([target]), np.ones(1)), ball.everything
         )
@@ -386,11 +395,11 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
 
 
 def _by_cvxpy(ball: Ball, it: Iterations) -> Array:
-    """Weights by a cone solver."""
+    """Find the weights with a cone solver."""
     points = ball.points
     if not isinstance(points, InputPoints) and points.n_rows > CVXPY_LIMIT:
         raise ValueError(
-            f"solver='cvxpy' with a kernel is for at most {CVXPY_LIMIT} samples, got "
+            f"solver='cvxpy' with a kernel accepts at most {CVXPY_LIMIT} samples, got "
             f"{points.n_rows}; use solver='core_set'."
         )
 
