@@ -1,12 +1,15 @@
 """Support vector problems in the form that the core-set search solves.
 
-*Units* are what is sampled, *indices* what has a weight. A problem has `n_units` and `n_indices`;
-`listed` tells whether every index below `n_indices` is a variable, `fixed` holds those in every
-core set, `core` those in the current one, and `largest_diagonal` is the largest `K'_ii - v_i`.
-`gram` is `K'` without its diagonal part, which is `slack`, and `linear` is v; `products` are
-`K' a` without the diagonal part; a `scorer` gives the values of the current function at units,
-`candidates` one index per unit, that of smallest half gradient g, and `margin_unit` the violation
-of g that is one margin: what tolerances are relative to.
+*Units* are sampled, *indices* have weights. A problem has these attributes and methods:
+
+- `n_units` and `n_indices`; `listed`, whether every index below `n_indices` is a variable;
+  `fixed`, the indices in every core set; `core`, the indices in the current one;
+  `largest_diagonal`, the largest `K'_ii - v_i`;
+- `gram`, the matrix `K'` without its diagonal part, which is `slack`; `products`, `K' a` without
+  the diagonal part; `linear`, the vector v;
+- a `scorer`, which returns the values of the current function at units; `candidates`, the index
+  with the smallest half gradient g for each unit; `margin_unit`, the violation of g that equals
+  one margin and is the unit of tolerances.
 """
 
 import copy
@@ -32,28 +35,30 @@ from skmoderndata._solvers.margins.ranking import (
     worst_below,
 )
 
-START_SAMPLE = 100  # points of which the first two are chosen
-LOOKED_AT = 100_000_000  # rows of lower grades that one search for further pairs goes through
+# Number of points among which the second point of the first core set is chosen.
+START_SAMPLE = 100
+# Number of rows with lower grades that one search for further pairs passes through.
+LOOKED_AT = 100_000_000
 
 
 class Rows(Protocol):
-    """Kernel values between the samples of a data set."""
+    """Kernel values between the samples of a data set, computed when needed."""
 
     n_rows: int
-    n_evaluations: int  # kernel values computed
-    definite: bool  # whether the kernel is known to be one
+    n_evaluations: int  # kernel values computed so far
+    definite: bool  # whether the kernel is known to be positive semi-definite
 
     def diag(self, a: Array | slice) -> Array:
-        """Kernel values of samples with themselves."""
+        """Return kernel values of samples with themselves."""
 
     def matrix(self, a: Array, b: Array) -> Array:
-        """Kernel values of samples against samples."""
+        """Return kernel values of samples against samples."""
 
     def expansion(self, b: Array, coef: Array) -> Any:
-        """Weighted sum of kernels at samples."""
+        """Return a weighted sum of kernels at samples."""
 
     def values(self, expansion: Any, rows: Array | slice, *, exact: bool = True) -> Array:
-        """Values of such a sum at samples."""
+        """Return values of such a sum at samples."""
 
 
 class _Units:
@@ -61,7 +66,7 @@ class _Units:
 
     listed = True
     bias = 0.0
-    sides = 1  # indices of each unit
+    sides = 1  # number of indices of each unit
     n_indices: int
     gram: Callable[[Array, Array], Array]
     slack: Callable[[Array], Array]
@@ -74,50 +79,50 @@ class _Units:
         self.n_units = rows.n_rows if ids is None else len(ids)
 
     def row(self, units: Any) -> Any:
-        """Rows of the data that belong to units."""
+        """Return the rows of the data for units."""
         if self.ids is None:
             return units
         return self.ids[units]
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Rows of the data in a core set, the side of each, and the weights."""
-        of_units = core < self.sides * self.n_units
-        units, side = np.divmod(core[of_units], self.sides)
-        return self.row(units), side, a[of_units]
+        """Return the rows of the data in a core set, the side of each, and the weights."""
+        has_unit = core < self.sides * self.n_units
+        units, side = np.divmod(core[has_unit], self.sides)
+        return self.row(units), side, a[has_unit]
 
     def begin(self, rows: Array, side: Array, a: Array) -> tuple[Array, Array] | None:
-        """Core set from `state`, of these or other samples; None where it says nothing."""
+        """Return the core set of a `state` on other samples, or None if no weight is left."""
         units = rows
-        there = rows < self.n_units
+        present = rows < self.n_units
         if self.ids is not None:
             units = np.searchsorted(self.ids, rows).clip(max=len(self.ids) - 1)
-            there = self.ids[units] == rows
-        core = (self.sides * units + side)[there]
-        return (core, a[there]) if (a[there] > 0).any() else None
+            present = self.ids[units] == rows
+        core = (self.sides * units + side)[present]
+        return (core, a[present]) if (a[present] > 0).any() else None
 
     def numbers(self, units: Array | slice) -> Array:
-        """Units by their numbers."""
+        """Return units as an array of numbers."""
         return np.arange(self.n_units)[units] if isinstance(units, slice) else units
 
     def draw(self, rng: np.random.RandomState, size: int) -> Array:
-        """Sample with replacement, each once."""
+        """Draw units with replacement, and return each once."""
         return np.unique(rng.randint(0, self.n_units, size=size))
 
     def order(self, rng: np.random.RandomState) -> Array:
-        """Random order."""
+        """Return a random order of the units."""
         n = self.n_units
         return rng.permutation(n).astype(np.int64 if n > 2**31 - 1 else np.int32)
 
     def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
-        """Each candidate is one unit."""
+        """Return the mask itself, as each candidate is one unit."""
         return chosen
 
     def kernel(self, a: Array, b: Array) -> Array:
-        """Kernel values of units."""
+        """Return kernel values of units."""
         return self.rows.matrix(self.row(a), self.row(b))
 
     def checked(self, K: Array, slack: Array) -> Array:
-        """Return a square matrix with its diagonal part, refused where it is no kernel's."""
+        """Add the diagonal part to a square matrix; raise ValueError if it is not a kernel."""
         if self.rows.definite:
             K[np.diag_indices(len(K))] += slack
             return K
@@ -125,14 +130,14 @@ class _Units:
         return Q
 
     def whole(self) -> tuple[Array, Array, Array]:
-        """Matrix of all indices, without signs, and equal weights."""
+        """Return the matrix of all indices, no signs, and equal weights."""
         every = np.arange(self.n_indices)
         ones = np.ones(self.n_indices)
         K = self.checked(self.gram(every, every), self.slack(every))
         return K, ones, ones / len(ones)
 
     def function(self, units: Array, coef: Array) -> Callable[..., Array]:
-        """Score samples by a sum of kernels at units, with the offset."""
+        """Return a function that scores samples by a sum of kernels at units, with the offset."""
         expansion = self.rows.expansion(self.row(units), coef)
         offset = self.bias * float(coef.sum())
 
@@ -144,7 +149,7 @@ class _Units:
         return score
 
     def linear(self, indices: Array) -> Array:
-        """No linear part."""
+        """Return zeros, as there is no linear part."""
         return np.zeros(len(indices))
 
     def margin_unit(self, rho: float) -> float:
@@ -153,13 +158,13 @@ class _Units:
 
 
 class _SignedUnits(_Units):
-    """Indices that are units with signs: `K' = s s' (k_ij + bias) + delta / c`, over `scale`."""
+    """Units with signs as indices: `K' = s s' (k_ij + bias) + delta / c`, divided by `scale`."""
 
     scale: float
     scorer: Callable[[Array, Array], Callable[..., Array]]
 
     def split(self, indices: Array) -> tuple[Array, Array]:
-        """Units and signs of indices."""
+        """Return units and signs of indices."""
         raise NotImplementedError
 
     def gram(self, a: Array, b: Array) -> Array:
@@ -179,7 +184,7 @@ class _SignedUnits(_Units):
 
 
 class SignedRows(_SignedUnits):
-    """Classification, `K'_ij = y_i y_j (k_ij + bias) + delta_ij / c_i`; one class with all y = 1.
+    """Classification, `K'_ij = y_i y_j (k_ij + bias) + delta_ij / c_i`; all y = 1 for one class.
 
     Parameters
     ----------
@@ -189,13 +194,13 @@ class SignedRows(_SignedUnits):
     costs : ndarray of shape (n_units,) or float
         Weights `c_i` in `1/2 sum c_i slack_i^2`, positive.
     bias : float
-        Added to the kernel: the square of the constant that plays the part of a feature.
+        Constant added to the kernel: the square of the value of a constant feature.
     diagonal : float
         Largest `k_ii`; everything is divided by it.
     ids : ndarray or None
-        Rows that take part; None is all.
+        Rows to use; None means all rows.
     make_store : function or None
-        Makes a cache of kernel rows of the samples that take part, with the bias.
+        Function that creates a cache of kernel rows of the samples in use, with the bias.
     """
 
     def __init__(
@@ -225,17 +230,17 @@ class SignedRows(_SignedUnits):
         self._lock = threading.Lock()
 
     def start(self, rng: np.random.RandomState) -> Array:
-        """Choose a sample and the nearest of the other class; in one class, the furthest."""
+        """Choose a sample and the nearest of the other class (the furthest, if it is empty)."""
         first = int(rng.randint(self.n_units))
-        others = np.flatnonzero(self.signs != self.signs[first])
-        alone = len(others) == 0
+        rest = np.flatnonzero(self.signs != self.signs[first])
+        alone = len(rest) == 0
         if alone:
-            others = np.arange(self.n_units)
-        if len(others) > START_SAMPLE:
-            others = others[rng.randint(0, len(others), size=START_SAMPLE)]
+            rest = np.arange(self.n_units)
+        if len(rest) > START_SAMPLE:
+            rest = rest[rng.randint(0, len(rest), size=START_SAMPLE)]
 
-        k = self.kernel(np.array([first]), others)[0]
-        second = int(others[k.argmin() if alone else k.argmax()])
+        k = self.kernel(np.array([first]), rest)[0]
+        second = int(rest[k.argmin() if alone else k.argmax()])
         return np.unique([first, second])
 
     def split(self, indices: Array) -> tuple[Array, Array]:
@@ -247,13 +252,13 @@ class SignedRows(_SignedUnits):
         return self.own[indices]
 
     def relabelled(self, signs: Array) -> "SignedRows":
-        """Give the samples other labels; kernel values of all of them are shared."""
+        """Return the problem with other labels, which shares the kernel values of all samples."""
         twin = copy.copy(self)
         twin.signs = signs
         return twin
 
     def stored(self) -> Any:
-        """Cache of kernel rows, without signs; one that holds all rows is shared."""
+        """Return a cache of kernel rows, without signs; share it if it holds all rows."""
         with self._lock:
             if not self._stored:
                 assert self.make_store is not None
@@ -265,7 +270,7 @@ class SignedRows(_SignedUnits):
         return self._stored[0].reader()
 
     def whole(self) -> tuple[Array, Array, Array]:
-        """Matrix of all samples, their signs, and the weights of two that are near."""
+        """Return the matrix of all samples, their signs, and the weights of a close pair."""
         with self._lock:
             if not self._whole:
                 every = np.arange(self.n_units)
@@ -281,11 +286,11 @@ class SignedRows(_SignedUnits):
         return Q, signs, a
 
     def unit_values(self, g: Array, a: Array) -> Array:
-        """Values at all samples."""
+        """Return values at all samples."""
         return np.asarray(self.signs * (g - self.own * a))
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
-        """Values of the function, in the scaled kernel."""
+        """Return a function that scores units, in the scaled kernel."""
         return self.function(core, a * self.signs[core] / self.scale)
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
@@ -295,12 +300,12 @@ class SignedRows(_SignedUnits):
     def best_multiple(
         self, values: Array, core: Array, a: Array, rho: float
     ) -> tuple[float, float]:
-        """Least value of the squared hinge loss, and the multiple of the function that has it."""
+        """Return the least squared hinge loss over multiples of the function, and the multiple."""
         norm = max(rho - float((a * a) @ self.slack(core)), 0.0)
         return scaled_squared_hinge(self.signs * values, self.costs, norm, multiple_at(rho))
 
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
-        """Gap of the best multiple of the function."""
+        """Return the relative gap of the best multiple of the function."""
         return gap_to_margin(self.best_multiple(values, core, a, rho)[0], rho)
 
 
@@ -321,10 +326,10 @@ class OneClassRows(SignedRows):
         super().__init__(
             rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids, make_store=make_store
         )
-        self.given = given  # matrix and weights from elsewhere
+        self.given = given  # matrix and weights computed by the caller
 
     def whole(self) -> tuple[Array, Array, Array]:
-        """Matrix of all samples, ones, and first weights."""
+        """Return the matrix of all samples, ones, and first weights."""
         if self.given is None:
             return super().whole()
         return self.given[0], np.ones(self.n_units), self.given[1]
@@ -332,11 +337,11 @@ class OneClassRows(SignedRows):
     def solution(
         self, values: Array, core: Array, a: Array, rho: float
     ) -> tuple[float, float]:
-        """Multiple t of the function and threshold r of smallest objective, kernel unscaled.
+        """Return the best multiple t of the function and threshold r, with the kernel unscaled.
 
-        With margin 1 the objective of a function is Q, with threshold r it is `r^2 Q - r`, which
-        is `-1 / (4 Q)` at `r = 1 / (2 Q)`; the dual is `-rho / 2` in place of `1 / (2 rho)`. So
-        the gap relative to the dual is the one relative to Q with margin 1.
+        If Q is the objective of a function at margin 1, it is `r^2 Q - r` at threshold r, whose
+        minimum `-1 / (4 Q)` is at `r = 1 / (2 Q)`; the dual is `-rho / 2` instead of
+        `1 / (2 rho)`. So the gap relative to the dual equals the gap relative to Q at margin 1.
         """
         objective, multiple = self.best_multiple(values, core, a, rho)
         threshold = 0.5 * self.scale / objective
@@ -344,7 +349,7 @@ class OneClassRows(SignedRows):
 
 
 class TubeRows(_SignedUnits):
-    """Regression: index `2 i` pulls sample i up, `2 i + 1` down, the last is the idle one.
+    """Regression: index `2 i` pulls sample i up, `2 i + 1` pulls it down, the last one is idle.
 
     `K' = s s' (k_ij + bias) + delta / c` and `v = 2 s y_i / D`; the idle index has a zero row and
     keeps the width of the tube from becoming negative.
@@ -374,9 +379,9 @@ class TubeRows(_SignedUnits):
         self.n_indices = 2 * self.n_units + 1
         self.fixed = np.array([2 * self.n_units])
 
-        own = 1.0 / float(self.costs.min() * self.scale)
+        diagonal_part = 1.0 / float(self.costs.min() * self.scale)
         linear = 2.0 * float(np.abs(self.target).max())
-        self.largest_diagonal = 1.0 + own + linear
+        self.largest_diagonal = 1.0 + diagonal_part + linear
         self.spread = float(np.std(y)) or 1.0
 
     def start(self, rng: np.random.RandomState) -> Array:
@@ -386,7 +391,7 @@ class TubeRows(_SignedUnits):
         return np.array([up, down])
 
     def split(self, indices: Array) -> tuple[Array, Array]:
-        """Units and signs; the idle index has sign zero."""
+        """Return units and signs; the idle index has sign zero."""
         idle = indices == 2 * self.n_units
         signs = np.where(idle, 0.0, np.where(indices % 2 == 0, 1.0, -1.0))
         return np.where(idle, 0, indices // 2), signs
@@ -403,13 +408,13 @@ class TubeRows(_SignedUnits):
         return np.asarray(2.0 * signs * self.target[units])
 
     def unit_values(self, g: Array, a: Array) -> Array:
-        """Values at all samples, from the indices that pull up."""
+        """Return values at all samples, from the indices that pull up."""
         up = np.arange(0, 2 * self.n_units, 2)
-        own = self.slack(up) * a[up]
-        return np.asarray(g[up] + 0.5 * self.linear(up) - own)
+        diagonal_part = self.slack(up) * a[up]
+        return np.asarray(g[up] + 0.5 * self.linear(up) - diagonal_part)
 
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
-        """Units and the weights of their kernels, in the scaled problem."""
+        """Return units and the weights of their kernels, in the scaled problem."""
         units, signs = self.split(core)
         used = signs != 0
         rows, position = np.unique(units[used], return_inverse=True)
@@ -417,38 +422,38 @@ class TubeRows(_SignedUnits):
         return rows, weights / self.scale
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
-        """Values of the function, in the scaled problem."""
+        """Return a function that scores units, in the scaled problem."""
         return self.function(*self.coefficients(core, a))
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
-        """Return the index of the side on which each sample lies, and `g = -|residual|`."""
+        """Return the index for the side of each sample, and `g = -|residual|`."""
         residual = values - self.target[units]
         return 2 * self.numbers(units) + (residual > 0), -np.abs(residual)
 
     def solution(
         self, values: Array, core: Array, a: Array, rho: float
     ) -> tuple[float, float]:
-        """Relative duality gap and the best width of the tube."""
+        """Return the relative duality gap and the best width of the tube."""
         level = self.level
         scale = self.scale
-        own = float((a * a) @ self.slack(core))
-        norm = level**2 * scale * max(rho - own, 0.0)
+        diagonal_part = float((a * a) @ self.slack(core))
+        norm = level**2 * scale * max(rho - diagonal_part, 0.0)
         linear = 0.5 * level**2 * scale * float(self.linear(core) @ a)
         dual = linear - 0.5 * level**2 * scale * rho
         residuals = level * scale * (values - self.target)
         return tube_gap(residuals, self.costs, norm, level, dual)
 
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
-        """Gap of the squared loss outside of the tube."""
+        """Return the relative gap of the squared loss outside the tube."""
         return self.solution(values, core, a, rho)[0]
 
     def margin_unit(self, rho: float) -> float:
-        """Return a fifth of the deviation of y."""
+        """Return a fifth of the standard deviation of y."""
         return 0.2 * self.spread / (self.level * self.scale)
 
 
 class _Pairs(_Units):
-    """Pairs (i, j), i to be ranked above j: `K' = k_ip - k_iq - k_jp + k_jq + delta / c`."""
+    """Pairs (i, j) with i ranked above j: `K' = k_ip - k_iq - k_jp + k_jq + delta / c`."""
 
     def __init__(self, rows: Rows, cost: float, diagonal: float) -> None:
         super().__init__(rows, None)
@@ -457,7 +462,7 @@ class _Pairs(_Units):
         self.largest_diagonal = 1.0 + 1.0 / self.cost
 
     def ends(self, indices: Array) -> tuple[Array, Array]:
-        """Upper and lower rows of pairs."""
+        """Return upper and lower rows of pairs."""
         raise NotImplementedError
 
     def gram(self, a: Array, b: Array) -> Array:
@@ -477,14 +482,14 @@ class _Pairs(_Units):
         return np.full(len(indices), 1.0 / self.cost)
 
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
-        """Rows and the weights of their kernels, in the scaled problem."""
+        """Return rows and the weights of their kernels, in the scaled problem."""
         up, down = self.ends(core)
         rows, position = np.unique(np.concatenate([up, down]), return_inverse=True)
         weights = np.bincount(position, np.concatenate([a, -a]), minlength=len(rows))
         return rows, weights / self.scale
 
     def row_scorer(self, core: Array, a: Array) -> Callable[..., Array]:
-        """Values of the function at rows."""
+        """Return a function that computes values at rows."""
         return self.function(*self.coefficients(core, a))
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
@@ -494,22 +499,22 @@ class _Pairs(_Units):
         return np.asarray(f[: len(indices)] - f[len(indices) :])
 
     def norm(self, a: Array, rho: float) -> float:
-        """Squared norm of the weights of the function."""
+        """Return the squared norm of the function."""
         return max(rho - float(a @ a) / self.cost, 0.0)
 
     def best_multiple(
         self, values: Array, core: Array, a: Array, rho: float
     ) -> tuple[float, float]:
-        """Least value of the squared hinge loss, and the multiple of the function that has it."""
+        """Return the least squared hinge loss over multiples of the function, and the multiple."""
         raise NotImplementedError
 
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
-        """Gap of the best multiple of the function."""
+        """Return the relative gap of the best multiple of the function."""
         return gap_to_margin(self.best_multiple(values, core, a, rho)[0], rho)
 
 
 class GivenPairs(_Pairs):
-    """Pairs that are listed; each is a unit."""
+    """A list of pairs, each of which is a unit."""
 
     def __init__(self, rows: Rows, pairs: Array, cost: float, *, diagonal: float) -> None:
         super().__init__(rows, cost, diagonal)
@@ -517,19 +522,19 @@ class GivenPairs(_Pairs):
         self.n_units = self.n_indices = len(pairs)
 
     def ends(self, indices: Array) -> tuple[Array, Array]:
-        """Rows of listed pairs."""
+        """Return the rows of listed pairs."""
         return self.pairs[indices, 0], self.pairs[indices, 1]
 
     def active(self, f: Array) -> ActivePairs:
-        """Pairs that are not in order by a margin of one."""
+        """Return the pairs that are not in order by a margin of one."""
         return listed_pairs(self.pairs, f)
 
     def start(self, rng: np.random.RandomState) -> Array:
-        """Two pairs."""
+        """Draw two pairs."""
         return np.unique(rng.randint(0, self.n_units, size=2))
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
-        """Differences of the values of pairs."""
+        """Return a function that computes differences of values for pairs."""
         at_rows = self.row_scorer(core, a)
 
         def score(units: Array | slice, *, exact: bool) -> Array:
@@ -541,7 +546,7 @@ class GivenPairs(_Pairs):
         return score
 
     def unit_values(self, g: Array, a: Array) -> Array:
-        """Differences of the values of all pairs."""
+        """Return differences of values for all pairs."""
         return g - a / self.cost
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
@@ -551,12 +556,12 @@ class GivenPairs(_Pairs):
     def best_multiple(
         self, values: Array, core: Array, a: Array, rho: float
     ) -> tuple[float, float]:
-        """Least value over the given pairs, and the multiple of the function that has it."""
+        """Return the least loss over the pairs for multiples of the function, and the multiple."""
         return scaled_squared_hinge(values, self.cost, self.norm(a, rho), multiple_at(rho))
 
 
 class GradedRows(_Pairs):
-    """All pairs of rows of one query with different grades, which are never listed.
+    """All pairs of rows of one query with different grades, without a list of them.
 
     A unit is a row; its candidate is the pair with the worst row of a lower grade. The pair of
     rows i and j has the index `i n + j`.
@@ -571,20 +576,19 @@ class GradedRows(_Pairs):
         self.grades = grades
         self.queries = np.asarray(queries, np.int64)
         self.n_indices = self.n_units**2
-        self.by_query = np.lexsort(
-            (grades, self.queries)
-        )  # rows, query by query, grades rising
+        # rows by query, with grades ascending
+        self.by_query = np.lexsort((grades, self.queries))
         counts = np.bincount(self.queries)
         self.ends_of = np.cumsum(counts)
         self.starts_of = self.ends_of - counts
 
     def ends(self, indices: Array) -> tuple[Array, Array]:
-        """Rows of pairs."""
+        """Return the rows of pairs."""
         up, down = np.divmod(indices, self.n_units)
         return up, down
 
     def active(self, f: Array) -> ActivePairs:
-        """Pairs that are not in order by a margin of one."""
+        """Return the pairs that are not in order by a margin of one."""
         by = self.by_query
         pairs = graded_pairs(self.queries[by], self.grades[by], f[by])
         back = np.argsort(by)
@@ -596,7 +600,7 @@ class GradedRows(_Pairs):
         )
 
     def draw(self, rng: np.random.RandomState, size: int) -> Array:
-        """Rows of random queries; of long ones, part."""
+        """Draw the rows of random queries, or a part of them for long queries."""
         rows: list[Array] = []
         while sum(map(len, rows)) < size:
             q = self.queries[rng.randint(self.n_units)]
@@ -612,28 +616,28 @@ class GradedRows(_Pairs):
         return np.lexsort((tie, rng.permutation(len(self.starts_of))[self.queries]))
 
     def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
-        """Both ends of each pair."""
+        """Return a mask of both ends of each pair."""
         up, down = self.ends(indices[chosen])
         return chosen | np.isin(units, np.concatenate([up, down]))
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Rows of the pairs in a core set, and the weights."""
+        """Return the rows of the pairs in a core set, and the weights."""
         return *self.ends(core), a
 
     def begin(self, rows: Array, side: Array, a: Array) -> tuple[Array, Array] | None:
-        """Core set from `state`, as far as these rows are there and ranked so."""
-        there = np.maximum(rows, side) < self.n_units
-        up = rows[there]
-        down = side[there]
-        a = a[there]
-        of_one_query = self.queries[up] == self.queries[down]
-        ranked = of_one_query & (self.grades[up] > self.grades[down])
+        """Return the core set of a `state`, restricted to pairs that exist and have this order."""
+        present = np.maximum(rows, side) < self.n_units
+        up = rows[present]
+        down = side[present]
+        a = a[present]
+        same_query = self.queries[up] == self.queries[down]
+        ranked = same_query & (self.grades[up] > self.grades[down])
         core = (up * self.n_units + down)[ranked]
         a = a[ranked]
         return (core, a) if (a > 0).any() else None
 
     def start(self, rng: np.random.RandomState) -> Array:
-        """Best and worst of two queries with different grades."""
+        """Choose the best and worst row of each of two queries with different grades."""
         low = self.grades[self.by_query[self.starts_of]]
         high = self.grades[self.by_query[self.ends_of - 1]]
         useful = np.flatnonzero(high > low)
@@ -643,12 +647,12 @@ class GradedRows(_Pairs):
         return np.unique(up * self.n_units + down)
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
-        """Values at rows."""
+        """Return a function that computes values at rows."""
         return self.row_scorer(core, a)
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
-        """Pair each row with the highest of a lower grade in its query."""
-        # grade order within the query: the highest of a lower grade in one pass
+        """Pair each row with the highest-scoring row of a lower grade in its query."""
+        # in the order of grades within queries, one pass finds the highest row of a lower grade
         rows = self.numbers(units)
         order = np.lexsort((self.grades[rows], self.queries[rows]))
         sorted_rows = rows[order]
@@ -656,7 +660,7 @@ class GradedRows(_Pairs):
         grades = self.grades[sorted_rows]
         f = values[order]
         partner, top = worst_below(queries, grades, f)
-        # the pairs of the core set are not looked for: where the worst is one, the next
+        # skip pairs of the core set: if the worst pair is one, take the next
         pair = sorted_rows * self.n_units + np.where(
             partner >= 0, sorted_rows[partner], sorted_rows
         )
@@ -664,11 +668,12 @@ class GradedRows(_Pairs):
         in_core = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
         if len(in_core):
             limit = max(1, LOOKED_AT // len(rows))
-            if len(in_core) > limit:  # those that matter most; the others wait
-                others = np.argsort((f - top)[in_core])[limit:]
-                partner[in_core[others]] = -1
-                top[in_core[others]] = -np.inf
-                in_core = np.delete(in_core, others)
+            # keep the pairs that matter most; the others wait for the next pass
+            if len(in_core) > limit:
+                waiting = np.argsort((f - top)[in_core])[limit:]
+                partner[in_core[waiting]] = -1
+                top[in_core[waiting]] = -np.inf
+                in_core = np.delete(in_core, waiting)
             core = np.sort(self.core)
             next_below(
                 in_core, sorted_rows, queries, grades, f, core, self.n_units, partner, top
@@ -685,7 +690,7 @@ class GradedRows(_Pairs):
     def best_multiple(
         self, values: Array, core: Array, a: Array, rho: float
     ) -> tuple[float, float]:
-        """Least value over all pairs, and the multiple of the function that has it."""
+        """Return the least loss over all pairs for multiples of the function, and the multiple."""
         norm = self.norm(a, rho)
 
         def parts(s: float) -> tuple[float, float, float]:
@@ -699,5 +704,5 @@ class GradedRows(_Pairs):
 
 
 def multiple_at(rho: float) -> float:
-    """Multiple of the weights of the simplex that makes the margin one, best at the optimum."""
+    """Return the multiple of simplex weights with margin one, which is best at the optimum."""
     return 1.0 / rho if rho > 0 else 0.0
