@@ -4,7 +4,7 @@ With one signed weight `w_i` for each sample and a kernel matrix K, five machine
 
     f(w) = 1/2 w' K w + 1/2 sum_i ridge_i w_i^2 + sum_i linear_i w_i + tube |w|_1
 
-with `low <= w <= high`, where the weights of a segment of the samples keep their sum:
+subject to `low <= w <= high` and to fixed sums of the weights in segments of the samples:
 
     ====================  =============  =============  =========  ====  ========================
     machine               low, high      ridge          linear     tube  sums
@@ -18,10 +18,12 @@ with `low <= w <= high`, where the weights of a segment of the samples keep thei
 
 `nu_ranking` has the ranking machine, whose sums are coupled.
 
-Rows first: the sub-problem of the samples whose kernel rows are stored is solved to a level of the
-slopes, then the rows of the worst violators among the others are brought. Every sample stays in
-the gradient, so that the certificate is that of the whole problem at any time. A store that is too
-small for the support throws away few rows that are needed again.
+Differs from the paper [Fan, Chen and Lin 2005]: 1. The subproblem of the samples whose kernel rows
+are stored is solved to a level of the slopes; then the rows of the worst violators among the
+remaining samples are computed. A store that is too small for the support discards few rows that
+are needed again. 2. Levels fall until the relative duality gap is small enough. Every sample stays
+in the gradient, so this is always the gap of the complete problem. 3. A ridge, a tube and several
+segments are allowed.
 """
 
 from collections.abc import Callable
@@ -33,52 +35,58 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-ROWS_TOGETHER = 64  # rows asked for at a time
-BLOCKED = 1e200  # stands for an infinite gradient at a bound, or where the row is missing
-# steps, or 100 for each sample, after which the gap is looked at in any case
+# Number of kernel rows that are computed at a time.
+ROWS_TOGETHER = 64
+# Slope that stands for infinity: at a bound, or if the row is missing.
+BLOCKED = 1e200
+# Minimum number of steps after which the gap is computed in any case; 100 for each sample if that
+# is more.
 STEPS_BETWEEN_GAPS = 100_000
 # Maximum number of steps for each sample unless the caller sets one: kernels of huge values, whose
 # pairs are nearly parallel, would take millions for a gap that no longer falls.
 MOST_STEPS_PER_SAMPLE = 1000
-# Minimum of this maximum: about a second.
+# Minimum of this maximum, which takes about a second.
 LEAST_MAXIMUM = 1_000_000
 REACHED = 0
 COUNTED = 1
 STALLED = 2
 MOVED = 3
+# Maximum number of levels.
 MOST_LEVELS = 100
-POLISHED = 500  # samples up to which the optimum is found to rounding, whatever the tolerance
-STEPS_OF_POLISH = 200  # for each sample, at most
+# Maximum number of samples for which the optimum is found to rounding, whatever the tolerance.
+POLISHED = 500
+# Maximum number of steps for each sample after the tolerance is met.
+STEPS_OF_POLISH = 200
 
 
 class Rows(Protocol):
-    """A kernel matrix of which rows are computed when they are asked for."""
+    """A kernel matrix whose rows are computed when they are needed."""
 
     values: Array
-    slot: Array  # place of each row in `values`, -1 if it is not stored
-    used: Array  # time of its last use
+    slot: Array  # position of each row in `values`, -1 if it is not stored
+    used: Array  # time of the last use of each row
     clock: int
     diagonal: Array
-    n_evaluations: int  # kernel values computed
+    n_evaluations: int  # kernel values computed so far
 
-    def bring(self, wanted: Array) -> None:
-        """Compute missing rows; the least recently used make room."""
+    def bring(self, rows: Array) -> None:
+        """Compute missing rows, replacing the least recently used ones if the store is full."""
 
-    def compute(self, wanted: Array) -> Array:
-        """Rows in double precision, not kept."""
+    def compute(self, rows: Array) -> Array:
+        """Return rows in double precision, without storing them."""
 
     def product(self, weights: Array) -> Array:
-        """Product of the matrix with weights."""
+        """Return the product of the matrix with weights."""
 
 
 class BoxState(NamedTuple):
-    """Weights, gradient of the smooth part, and what the passes read."""
+    """Weights, gradient of the smooth part, and the arrays that the passes read."""
 
     w: Array
     g: Array  # K w + ridge w + linear
-    up: Array  # g + up: slope of f when the weight rises, 1e200 at the upper bound
-    down: Array  # g + down: slope of f when the weight falls, from above
-    diagonal: Array  # of K + diag(ridge)
+    up: Array  # g + up is the slope of f when the weight rises, 1e200 at the upper bound
+    down: Array  # g + down is the slope of f when the weight falls, from above
+    diagonal: Array  # diagonal of K + diag(ridge)
     ridge: Array
     low: Array
     high: Array
@@ -86,7 +94,7 @@ class BoxState(NamedTuple):
 
 
 class BoxResult(NamedTuple):
-    """Weights, the gradient of the smooth part there, and what was reached."""
+    """Weights, the gradient of the smooth part, and the duality gap."""
 
     w: Array
     gradient: Array
@@ -98,7 +106,7 @@ class BoxResult(NamedTuple):
 def box_state(
     store: Rows, w: Array, *, low: Array, high: Array, ridge: Array, linear: Array, tube: float
 ) -> BoxState:
-    """State of the program at weights w."""
+    """Return the state of the program at weights w."""
     w = np.array(w, dtype=np.float64)
     g = store.product(w) + ridge * w + linear
     up = np.empty(len(w))
@@ -119,25 +127,25 @@ def box_qp(
     max_iter: int = -1,
     progress: Progress | None = None,
 ) -> BoxResult:
-    """Minimise f by pairwise steps of second-order choice [Fan, Chen and Lin 2005], in place.
+    """Minimise f, in place, by pairwise steps of second-order choice [Fan, Chen and Lin 2005].
 
     Parameters
     ----------
     store : Rows
         The kernel matrix.
     state : BoxState
-        The start, which keeps the sums.
+        State at the start, whose sums are preserved.
     segments : ndarray of int of shape (n_segments, 2)
-        First sample of each segment and the one after the last; they take turns.
+        First sample of each segment and the one after the last; steps alternate between them.
     gap : function
-        Relative duality gap from weights and gradient.
+        Function from weights and gradient to the relative duality gap.
     tol : float
-        Gap to reach. The slopes inside a segment are brought together to ever lower levels, and
-        the gap is computed at each.
+        Gap to reach. The slopes inside a segment are brought together to lower and lower levels,
+        and the gap is computed at each level.
     max_iter : int
         Maximum number of steps; -1 means 1000 for each sample, and at least 1 000 000.
     progress : Progress or None
-        Told of each level.
+        Progress, reported at each level.
     """
     low, high = slopes(state, segments)
     level = max(float((high - low).max(initial=0.0)), 0.0)
@@ -148,7 +156,7 @@ def box_qp(
     if max_iter < 0:
         max_iter = max(LEAST_MAXIMUM, MOST_STEPS_PER_SAMPLE * len(state.w))
 
-    # 1. down to ever lower levels, until the gap is small enough
+    # 1. Lower the level until the gap is small enough
     it = Iterations(MOST_LEVELS, tol, progress)
     for _ in it:
         factor = next_level(it.residual, tol)
@@ -158,13 +166,13 @@ def box_qp(
         count += done
         it.residual = gap(state.w, state.g)
         if status == COUNTED:
-            level /= factor  # not reached yet
+            level /= factor  # not reached
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
     result = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
 
-    # 2. few samples: on to rounding
+    # 2. Solve to rounding if there are few samples
     if it.converged and len(state.w) <= POLISHED:
         result = result._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 1e-13 * float(np.abs(state.g).max(initial=0.0))
@@ -179,9 +187,10 @@ def box_qp(
 
 
 def next_level(gap: float, tol: float) -> float:
-    """Factor of the next level: the gap falls as its square, and is to end a little below `tol`.
+    """Return the factor of the next level, chosen so that the gap ends a little below `tol`.
 
-    A constant factor ends far below the level that is needed, with many more steps.
+    The gap falls as the square of the level. A constant factor would end far below the level that
+    is needed, after many more steps.
     """
     aim = 0.95 * (tol / gap) ** 0.5 if 0.0 < gap < 1.0 else 0.0
     return min(0.9, max(0.4, aim))
@@ -190,56 +199,56 @@ def next_level(gap: float, tol: float) -> float:
 def _to_level(
     store: Rows, state: BoxState, segments: Array, level: float, turn: int, budget: int
 ) -> tuple[int, int, int]:
-    """Step until the slopes of each segment are within `level`, rows first.
+    """Step until the slopes of each segment are within `level`, using stored rows first.
 
-    Returns the number of steps, the segment whose turn it is, and the status.
+    Returns the number of steps, the segment of the next step, and the status.
     """
     count = 0
     status = REACHED
     violation = np.empty(len(state.w))
     while status == REACHED:
-        # 1. look at all samples, whether their rows are stored or not
+        # 1. Compute the violations of all samples, whether their rows are stored or not
         worst, i, j, n_missing = violations(state, store.slot, segments, violation)
         if worst <= level:
             break
 
-        # 2. with the rows of the worst pair a step is certain
+        # 2. Compute the rows of the worst pair, so that at least one step is possible
         if n_missing:
             bring_worst(store, violation, np.array([i, j]), level)
+        limits = (level, turn, store.clock, budget - count)
         done, turn, status = pair_steps(
-            store.values, store.slot, store.used, state, segments,
-            (level, turn, store.clock, budget - count),
-        )  # fmt: skip
+            store.values, store.slot, store.used, state, segments, limits
+        )
         store.clock += done
         count += done
         if n_missing == 0:
             break
-        if done == 0 and status == REACHED:  # rounding
+        if done == 0 and status == REACHED:  # only rounding errors are left
             status = STALLED
     return count, turn, status
 
 
 def bring_worst(store: Rows, violation: Array, ends: Array, level: float) -> None:
-    """Bring the missing rows of `ends`, and of the worst violators above `level`, 64 in all.
+    """Compute missing rows of `ends` and of the worst violators above `level`, up to 64 in all.
 
-    Those that violate by less than half of the worst wait: steps along the others may mend them.
-    `violation` is zero where the row is stored, and is overwritten.
+    Samples that violate by less than half of the worst wait: steps along the others may be enough
+    for them. `violation` is zero for stored rows, and is overwritten.
     """
-    store.used[ends] = store.clock + 1  # of a full store others are thrown away
+    store.used[ends] = store.clock + 1  # a full store replaces other rows
     ends = ends[store.slot[ends] < 0]
     violation[ends] = 0.0
     enough = max(level, 0.5 * float(violation.max()))
     violation[ends] = np.inf
-    wanted = np.flatnonzero(violation > enough)
-    if len(wanted) > ROWS_TOGETHER:
-        worst = np.argpartition(-violation[wanted], ROWS_TOGETHER)[:ROWS_TOGETHER]
-        wanted = wanted[np.sort(worst)]
-    if len(wanted):
-        store.bring(wanted)
+    rows = np.flatnonzero(violation > enough)
+    if len(rows) > ROWS_TOGETHER:
+        worst = np.argpartition(-violation[rows], ROWS_TOGETHER)[:ROWS_TOGETHER]
+        rows = rows[np.sort(worst)]
+    if len(rows):
+        store.bring(rows)
 
 
 def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
-    """Smallest slope upwards and largest slope downwards in each segment."""
+    """Return the smallest slope upwards and the largest slope downwards in each segment."""
     up = state.g + state.up
     down = state.g + state.down
     lowest = [up[first:last].min() for first, last in segments]
@@ -249,10 +258,10 @@ def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
 
 @jit
 def violations(state, slot, segments, violation):
-    """How far samples are from their best partners in their segments, where the row is missing.
+    """Compute how far samples with missing rows are from their best partners in their segments.
 
-    Writes it into `violation`, zero for the others. Returns the largest of all samples, its pair,
-    and the number of missing rows.
+    Writes this into `violation`, with zeros for stored rows. Returns the largest violation of all
+    samples, its pair, and the number of missing rows.
     """
     g = state.g
     up = state.up
@@ -273,7 +282,7 @@ def violations(state, slot, segments, violation):
             i_worst = i
             j_worst = j
         for q in range(first, last):
-            # how far the slope is from that of the best partner, either way
+            # how far the slope is from the slope of the best partner, either way
             if slot[q] < 0:
                 n_missing += 1
                 violation[q] = max(g[q] + down[q] - low, high - g[q] - up[q])
@@ -283,7 +292,7 @@ def violations(state, slot, segments, violation):
 
 @jit
 def mark_all(state, segments):
-    """Set `up` and `down` of the samples of segments from their weights."""
+    """Set `up` and `down` of the samples in segments from their weights."""
     for s in range(len(segments)):
         for i in range(segments[s, 0], segments[s, 1]):
             mark(state, i)
@@ -291,7 +300,7 @@ def mark_all(state, segments):
 
 @jit
 def wall_off(state, slot, segments):
-    """Keep the weights of samples whose rows are missing where they are."""
+    """Block changes of the weights of samples whose rows are missing."""
     for s in range(len(segments)):
         for i in range(segments[s, 0], segments[s, 1]):
             if slot[i] < 0:
@@ -301,7 +310,7 @@ def wall_off(state, slot, segments):
 
 @jit
 def mark(state, i):
-    """Set `up` and `down` of a sample: the slope of `tube |w|`, and a wall at the bounds."""
+    """Set `up` and `down` of a sample: the slope of `tube |w|`, and infinity at the bounds."""
     w = state.w[i]
     tube = state.tube
     state.up[i] = tube if w >= 0.0 else -tube
@@ -314,10 +323,11 @@ def mark(state, i):
 
 @jit
 def least(g, plus, sign, first, last):
-    """Index of the smallest `g + plus` of a segment, of the largest if the sign is negative.
+    """Return the index of the smallest `g + plus` of a segment, or largest if `sign` is negative.
 
-    Whole numbers, whose order is that of the floating-point numbers, have minima that the compiler
-    takes eight at a time: here and in `partner` two to three times as fast as the plain loop.
+    The bit patterns of floating-point numbers, read as integers, have the same order. The compiler
+    vectorises minima of integers, eight at a time: here and in `partner` this takes a half to a
+    third of the time of the plain loop.
     """
     size = last - first
     last_bits = 0x7FFFFFFFFFFFFFFF
@@ -329,7 +339,7 @@ def least(g, plus, sign, first, last):
     index = size
     for q in range(size):
         sums[q] = sign * (g[q] + plus[q])
-    for q in range(size):  # the bits of negative numbers count backwards
+    for q in range(size):  # bit patterns of negative numbers have the reverse order
         lowest = min(lowest, bits[q] ^ ((bits[q] >> 63) & last_bits))
     for q in range(size):
         index = min(index, q if bits[q] ^ ((bits[q] >> 63) & last_bits) == lowest else size)
@@ -338,17 +348,17 @@ def least(g, plus, sign, first, last):
 
 @jit
 def partner(g, plus, diagonal, row, i, low, first, last):
-    """Index of the segment that gains most in exchange with i, and the largest rise of slopes.
+    """Return the index that gains most in an exchange with i, and the largest rise of slopes.
 
-    The gain is `rise^2 / curvature`, `rise = g + plus - low` where that is positive.
+    The gain is `rise^2 / curvature` with `rise = g + plus - low`, if that is positive.
     """
     size = last - first
-    own = diagonal[i]
+    curvature_i = diagonal[i]
     g = g[first:last]
     plus = plus[first:last]
     diagonal = diagonal[first:last]
     row = row[first:last]
-    # none negative
+    # none of them is negative, so that their bit patterns have the same order
     rises = np.empty(size)
     gains = np.empty(size)
     rise_bits = rises.view(np.int64)
@@ -356,8 +366,8 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     for q in range(size):
         rise = max(g[q] + plus[q] - low, 0.0)
         rises[q] = rise
-        # in this order the square of tiny kernel values is no zero
-        gains[q] = rise * (rise / max(own + diagonal[q] - 2.0 * row[q], 1e-300))
+        # in this order the square of tiny kernel values does not underflow
+        gains[q] = rise * (rise / max(curvature_i + diagonal[q] - 2.0 * row[q], 1e-300))
     best = 0
     high = 0
     j = size
@@ -365,7 +375,7 @@ def partner(g, plus, diagonal, row, i, low, first, last):
         best = max(best, gain_bits[q])
         high = max(high, rise_bits[q])
 
-    # the first of the largest gain, by its bits
+    # find the first index with the largest gain, by the bit patterns
     for q in range(size):
         j = min(j, q if gain_bits[q] == best else size)
     rise_bits[0] = high
@@ -374,27 +384,27 @@ def partner(g, plus, diagonal, row, i, low, first, last):
 
 @jit
 def room_up(state, i):
-    """How far a weight can rise before a bound or, with a tube, zero."""
+    """Return how far a weight can rise before a bound or, with a tube, zero."""
     w = state.w[i]
     return -w if w < 0.0 and state.tube > 0.0 else state.high[i] - w
 
 
 @jit
 def room_down(state, j):
-    """How far a weight can fall before a bound or, with a tube, zero."""
+    """Return how far a weight can fall before a bound or, with a tube, zero."""
     w = state.w[j]
     return w if w > 0.0 and state.tube > 0.0 else w - state.low[j]
 
 
 @jit
 def exchange(state, row_i, row_j, i, j, step, segments):
-    """Move `step` from weight j to weight i; the gradient in all segments follows."""
+    """Move `step` from weight j to weight i, and update the gradient in all segments."""
     g = state.g
     w = state.w
     up = room_up(state, i)
     down = room_down(state, j)
 
-    # gradient: the step times the difference of two columns of K + diag(ridge)
+    # update the gradient: add the step times the difference of two columns of K + diag(ridge)
     for s in range(len(segments)):
         first, last = segments[s]
         g_segment = g[first:last]
@@ -405,8 +415,7 @@ def exchange(state, row_i, row_j, i, j, step, segments):
     g[i] += step * state.ridge[i]
     g[j] -= step * state.ridge[j]
 
-    # weights: exactly to the bound, or to the edge of the tube, so that rounding leaves nothing
-    # before it
+    # update the weights: exactly to the bound, or to the edge of the tube, without rounding errors
     end_i = 0.0 if w[i] < 0.0 < state.tube else state.high[i]
     end_j = 0.0 if w[j] > 0.0 < state.tube else state.low[j]
     w[i] = w[i] + step if step < up else end_i
@@ -419,10 +428,10 @@ def exchange(state, row_i, row_j, i, j, step, segments):
 def try_exchange(values, slot, used, state, segments, span, level, clock):
     """Exchange the best pair of a segment `span`, if its slopes are further apart than `level`.
 
-    The gradient follows in all `segments`. Samples whose rows are missing have walls. Returns the
-    status: MOVED, REACHED where slopes are together, or STALLED.
+    Updates the gradient in all `segments`. Samples whose rows are missing are blocked. Returns the
+    status: MOVED, REACHED if the slopes are within `level`, or STALLED.
     """
-    # 1. the sample that gains most by rising
+    # 1. Choose the sample that gains most by rising
     first, last = span
     i = least(state.g, state.up, 1.0, first, last)
     low = state.g[i] + state.up[i]
@@ -431,20 +440,20 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     used[i] = clock
     row_i = values[slot[i]]
 
-    # 2. its partner, of second order [Fan, Chen and Lin 2005, WSS 2]
+    # 2. Choose its partner by second-order information [Fan, Chen and Lin 2005, WSS 2]
     j, rise = partner(state.g, state.down, state.diagonal, row_i, i, low, first, last)
     if j < 0 or rise <= level:
         return REACHED
     used[j] = clock
     row_j = values[slot[j]]
 
-    # 3. the step: to the minimum of f, or to a bound
+    # 3. Step to the minimum of f, or to a bound
     step = min(room_up(state, i), room_down(state, j))
     curvature = state.diagonal[i] + state.diagonal[j] - 2.0 * row_i[j]
     rise = state.g[j] + state.down[j] - low
     if curvature > 0.0 and rise < step * curvature:
         step = rise / curvature
-    if not step < BLOCKED:  # no bound and no curvature
+    if not step < BLOCKED:  # neither a bound nor curvature
         return STALLED
     if state.w[i] + step == state.w[i] and state.w[j] - step == state.w[j]:
         return STALLED
@@ -454,10 +463,10 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
 
 @jit
 def pair_steps(values, slot, used, state, segments, limits):
-    """Exchange weights of samples whose rows are stored until the slopes of segments are together.
+    """Exchange weights of samples with stored rows until the slopes of segments are together.
 
-    `limits` are the level of the slopes to reach, the segment whose turn it is, the time, and the
-    number of steps at most. Returns the steps, the segment and the status.
+    `limits` are the level of the slopes to reach, the segment of the next step, the time, and the
+    maximum number of steps. Returns the number of steps, the segment and the status.
     """
     wall_off(state, slot, segments)
     level, turn, clock, max_steps = limits
@@ -471,7 +480,7 @@ def pair_steps(values, slot, used, state, segments, limits):
         if status == STALLED:
             break
 
-        # segments in turn, until a round without a step
+        # alternate between the segments, until a round without a step
         turn = (turn + 1) % len(segments)
         if status == MOVED:
             count += 1
@@ -481,5 +490,5 @@ def pair_steps(values, slot, used, state, segments, limits):
         if quiet == len(segments):
             break
 
-    mark_all(state, segments)  # the walls come down
+    mark_all(state, segments)  # unblock the samples
     return count, turn, COUNTED if status == MOVED else status
