@@ -1,8 +1,9 @@
-"""Go to the minimum over all weights that are strictly between their bounds, at once.
+"""Step to the minimum over all weights that are strictly between their bounds, at once.
 
-Where there are many of these, steps along pairs come to the optimum slowly, long after they have
-found which they are. `nu_ranking` then factorises their kernel matrix; weights that leave their
-bounds on the way to the minimum are put there, and pairs mend what that makes wrong.
+If there are many such weights, steps along pairs approach the optimum slowly, long after they have
+found which weights are free. `nu_ranking` then factorises the kernel matrix of the free weights.
+Weights that leave their bounds on the way to the minimum are fixed at the bound; later pair steps
+correct this if it was wrong.
 """
 
 from typing import Any, NamedTuple
@@ -13,26 +14,33 @@ from scipy import linalg
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxState, Rows, mark_all
 
-MANY_FREE = 8000  # weights of a face at most: 512 MB
-BOUNDED_TIMES = 10  # times that all weights beyond their bounds are put there, at most
-SUMS_KEPT = 1e-10  # by which a step may change sums, of weights that add up to one
-RIDGE_OF_FACE = 1e-5  # of the diagonal: rows in single precision, and copies of samples
-GRAM_RIDGE = 1e-13  # of the conditions on a step
+# Maximum number of free weights: their matrix has 512 MB.
+MANY_FREE = 8000
+# Maximum number of times that all weights beyond their bounds are fixed there.
+BOUNDED_TIMES = 10
+# Largest change of the sums by a step, for weights that add up to one.
+SUMS_KEPT = 1e-10
+# Size of the ridge relative to the diagonal: allows for single-precision rows and for copies of
+# samples.
+RIDGE_OF_FACE = 1e-5
+# Size of the ridge in the system of the multipliers, scaled to a diagonal of one.
+GRAM_RIDGE = 1e-13
+# Number of kernel rows that are multiplied at a time.
 ROWS_AT_ONCE = 64
 
 
 class Face(NamedTuple):
-    """The free weights, all signed, of samples whose rows are stored."""
+    """The free weights, with signs, of samples whose rows are stored."""
 
     sample: Array  # (m,)
     w: Array  # (m,)
     low: Array  # (m,)
     high: Array  # (m,)
-    E: Array  # (m, n_thresholds + 1), E'w are the sums of thresholds, and that of all weights
+    E: Array  # (m, n_thresholds + 1), E'w has the sum of each threshold and the sum of all weights
 
 
 def constraints(segments: Array) -> tuple[Array, Array, Array]:
-    """Sample, sign of its weight in a, and threshold of each constraint."""
+    """Return sample, sign of its weight in a, and threshold of each constraint."""
     thresholds = range(len(segments) - 1)
     parts = [(y, s, segments[y + (s > 0)]) for s in (1.0, -1.0) for y in thresholds]
     sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
@@ -49,31 +57,31 @@ def n_free(upper: BoxState, lower: BoxState) -> int:
 
 
 def face_step(store: Rows, upper: BoxState, lower: BoxState, segments: Array) -> bool:
-    """Go to the minimum of `a'Ka` over the free weights, in place; False if that is not lower."""
+    """Step to the minimum of `a'Ka` over the free weights, in place; False if it is not lower."""
     face = _face(store, upper, lower, segments)
-    g = upper.g  # one array of both states
+    g = upper.g  # both states share this array
     try:
         R = _factor(store, face.sample)
-        there = None if R is None else _minimum(R, g[face.sample], face)
+        minimum = None if R is None else _minimum(R, g[face.sample], face)
     except linalg.LinAlgError:
-        there = None
-    if there is None:
+        minimum = None
+    if minimum is None:
         return False
 
-    # 1. the change of the gradient on the way there, by the rows as they are stored
-    change = np.bincount(face.sample, there - face.w, minlength=len(g))
+    # 1. Compute the change of the gradient from the stored rows
+    change = np.bincount(face.sample, minimum - face.w, minlength=len(g))
     g_change = np.zeros(len(g))
     moved = np.flatnonzero(change)
-    for some in np.array_split(moved, 1 + len(moved) // ROWS_AT_ONCE):
-        g_change += change[some] @ store.values[store.slot[some]]
+    for rows in np.array_split(moved, 1 + len(moved) // ROWS_AT_ONCE):
+        g_change += change[rows] @ store.values[store.slot[rows]]
 
-    # 2. there, or to the lowest point before
+    # 2. Step to the minimum, or to the lowest point on the way
     slope = float(change @ g)
     curvature = float(change @ g_change)
     if slope >= 0.0:
         return False
     step = 1.0 if -slope >= curvature else -slope / curvature
-    w = there if step == 1.0 else face.w + step * (there - face.w)
+    w = minimum if step == 1.0 else face.w + step * (minimum - face.w)
     g += step * g_change
 
     is_upper = face.high > 0.0
@@ -96,7 +104,7 @@ def _face(store: Rows, upper: BoxState, lower: BoxState, segments: Array) -> Fac
 
 
 def _factor(store: Rows, sample: Array) -> Array | None:
-    """Triangular R with `R'R = K + ridge`; None for none, or too many."""
+    """Return triangular R with `R'R = K + ridge`, or None for too few or too many weights."""
     m = len(sample)
     if not 2 <= m <= MANY_FREE:
         return None
@@ -105,36 +113,36 @@ def _factor(store: Rows, sample: Array) -> Array | None:
         row[:] = store.values[i][sample]
     K[np.diag_indices(m)] += RIDGE_OF_FACE * float(store.diagonal.max())
     root: Any = linalg.cholesky
-    # of the transpose, which is in the order of LAPACK: no copy
+    # factorise the transpose, which is in the order of LAPACK and needs no copy
     return np.asarray(root(K.T, overwrite_a=True, check_finite=False))
 
 
 def _minimum(R: Array, g: Array, face: Face) -> Array | None:
-    """Weights of least `a'Ka` of the same sums; None if they do not keep their bounds.
+    """Return the weights with the same sums that minimise `a'Ka`, or None if bounds are violated.
 
-    All weights beyond their bounds are put there, and the others solve the problem again, which
-    needs no other factor: `d = -K^-1 (g + C t)` with `C'd = c`, where the columns of C are those
-    of E and, for weights that are held, of the unit matrix.
+    All weights beyond their bounds are fixed there and the problem is solved again for the
+    remaining ones. This needs no other factor: `d = -K^-1 (g + C t)` with `C'd = c`, where C
+    consists of E and, for fixed weights, of columns of the unit matrix.
     """
     solve: Any = linalg.solve_triangular
     h = solve(R, -g, trans=1, check_finite=False)
     V = solve(R, face.E, trans=1, check_finite=False)  # R'^-1 C
-    held = np.zeros(0, np.int64)
-    where = np.zeros(0)
+    fixed = np.zeros(0, np.int64)
+    bound = np.zeros(0)
     for _ in range(BOUNDED_TIMES):
-        # 1. the minimum with these held
-        c = np.concatenate([np.zeros(face.E.shape[1]), where - face.w[held]])
+        # 1. Minimise with these weights fixed
+        c = np.concatenate([np.zeros(face.E.shape[1]), bound - face.w[fixed]])
         t = _solution(V.T @ V, V.T @ h - c)
-        there = face.w + solve(R, h - V @ t, check_finite=False)
-        there[held] = where
+        w = face.w + solve(R, h - V @ t, check_finite=False)
+        w[fixed] = bound
 
-        # 2. all that are beyond their bounds
-        beyond = np.flatnonzero((there < face.low) | (there > face.high))
+        # 2. Fix all weights beyond their bounds, or stop if there are none
+        beyond = np.flatnonzero((w < face.low) | (w > face.high))
         if not len(beyond):
-            feasible = np.abs(face.E.T @ (there - face.w)).max() < SUMS_KEPT
-            return there if feasible else None
-        held = np.concatenate([held, beyond])
-        where = np.concatenate([where, np.clip(there, face.low, face.high)[beyond]])
+            feasible = np.abs(face.E.T @ (w - face.w)).max() < SUMS_KEPT
+            return w if feasible else None
+        fixed = np.concatenate([fixed, beyond])
+        bound = np.concatenate([bound, np.clip(w, face.low, face.high)[beyond]])
         units = np.zeros((len(g), len(beyond)))
         units[beyond, np.arange(len(beyond))] = 1.0
         V = np.concatenate([V, solve(R, units, trans=1, check_finite=False)], axis=1)
@@ -142,7 +150,7 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
 
 
 def _solution(S: Array, right: Array) -> Array:
-    """Solve a system of a Gram matrix whose columns may be zero, or depend on each other."""
+    """Solve a system with a Gram matrix whose columns may be zero or linearly dependent."""
     size = np.sqrt(S.diagonal())
     size[size == 0.0] = 1.0
     S = S / np.outer(size, size)
