@@ -1,4 +1,4 @@
-"""Machines whose dual is the program of `box_qp`, with certificates: ball, two hulls, tube."""
+"""Machines whose dual is the program of `box_qp`: ball, two hulls, tube, with certificates."""
 
 from typing import Any, NamedTuple
 
@@ -13,18 +13,20 @@ from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_st
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
 
-LOOKED_AT = 64  # samples whose rows tell who is far from the others
-DIRECT = 3000  # samples up to which the tube of width zero is solved by Cholesky
+# Number of samples from which the distances of all samples from the mean are estimated.
+LOOKED_AT = 64
+# Maximum number of samples for which a tube of width zero is solved by Cholesky factorisation.
+DIRECT = 3000
 
 
 class Machine(NamedTuple):
-    """Coefficients of the kernels and what belongs to them."""
+    """Coefficients of the kernels, with values, offset and objective of the function."""
 
     coef: Array
     values: Array  # sum_j coef_j k(x_i, x_j) at the samples
     offset: float  # intercept, or squared radius of the ball
     norm: float  # squared norm of the function, or of the centre
-    objective: float  # of the primal problem
+    objective: float  # value of the primal problem
     gap: float
     n_iter: int
     converged: bool
@@ -37,10 +39,10 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
     """Minimise `r2 + sum_i bounds_i max(0, |phi_i - c|^2 - r2)` over the centre c and r2 >= 0.
 
     The dual is `max a' diag - a' K a`, `0 <= a <= bounds`, `sum a = 1` [Tax and Duin 2004, (7)];
-    bounds of at least one demand that every sample is inside.
+    if all bounds are at least one, every sample has to be inside.
     """
     n = len(bounds)
-    everybody = np.array([[0, n]])
+    segments = np.array([[0, n]])
     diagonal = store.diagonal
     none = np.zeros(n)
     box = {"low": none, "high": bounds, "ridge": none, "linear": -0.5 * diagonal}
@@ -50,12 +52,12 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
         return relative_gap(value, _ball_dual(w, g, diagonal))
 
     if solver == "cvxpy":
-        result = by_cvxpy(store, box, 0.0, everybody, [1.0], gap, limits["tol"])
+        result = by_cvxpy(store, box, 0.0, segments, [1.0], gap, limits["tol"])
     else:
         start = _filled(bounds, _order_of_distance(store))
         state = box_state(store, start, **box, tube=0.0)
-        result = box_qp(store, state, everybody, gap, **limits)
-    # in double precision, so that the radius fits distances computed later
+        result = box_qp(store, state, segments, gap, **limits)
+    # compute values in double precision, so that the radius fits distances computed later
     values = store.product(result.w)
     g = values - 0.5 * diagonal
     r2, objective = ball_radius(result.w, g, diagonal, bounds)
@@ -68,19 +70,19 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
 def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[float, float]:
     """Return the best squared radius around a centre, and the primal value with it.
 
-    The value `r2 + sum bounds max(0, d2 - r2)` is least where the bounds of the samples outside of
-    r2 add up to one: a weighted quantile of the squared distances d2. Where a whole interval is
-    least, free weights tell the end, and the middle is taken without any.
+    The value `r2 + sum bounds max(0, d2 - r2)` is smallest if the bounds of the samples outside r2
+    add up to one, so r2 is a weighted quantile of the squared distances d2. If the minimisers form
+    an interval, free weights determine an end; without free weights the middle is returned.
     """
     norm = float(w @ (g + 0.5 * diagonal))
     d2 = np.maximum(norm - 2.0 * g, 0.0)
     order = np.argsort(-d2)
     outside = np.cumsum(bounds[order])
-    k = int(np.searchsorted(outside, 1.0 - 1e-9))  # first at which the bounds suffice
-    if k == len(d2):  # not even all of them do: the ball shrinks to a point
+    k = int(np.searchsorted(outside, 1.0 - 1e-9))  # first index at which the bounds suffice
+    if k == len(d2):  # all bounds together do not suffice: the ball shrinks to a point
         return 0.0, float(bounds @ d2)
     r2 = high = float(d2[order[k]])
-    if outside[k] <= 1.0 + 1e-9:  # anything down to the next distance is as good
+    if outside[k] <= 1.0 + 1e-9:  # any radius down to the next distance is optimal
         low = float(d2[order[k + 1]]) if k + 1 < len(d2) else 0.0
         r2 = 0.0 if k + 1 == len(d2) else 0.5 * (low + high)
     return r2, r2 + float(bounds @ np.maximum(d2 - r2, 0.0))
@@ -91,7 +93,7 @@ def _ball_dual(w: Array, g: Array, diagonal: Array) -> float:
 
 
 def _order_of_distance(store: Rows) -> Array:
-    """Order samples by their distance from the mean of a few, furthest first."""
+    """Order samples by their distance from the mean of a few samples, furthest first."""
     n = len(store.diagonal)
     size = min(n, LOOKED_AT)
     few = np.unique(np.linspace(0, n - 1, size).astype(int))
@@ -102,7 +104,7 @@ def _order_of_distance(store: Rows) -> Array:
 
 
 def _filled(bounds: Array, order: Array) -> Array:
-    """Weights of sum one, the first in `order` at their bounds."""
+    """Return weights with sum one, with the first in `order` at their bounds."""
     w = np.zeros(len(bounds))
     ordered = bounds[order]
     before = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
@@ -126,20 +128,20 @@ def nearest_hulls(
 ) -> Machine:
     """Minimise `1/2 |w|^2 + sum_i max(0, 1 - y_i (f(x_i) + b))^2 / (2 ridge_i)` over w and b.
 
-    `pair` has the first and last sample of the class `y = 1`, and below of `y = -1`; other samples
-    are ignored. The dual is solved in the form without scale, `min 1/2 v' (K + diag(ridge)) v`
-    with sum 1 over the first class and -1 over the second: the nearest points of two hulls
-    [Keerthi, Shevade, Bhattacharyya and Murthy 2000]. Of `N = v' (K + diag(ridge)) v` the
-    coefficients are `2 v / N`, and the dual has the value `2 / N`.
+    `pair` has the first sample and the one after the last of the class `y = 1`, then of `y = -1`;
+    other samples are ignored. The dual is solved in the form without scale,
+    `min 1/2 v' (K + diag(ridge)) v` with sum 1 over the first class and -1 over the second: the
+    nearest points of two hulls [Keerthi, Shevade, Bhattacharyya and Murthy 2000]. With
+    `N = v' (K + diag(ridge)) v` the coefficients are `2 v / N`, and the dual value is `2 / N`.
 
-    With a `table` of which K has the inner products, "newton" solves the primal problem instead.
-    Where its gap is above the tolerance, pairwise steps follow.
+    With a `table` whose rows have the inner products K, "newton" solves the primal problem
+    instead; pairwise steps follow if its gap is above the tolerance.
     """
     n = len(ridge)
-    (first, last), (other, end) = pair
+    (start_of_first, end_of_first), (start_of_second, end_of_second) = pair
     y = np.zeros(n)
-    y[first:last] = 1.0
-    y[other:end] = -1.0
+    y[start_of_first:end_of_first] = 1.0
+    y[start_of_second:end_of_second] = -1.0
 
     def gap(v: Array, g: Array) -> float:
         _, _, _, primal, scale = _hull_solution(v, g, y, ridge)
@@ -150,18 +152,18 @@ def nearest_hulls(
         if not result.converged and limits["max_iter"] < 0:
             solver = "smo"
 
-    # the box: weights of one class are positive, those of the other negative
+    # set the box: weights are positive in one class and negative in the other
     low = np.where(y < 0, -np.inf, 0.0)
     high = np.where(y > 0, np.inf, 0.0)
     box = {"low": low, "high": high, "ridge": ridge, "linear": np.zeros(n)}
     if solver == "cvxpy":
         result = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
     elif solver == "smo":
-        # from a sample of each class
-        start = np.zeros(n)
-        start[first] = 1.0
-        start[other] = -1.0
-        result = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
+        # start from a sample of each class
+        w = np.zeros(n)
+        w[start_of_first] = 1.0
+        w[start_of_second] = -1.0
+        result = box_qp(store, box_state(store, w, **box, tube=0.0), pair, gap, **limits)
 
     values, offset, norm, primal, scale = _hull_solution(result.w, result.gradient, y, ridge)
     return Machine(
@@ -179,8 +181,8 @@ def nearest_hulls(
 def _hull_solution(
     v: Array, g: Array, y: Array, ridge: Array
 ) -> tuple[Array, float, float, float, float]:
-    """Values, offset, squared norm, objective and scale of points v; others have y = 0."""
-    # in units of the margin: scores one at the nearest points of both hulls
+    """Return values, offset, squared norm, objective and scale for points v; y = 0 elsewhere."""
+    # scale to the margin: the values are one at the nearest points of both hulls
     between = float(v @ g)  # squared distance of the points
     scale = 2.0 / between if between > 0.0 else 0.0
     values = scale * (g - ridge * v)
@@ -203,7 +205,7 @@ def _hulls_by_newton(
     max_iter: int,
     progress: Progress | None = None,
 ) -> BoxResult:
-    """Nearest points by the slacks of the primal problem, which are `ridge` times the weights."""
+    """Find the nearest points from the slacks of the primal problem, `ridge` times the weights."""
     pair = np.flatnonzero(y)
     X = table[pair]
     costs = 1.0 / ridge[pair]
@@ -211,7 +213,7 @@ def _hulls_by_newton(
         X, y[pair], costs, max_iter=max_iter, progress=progress
     )
 
-    # sums one in both classes, exactly
+    # make the sums one in both classes, exactly
     v = np.zeros(len(y))
     v[pair] = costs * slack
     for members in (y > 0, y < 0):
@@ -234,12 +236,12 @@ def squared_tube(
     The dual is `min 1/2 a' (K + diag(ridge)) a - y' a + tube |a|_1`, `sum a = 0`.
     """
     n = len(y)
-    everybody = np.array([[0, n]])
+    segments = np.array([[0, n]])
     unbounded = np.full(n, np.inf)
     box = {"low": -unbounded, "high": unbounded, "ridge": ridge, "linear": -y}
 
     def solution(a: Array, g: Array) -> tuple[Array, float, float, float, float]:
-        # scores of the samples, the best offset for them, and both objectives
+        # values at the samples, the best offset for them, and both objectives
         values = g - ridge * a + y
         offset = tube_offset(a, g, tube)
         excess = np.maximum(0.0, np.abs(y - values - offset) - tube)
@@ -254,13 +256,13 @@ def squared_tube(
         return relative_gap(primal, dual, floor=1e-14 * float(y @ (y / ridge)))
 
     if solver == "cvxpy":
-        result = by_cvxpy(store, box, tube, everybody, [0.0], gap, limits["tol"])
-    # no tube: a linear system
+        result = by_cvxpy(store, box, tube, segments, [0.0], gap, limits["tol"])
+    # without a tube it is a linear system
     elif tube == 0 and n <= DIRECT:
         result = _bordered(store, y, ridge, gap, limits["tol"])
     else:
         state = box_state(store, np.zeros(n), **box, tube=tube)
-        result = box_qp(store, state, everybody, gap, **limits)
+        result = box_qp(store, state, segments, gap, **limits)
     values, offset, norm, primal, _ = solution(result.w, result.gradient)
     return Machine(
         result.w, values, offset, norm, primal, result.gap, result.n_iter, result.converged
@@ -268,7 +270,7 @@ def squared_tube(
 
 
 def tube_offset(a: Array, g: Array, tube: float) -> float:
-    """Offset: mean over the support; without support the middle of the range that is optimal."""
+    """Return the mean offset over the support, or the middle of the optimal range without one."""
     support = a != 0
     if support.any():
         return -float(np.mean(g[support] + tube * np.sign(a[support])))
@@ -276,7 +278,7 @@ def tube_offset(a: Array, g: Array, tube: float) -> float:
 
 
 def _bordered(store: Rows, y: Array, ridge: Array, gap: Any, tol: float) -> BoxResult:
-    """Solve `(K + diag(ridge)) a + b = y`, `sum a = 0`: the tube has no width."""
+    """Solve `(K + diag(ridge)) a + b = y`, `sum a = 0`, for a tube of width zero."""
     Q = _matrix(store)
     Q[np.diag_indices(len(Q))] += ridge
     factor = linalg.cho_factor(Q, lower=True, overwrite_a=True, check_finite=False)
@@ -293,14 +295,19 @@ def _bordered(store: Rows, y: Array, ridge: Array, gap: Any, tol: float) -> BoxR
 
 
 def by_cvxpy(
-    store: Rows, box: dict[str, Array], tube: float, segments: Array | None, sums: Any,
-    gap: Any, tol: float,
-) -> BoxResult:  # fmt: skip
-    """Solve a program of `box_qp` with a cone solver; weights outside of the segments are zero."""
+    store: Rows,
+    box: dict[str, Array],
+    tube: float,
+    segments: Array | None,
+    sums: Any,
+    gap: Any,
+    tol: float,
+) -> BoxResult:
+    """Solve a program of `box_qp` with a cone solver; weights outside the segments are zero."""
     n = len(box["ridge"])
     if n > CVXPY_LIMIT:
         raise ValueError(
-            f"solver='cvxpy' takes up to {CVXPY_LIMIT} samples, got {n}: use another solver."
+            f"solver='cvxpy' accepts at most {CVXPY_LIMIT} samples, got {n}: use another solver."
         )
 
     factor = gram_factor(_matrix(store))
@@ -308,12 +315,12 @@ def by_cvxpy(
     for row, (first, last) in zip(members, () if segments is None else segments, strict=True):
         row[first:last] = 1.0
 
-    stated = box_program(factor, box, tube, members, np.asarray(sums, dtype=np.float64))
-    if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
+    program = box_program(factor, box, tube, members, np.asarray(sums, dtype=np.float64))
+    if not solve(program, solver="CLARABEL", max_iter=300, **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
-    # bounds, zeros and sums, which the cone solver meets up to rounding
-    w = np.clip(np.asarray(stated.variable.value), box["low"], box["high"])
+    # restore bounds, zeros and sums, which the cone solver meets up to rounding
+    w = np.clip(np.asarray(program.variable.value), box["low"], box["high"])
     unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
     w[np.abs(w) < 1e-9 * max(np.abs(w).max(), unit)] = 0.0  # rounding of the cone solver
     for row, total in zip(members.astype(bool), sums, strict=True):

@@ -1,6 +1,10 @@
-"""The program of `box_qp` without sums to keep: steps along one weight at a time.
+"""The program of `box_qp` without fixed sums: steps along one weight at a time.
 
 `coordinate_descent` is the kernel adatron; `coordinates_to_levels` takes the worst slopes first.
+
+`coordinate_descent` differs from the paper [Friess, Cristianini and Campbell 1998]: 1. The step is
+divided by the curvature. 2. It stops at a relative duality gap. 3. If not all kernel rows fit into
+memory, a pass covers the samples whose rows are stored.
 """
 
 from collections.abc import Callable
@@ -22,9 +26,12 @@ from skmoderndata._solvers.margins.box_qp import (
     next_level,
 )
 
-STEPS_TOGETHER = 4  # which the gradient follows in one pass over memory
-LONGER = 500  # passes after the tolerance is met, with few samples
-NEW_ROWS = 8  # of so many stored rows one may be replaced after a pass
+# Number of steps after which the gradient is updated, in one pass over memory.
+STEPS_TOGETHER = 4
+# Maximum number of passes after the tolerance is met, with few samples.
+LONGER = 500
+# Number of stored rows for each row that may be replaced after a pass.
+NEW_ROWS = 8
 
 
 def coordinate_descent(
@@ -42,13 +49,14 @@ def coordinate_descent(
 ) -> BoxResult:
     """Minimise f of `box_qp` by passes over its weights, in place.
 
-    A step goes `omega` times the way to the minimum of f in one weight, the gradient divided by
-    the curvature `k_ii + ridge_i`. The printed step 1 is the same for ``k_ii = 1`` and diverges
-    for ``k_ii > 2``. It ends at the relative gap `tol`, or where the sum of weights exceeds
-    `largest`: the problem has no solution then.
+    A step moves by `omega` times the distance to the minimum of f in one weight, the gradient
+    divided by the curvature `k_ii + ridge_i`. The printed step 1 is the same for ``k_ii = 1`` and
+    diverges for ``k_ii > 2``. The loop stops at the relative gap `tol`, or if the sum of weights
+    exceeds `largest`, which means that the problem has no solution.
 
-    A pass goes over the samples whose rows are stored, where there is room all of them. After it
-    the rows of worse violators than it met take the places of rows that are used least.
+    A pass covers the samples whose rows are stored, which are all samples if there is enough
+    memory. After a pass, rows of samples that violate more than any sample of the pass replace the
+    least recently used rows.
     """
 
     def one_pass() -> float:
@@ -76,7 +84,7 @@ def coordinate_descent(
     if it.converged and n <= POLISHED:
         floor = 1e-14 * float(np.abs(state.g).max(initial=1.0))
         longer = it.n_iter + LONGER
-        # the dual falls from pass to pass, the gap need not
+        # the dual decreases from pass to pass, but the gap need not
         while count < max_iter and (reached > tol or (worst > floor and count < longer)):
             worst = one_pass()
             count += 1
@@ -93,32 +101,32 @@ def coordinates_to_levels(
     max_iter: int,
     progress: Progress | None = None,
 ) -> BoxResult:
-    """Minimise f of `box_qp` to ever lower levels of the slopes, rows first, in place.
+    """Minimise f of `box_qp` to lower and lower levels of the slopes, in place.
 
-    The sub-problem of the samples whose rows are stored is solved to the level, then the rows of
-    the worst violators are brought. Where none violates the level, the gap tells the next one.
-    `max_iter` is the number of sub-problems at most.
+    The subproblem of the samples whose rows are stored is solved to the level, then the rows of
+    the worst violators are computed. If no sample violates the level, the gap determines the next
+    one. `max_iter` is the maximum number of subproblems.
     """
-    nobody = np.zeros(0, np.int64)
+    no_ends = np.zeros(0, np.int64)
     violation = projected_slopes(state)
     level = next_level(np.inf, tol) * float(violation.max())
     least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. the rows of the worst violators, then steps until the stored ones are at the level
+        # 1. Compute the rows of the worst violators, then solve the stored samples to the level
         violation[store.slot >= 0] = 0.0
-        bring_worst(store, violation, nobody, level)
+        bring_worst(store, violation, no_ends, level)
         count = _stored_to_level(store, state, level)
 
-        # 2. all samples
+        # 2. Check all samples; if none violates the level, compute the gap and the next level
         violation = projected_slopes(state)
         if violation.max() <= level:
             it.residual = gap(state.w, state.g)
             it.ended = level <= least
             level = max(next_level(it.residual, tol) * level, least)
         elif count == 0 and (store.slot[violation > level] >= 0).all():
-            it.ended = True  # rounding, or numbers that are none
+            it.ended = True  # rounding errors, or NaN
 
     reached = gap(state.w, state.g)
     return BoxResult(state.w, state.g, reached, it.n_iter, reached <= tol)
@@ -127,9 +135,9 @@ def coordinates_to_levels(
 def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     """Pass over the stored samples until no slope exceeds `level`; return the number of steps.
 
-    A pass steps along the weights whose slopes are more than half of the worst of the last pass.
-    Greater steps come first, without a search for the greatest: 1.4 times as many steps as with
-    one, in a quarter of the time.
+    A pass steps along the weights whose slopes are more than half of the worst slope of the last
+    pass. So greater steps come first without a search for the greatest: this takes 1.4 times as
+    many steps as the search, in a quarter of the time.
     """
     stored = np.flatnonzero(store.slot >= 0)
     enough = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
@@ -142,13 +150,13 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
         )
         store.clock += len(stored)
         total += count
-        if count == 0:  # a step that rounds to zero
+        if count == 0:  # steps round to zero
             break
     return total
 
 
 def bring_above(store: Rows, state: BoxState, level: float, max_rows: int) -> None:
-    """Bring the missing rows of the worst violators above `level`, at most a given number."""
+    """Compute the missing rows of the `max_rows` worst violators above `level`."""
     missing = np.flatnonzero(store.slot < 0)
     violation = projected_slopes(state)[missing]
     missing = missing[violation > level]
@@ -160,41 +168,41 @@ def bring_above(store: Rows, state: BoxState, level: float, max_rows: int) -> No
 
 
 def take_weights(store: Rows, state: BoxState, w: Array) -> None:
-    """Set the weights, which are zero, to w; their rows are brought, and the gradient follows.
+    """Set weights that are zero to w, compute their rows, and update the gradient.
 
-    It is as accurate as after steps to these weights. In double precision the rows would be
-    computed twice.
+    The gradient is as accurate as after steps to these weights. Double precision would require
+    computing the rows twice.
     """
     support = np.flatnonzero(w)
     for first in range(0, len(support), ROWS_TOGETHER):
-        chosen = support[first : first + ROWS_TOGETHER]
-        store.used[chosen] = store.clock + 1  # of a full store others are thrown away
-        store.bring(chosen[store.slot[chosen] < 0])
-        state.g[:] += w[chosen] @ store.values[store.slot[chosen]]
+        rows = support[first : first + ROWS_TOGETHER]
+        store.used[rows] = store.clock + 1  # a full store replaces other rows
+        store.bring(rows[store.slot[rows] < 0])
+        state.g[:] += w[rows] @ store.values[store.slot[rows]]
     state.g[:] += state.ridge * w
     state.w[:] = w
 
 
 @jit
 def projected_slopes(state):
-    """How far each weight is from the minimum of f in it alone, times the curvature."""
+    """Return the distance of each weight from the minimum of f in it, times the curvature."""
     violation = np.zeros(len(state.w))
     for i in range(len(violation)):
-        if state.diagonal[i] > 0.0:  # without curvature no step
+        if state.diagonal[i] > 0.0:  # no step without curvature
             violation[i] = projected_slope(state, i, minimum_along(state, i, state.g[i]))
     return violation
 
 
 @jit
 def minimum_along(state, i, g_i):
-    """Minimum of f in one weight but for its bounds, times the curvature: a soft threshold."""
+    """Return the minimum in one weight without bounds, times the curvature: a soft threshold."""
     target = state.w[i] * state.diagonal[i] - g_i
     return max(target - state.tube, 0.0) + min(target + state.tube, 0.0)
 
 
 @jit
 def projected_slope(state, i, target):
-    """How far a weight is from `target` or the bound before it, times the curvature."""
+    """Return the distance from `target`, or the bound before it, times the curvature."""
     d = state.diagonal[i]
     return abs(min(max(target, state.low[i] * d), state.high[i] * d) - state.w[i] * d)
 
@@ -203,14 +211,14 @@ def projected_slope(state, i, target):
 def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
     """Step along the weights of `order` whose slopes exceed `cut`; their rows are stored.
 
-    The gradient follows four steps together, in .4 to .5 of the time; where a slope is looked at,
-    the steps that wait are added to it. Returns the largest slope met, and the number of steps.
+    The gradient is updated for four steps together, in 40 to 50 % of the time; pending steps are
+    added to each slope when it is computed. Returns the largest slope, and the number of steps.
     """
     w = state.w
     g = state.g
-    slots = np.zeros(STEPS_TOGETHER, np.int64)  # of the steps that wait
+    slots = np.zeros(STEPS_TOGETHER, np.int64)  # slots of the pending steps
     steps = np.zeros(STEPS_TOGETHER)
-    n_waiting = 0
+    n_pending = 0
     worst = 0.0
     count = 0
     for position in range(len(order)):
@@ -219,9 +227,9 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         if d <= 0.0:
             continue
 
-        # 1. the gradient in this weight, and the minimum
+        # 1. Compute the slope in this weight, and the minimum
         g_i = g[i]
-        for k in range(n_waiting):
+        for k in range(n_pending):
             g_i += steps[k] * values[slots[k], i]
         target = minimum_along(state, i, g_i)
         slope = projected_slope(state, i, target)
@@ -229,7 +237,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         if slope <= cut:
             continue
 
-        # 2. omega times the way there
+        # 2. Move by omega times the distance
         new = w[i] + omega * (target / d - w[i])
         new = min(max(new, state.low[i]), state.high[i])
         step = new - w[i]
@@ -240,17 +248,17 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         w[i] = new
         g[i] += step * state.ridge[i]
 
-        # 3. the gradient in all weights
-        slots[n_waiting] = slot[i]
-        steps[n_waiting] = step
-        n_waiting += 1
-        if n_waiting == STEPS_TOGETHER:
+        # 3. Update the gradient in all weights
+        slots[n_pending] = slot[i]
+        steps[n_pending] = step
+        n_pending += 1
+        if n_pending == STEPS_TOGETHER:
             add_rows(values, slots, steps, g)
-            n_waiting = 0
+            n_pending = 0
 
-    if n_waiting:
-        slots[n_waiting:] = slots[0]  # the row of a slot that is free may hold anything
-        steps[n_waiting:] = 0.0
+    if n_pending:
+        slots[n_pending:] = slots[0]  # rows of unused slots may hold anything
+        steps[n_pending:] = 0.0
         add_rows(values, slots, steps, g)
     return worst, count
 
