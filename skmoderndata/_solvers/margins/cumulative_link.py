@@ -1,4 +1,4 @@
-"""Probabilities of ordered classes from one score: a cumulative link of maximum likelihood."""
+"""Probabilities of ordered classes from one score: a cumulative link fitted by likelihood."""
 
 from typing import NamedTuple
 
@@ -8,15 +8,18 @@ from scipy.special import expit, log_expit
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.typing import Array
 
-GRADIENT_TOL = (
-    1e-10  # largest derivative of the mean loss at the end, for scores of variance one
-)
-MAX_NEWTON_STEPS = 200  # fewer than 20 were needed in trials
-MAX_HALVINGS = 60  # of a Newton step
-SUFFICIENT_DECREASE = 1e-4  # of the loss, in units of that which the slope promises
-# Rounding error of the loss, relative to it.
+# Tolerance on the largest derivative of the mean loss, for scores of variance one.
+GRADIENT_TOL = 1e-10
+# Maximum number of Newton steps; fewer than 20 were needed in trials.
+MAX_NEWTON_STEPS = 200
+# Maximum number of halvings of a Newton step.
+MAX_HALVINGS = 60
+# Smallest acceptable decrease of the loss, as a fraction of the decrease that the slope predicts.
+SUFFICIENT_DECREASE = 1e-4
+# Size of the rounding error of the loss, relative to the loss.
 LOSS_ROUNDING = 1e-15
-SAME_SCORE = 1e-12  # standard deviation, relative to the largest score, that counts as zero
+# Largest standard deviation that counts as zero, relative to the largest score.
+SAME_SCORE = 1e-12
 
 
 class CumulativeLink(NamedTuple):
@@ -24,7 +27,7 @@ class CumulativeLink(NamedTuple):
 
     slope: float
     thresholds: Array
-    loss: float  # mean of the negative log-likelihood, of the smoothed labels
+    loss: float  # mean negative log-likelihood of the smoothed labels
     gradient: float  # largest derivative of the loss, for scores of mean 0 and variance 1
     n_iter: int
 
@@ -34,21 +37,22 @@ def cumulative_link(
 ) -> CumulativeLink:
     """Minimise `-sum_i w_i sum_k T_ik log P(y_i = k | s_i)` over `a >= 0` and ascending t.
 
-    The labels are smoothed: `T_ik = (1 - smoothing) [y_i = k] + smoothing frequencies_k`, so that
-    the minimum exists where scores separate the ranks, or a rank has no score. With
+    The labels are smoothed, `T_ik = (1 - smoothing) [y_i = k] + smoothing frequencies_k`, so that
+    the minimum exists even if scores separate the ranks or a rank has no score. With
     `u_ik = t_k - a s_i`,
 
         log P(y_i = k) = log sigma(u_ik) + log sigma(-u_i(k-1)) + log(1 - exp(t_(k-1) - t_k)).
 
-    Each term is concave in (a, t): the loss is convex. It is that of one logistic regression for
-    each threshold, between the ranks on both sides of it and with a common slope, and of the
-    distances of the thresholds. Damped Newton steps from a = 0 end at a gradient of
-    `GRADIENT_TOL`. If the free minimum has a < 0, that under `a >= 0` is the start.
+    Each term is concave in (a, t), so the loss is convex. It is the sum of the losses of one
+    logistic regression for each threshold, between the ranks on both sides of it and with a common
+    slope, and of a term in the distances of the thresholds. Damped Newton steps from a = 0 stop at
+    a gradient of `GRADIENT_TOL`. If the free minimum has a < 0, the minimum under `a >= 0` is the
+    start.
 
     Parameters
     ----------
     scores : ndarray of shape (n_samples,)
-        Scores of samples that were not used to fit what gives the scores.
+        Scores of samples that were not used to fit the model of the scores.
     ranks : ndarray of int of shape (n_samples,)
         Ranks from 0.
     weights : ndarray of shape (n_samples,)
@@ -58,14 +62,14 @@ def cumulative_link(
     smoothing : float
         Fraction of a label that is replaced by the frequencies, above 0.
     """
-    # without scores: one sample that has each rank as often as its frequency says
+    # without scores, use one sample that has each rank in proportion to its frequency
     if not len(scores):
         scores = np.zeros(1)
         ranks = np.zeros(1, dtype=int)
         weights = np.ones(1)
         smoothing = 1.0
 
-    # 1. scores of mean 0 and variance 1
+    # 1. Standardise the scores to mean 0 and variance 1
     w = weights / max(float(weights.sum()), np.finfo(float).tiny)
     mean = float(w @ scores)
     deviation = float(np.sqrt(w @ (scores - mean) ** 2))
@@ -74,7 +78,7 @@ def cumulative_link(
     constant = not deviation > SAME_SCORE * largest
     s = np.zeros(len(s)) if constant else s / deviation
 
-    # 2. smoothed labels, and the start: thresholds of scores that say nothing
+    # 2. Smooth the labels, and start with the thresholds of uninformative scores
     labels = np.zeros((len(s), len(frequencies)))
     labels[np.arange(len(s)), ranks] = 1.0
     labels = w[:, None] * ((1.0 - smoothing) * labels + smoothing * frequencies)
@@ -82,11 +86,11 @@ def cumulative_link(
     below = np.cumsum(totals)[:-1]
     start = np.r_[np.log(below) - np.log(totals.sum() - below), 0.0]
 
-    # 3. minimum
+    # 3. Minimise
     link = _newton(start, s, labels, totals) if not constant else None
     if link is None or link.slope < 0:
         loss, slopes, _ = _loss(start, s, labels, totals)
-        slopes[-1] = min(float(slopes[-1]), 0.0)  # of a >= 0
+        slopes[-1] = min(float(slopes[-1]), 0.0)  # a is at its bound
         gradient = float(np.abs(slopes).max())
         return CumulativeLink(0.0, start[:-1], loss, gradient, 0)
 
@@ -95,7 +99,7 @@ def cumulative_link(
 
 
 def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeLink:
-    """Newton steps, halved until the loss decreases enough and the thresholds ascend."""
+    """Take Newton steps, halved until the loss decreases enough and the thresholds ascend."""
     theta = start
     state = _loss(theta, s, labels, totals)
     it = Iterations(MAX_NEWTON_STEPS, GRADIENT_TOL)
@@ -105,7 +109,7 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
         direction = -np.linalg.solve(hessian, gradient)
         promised = float(gradient @ direction)
 
-        # thresholds that do not ascend have the loss infinity
+        # the loss is infinite for thresholds that do not ascend
         length = 1.0
         for _ in range(MAX_HALVINGS):
             trial = theta + length * direction
@@ -115,7 +119,7 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
                 break
             length *= 0.5
 
-        # the last steps gain less than rounding in the loss, and still in the gradient
+        # the last steps reduce the gradient, but the loss only within rounding
         steepest = float(np.abs(new[1]).max())
         if not new[0] < loss and steepest >= np.abs(gradient).max():
             it.ended = True
@@ -131,7 +135,7 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
 
 
 def _loss(theta: Array, s: Array, labels: Array, totals: Array) -> tuple[float, Array, Array]:
-    """Loss, gradient and Hessian at `theta = (t, a)` for weighted labels of sum one."""
+    """Return loss, gradient and Hessian at `theta = (t, a)` for weighted labels of sum one."""
     t = theta[:-1]
     m = len(t)
     gaps = np.diff(t)
@@ -140,7 +144,7 @@ def _loss(theta: Array, s: Array, labels: Array, totals: Array) -> tuple[float, 
     if (gaps <= 0).any() or not np.isfinite(theta).all():
         return np.inf, gradient, hessian
 
-    # 1. logistic regressions: rank k below threshold k, rank k + 1 above it
+    # 1. Add the logistic regressions: rank k below threshold k, rank k + 1 above it
     lower = labels[:, :-1]
     upper = labels[:, 1:]
     u = t - theta[-1] * s[:, None]  # (n_samples, n_thresholds)
@@ -157,7 +161,7 @@ def _loss(theta: Array, s: Array, labels: Array, totals: Array) -> tuple[float, 
     hessian[-1, :-1] = hessian[:-1, -1] = -s @ curvatures
     hessian[-1, -1] = s**2 @ curvatures.sum(axis=1)
 
-    # 2. distances of thresholds: -log(1 - exp(-gap)) for each sample of the ranks between two
+    # 2. Add -log(1 - exp(-gap)) for each sample with a rank between two thresholds
     inner = totals[1:-1]
     loss -= float(inner @ np.log(-np.expm1(-gaps)))
     pull = inner / np.expm1(gaps)
@@ -172,11 +176,11 @@ def _loss(theta: Array, s: Array, labels: Array, totals: Array) -> tuple[float, 
 
 
 def link_log_probabilities(scores: Array, slope: float, thresholds: Array) -> Array:
-    """Logarithms of the probabilities of the ranks, of shape (n_samples, n_ranks)."""
+    """Return the log-probabilities of the ranks, of shape (n_samples, n_ranks)."""
     u = thresholds - slope * scores[:, None]
     n = len(scores)
-    nothing = np.zeros((n, 1))
-    below = np.hstack([log_expit(u), nothing])  # of P(y <= k)
-    above = np.hstack([nothing, log_expit(-u)])  # of P(y >= k)
+    zeros = np.zeros((n, 1))
+    below = np.hstack([log_expit(u), zeros])  # log P(y <= k)
+    above = np.hstack([zeros, log_expit(-u)])  # log P(y >= k)
     between = np.log(-np.expm1(-np.diff(thresholds)))
     return below + above + np.r_[0.0, between, 0.0]

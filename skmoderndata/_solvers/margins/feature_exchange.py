@@ -1,15 +1,15 @@
-"""Sets of features improved by dropping, adding and exchanging one at a time.
+"""Sets of features, improved by dropping, adding and exchanging one feature at a time.
 
-For a set S of features the least cost of weights and slack is a linear program,
+The least cost of weights and slack on a set S of features is the linear program
 
-    H(S) = min  alpha |w|_1 + slack_cost s   subject to  Z w + y b + s >= r,  w = 0 outside of S,
+    H(S) = min  alpha |w|_1 + slack_cost s   subject to  Z w + y b + s >= r,  w = 0 outside S,
 
-with `direction w = 1` where there is a direction; what is to be small is `|S| + H(S)`. Its dual
+with `direction w = 1` if there is a direction; `|S| + H(S)` is to be minimised. Its dual
 
     H(S) = max  r sum_i u_i + t   subject to  |Z' u + t direction|_j <= alpha  for j in S,
                                               0 <= u <= slack_cost,  y' u = 0 (free intercept)
 
-has a row for each feature of S only, some ten, and changes by one row from set to set.
+has a row only for each feature of S, about ten, and changes by one row from set to set.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,32 +29,38 @@ from skmoderndata._solvers.margins.linear_programs import (
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
 
-HARD_COST = 1e4  # cost of a unit of slack that stands for infinity
-N_CANDIDATES = 5  # features of steepest descent that are tried in a place
-STALE_ROWS = 60  # rows of features out of use that a linear program may carry along
-GAIN = 1e-7  # smallest decrease of the objective that counts, relative to it
-GUIDE_ALPHA = 1.0  # least penalty on |w|_1 of the first two sets that `followed` goes through
-DEARER = 3.0  # factor between costs of slack from there on
+# Cost of a unit of slack that stands for infinity.
+HARD_COST = 1e4
+# Number of features of steepest descent that are tried.
+N_CANDIDATES = 5
+# Maximum number of rows of unused features in a linear program.
+STALE_ROWS = 60
+# Smallest decrease of the objective that counts, relative to it.
+GAIN = 1e-7
+# Minimum penalty on |w|_1 for the first two sets of `followed`.
+GUIDE_ALPHA = 1.0
+# Size of the factor by which `followed` raises the cost of slack for its last set.
+DEARER = 3.0
 
 
 class Exchanged(NamedTuple):
-    """The last set of features, its weights, and what happened on the way."""
+    """The last set of features, its weights, and the history of the search."""
 
     vertex: Vertex
     value: float  # |S| + H(S)
-    values: Array  # of the set after each pass
-    sizes: Array  # features after each pass
+    values: Array  # |S| + H(S) after each pass
+    sizes: Array  # number of features after each pass
     gap: float
     n_iter: int
     converged: bool
 
 
 class LeastSlack:
-    """H(S) for one set S after another, by simplex steps from the last basis.
+    """H(S) for a sequence of sets S, by simplex steps from the last basis.
 
-    A further feature is a further row of the dual, which leaves its last solution optimal but
-    infeasible; a feature less frees a row, which leaves it feasible. The values are infinite where
-    no weights on S meet the constraints.
+    A new feature adds a row to the dual, which leaves its last solution optimal but infeasible; a
+    dropped feature frees a row, which leaves the solution feasible. Values are infinite if no
+    weights on S satisfy the constraints.
     """
 
     def __init__(self, problem: Separation) -> None:
@@ -63,12 +69,12 @@ class LeastSlack:
         self.cost: Array = np.full(problem.y.size, HARD_COST)
         if problem.slack_cost is not None:
             self.cost = problem.slack_cost
-        self.settled: set[frozenset[int]] = set()  # sets that no pass of exchanges lowers
+        self.settled: set[frozenset[int]] = set()  # sets that no pass of exchanges improves
         self._values: dict[frozenset[int], float] = {}
         self._begin()
 
     def _begin(self) -> None:
-        """State the program of no feature."""
+        """State the program without any feature."""
         import highspy
 
         problem = self.problem
@@ -86,31 +92,31 @@ class LeastSlack:
             low = np.append(low, -self._inf)
             high = np.append(high, self._inf)
 
-        # rows of features follow as they are used
+        # rows of features are added when they are used
         none = np.empty(0, dtype=np.int32)
         m = costs.size
         self._highs.addCols(m, costs, low, high, 0, np.zeros(m, np.int32), none, np.empty(0))
 
-        self._row: dict[int, int] = {}  # of each feature
+        self._row: dict[int, int] = {}  # row of each feature
         self._used: set[int] = set()
         if problem.intercept:
             self._highs.addRow(0.0, 0.0, n, np.arange(n, dtype=np.int32), problem.y)
 
     def value(self, features: Iterable[int]) -> float:
-        """Return H(S), which need not be computed again."""
+        """Return H(S), from memory if it was computed before."""
         key = frozenset(features)
         if key not in self._values:
             self._values[key] = self.solve(key)
         return self._values[key]
 
     def solve(self, features: Iterable[int]) -> float:
-        """Return H(S), and have its weights and dual values at hand."""
+        """Compute H(S), and keep its weights and dual values for `weights` and `dual`."""
         self._use(set(features))
         self._highs.run()
         status = self._highs.getModelStatus()
         decided = (self._status.kOptimal, self._status.kUnbounded, self._status.kInfeasible)
 
-        if status not in decided:  # numerical trouble: once more, from cold
+        if status not in decided:  # numerical trouble: restart from an empty basis
             self._highs.clearSolver()
             self._highs.run()
             status = self._highs.getModelStatus()
@@ -121,13 +127,13 @@ class LeastSlack:
 
         least = -float(self._highs.getInfo().objective_function_value)
         if self.hard and bool((self.dual().dual >= HARD_COST * (1 - 1e-9)).any()):
-            return float("inf")  # there is slack
+            return float("inf")  # the constraints require slack
         return least
 
     def dual(self) -> Vertex:
         """Return the dual values u and t of the last set, without weights.
 
-        Where t is unbounded, the direction alone.
+        If t is unbounded, return the direction alone.
         """
         n = self.problem.y.size
         if not self._optimal:
@@ -146,7 +152,7 @@ class LeastSlack:
         return self.dual()._replace(w=w, bias=bias)
 
     def _use(self, features: set[int]) -> None:
-        """Close the rows of these features, free those of others."""
+        """Fix the rows of these features, and free all other rows."""
         if len(self._row) > len(features | self._used) + STALE_ROWS:
             self._begin()
         for j in self._used - features:
@@ -200,13 +206,13 @@ class _Sets:
         return GAIN * max(1.0, self.value) if np.isfinite(self.value) else GAIN
 
     def by_weight(self) -> list[int]:
-        """Return the features, those of small weight first."""
+        """Return the features in the order of their weights, smallest first."""
         self.least = self.program.solve(self.features)
         size = np.abs(self.program.weights().w * self.norms)
         return sorted(self.features, key=lambda j: (size[j], j))
 
     def drop(self) -> None:
-        """Leave out the feature that costs least, as long as it costs less than a feature."""
+        """Drop the cheapest feature, while its loss costs less than a feature."""
         ordered = self.by_weight()
         price = 1.0 - self.gain
         self.features, self.least = drop_cheapest(
@@ -214,34 +220,34 @@ class _Sets:
         )
 
     def add(self) -> None:
-        """Take in the best of the features of steepest descent, if it is worth its price."""
+        """Add the best of the features of steepest descent, if it is worth its price."""
         if len(self.features) >= self.max_features:
             return
         self.least = self.program.solve(self.features)
         self._better(self.features, self.features, self.least - 1.0)
 
     def swap(self) -> None:
-        """Put a better feature in the place of each one in turn."""
+        """Replace each feature in turn by a better one."""
         for i in self.by_weight():
-            others = [j for j in self.features if j != i]
-            self.program.solve(others)
-            self._better(others, self.features, self.least)
+            rest = [j for j in self.features if j != i]
+            self.program.solve(rest)
+            self._better(rest, self.features, self.least)
 
     def _better(self, base: list[int], out: list[int], limit: float) -> None:
         """Add to `base`, the last set solved, the feature of least H, if it is below `limit`."""
         best = limit - self.gain
-        chosen = -1
+        best_feature = -1
         for j in self._candidates(out, limit):
             least = self.program.value([*base, j])
             if least < best:
                 best = least
-                chosen = j
-        if chosen >= 0:
-            self.features = [*base, chosen]
+                best_feature = j
+        if best_feature >= 0:
+            self.features = [*base, best_feature]
             self.least = best
 
     def _candidates(self, out: list[int], limit: float) -> list[int]:
-        """Features outside of `out` along which H falls most steeply from the last set solved."""
+        """Return features outside `out` along which H falls most steeply from the last set."""
         problem = self.problem
         dual = self.program.dual()
         slope = np.asarray(problem.Z.T @ dual.dual)
@@ -252,7 +258,7 @@ class _Sets:
         promise = np.where(self.may, slope / self.norms, 0.0)
         promise[out] = 0.0
 
-        # u, shrunk until it meets the constraint of j as well, bounds H with j from below
+        # u, shrunk until it also satisfies the constraint of j, is a lower bound of H with j
         if problem.alpha > 0 and np.isfinite(limit):
             bound = problem.margin * float(dual.dual.sum()) + dual.dual_direction
             shrunk = bound * problem.alpha / np.maximum(slope, problem.alpha)
@@ -267,10 +273,10 @@ class _Sets:
 def drop_cheapest(
     features: list[int], least: float, value: Callable[[Iterable[int]], float], price: float
 ) -> tuple[list[int], float]:
-    """Leave out the feature whose loss costs least, as long as it costs less than its price.
+    """Drop the feature whose loss costs least, while it costs less than its price.
 
-    `value` grows as features leave, so that what it was without a feature bounds what it will be
-    without it and others: few values are computed again after a feature has left.
+    `value` grows as features leave, so the value without a feature is a lower bound for the value
+    without it and more: few values have to be recomputed after a feature has left.
 
     Parameters
     ----------
@@ -281,7 +287,7 @@ def drop_cheapest(
     value : callable
         From a set to its value.
     price : float
-        What a feature may save at most, and still leave.
+        Cost below which a feature is dropped.
 
     Returns
     -------
@@ -292,9 +298,9 @@ def drop_cheapest(
     ordered = list(features)
     bounds = dict.fromkeys(ordered, least)
 
-    current: set[int] = set()  # features whose bound is the value for the set as it is
+    current: set[int] = set()  # features whose bound is the value for the current set
     while ordered:
-        # the feature whose bound is least; a bound that is no value is computed first
+        # take the feature of least bound; compute its value first if the bound is not current
         j = min(ordered, key=lambda j: bounds[j])
         if bounds[j] >= least + price:
             break
@@ -303,7 +309,7 @@ def drop_cheapest(
             current.add(j)
             continue
 
-        # it leaves, and all values are bounds again
+        # drop it; all values become bounds again
         ordered.remove(j)
         current.clear()
         least = bounds[j]
@@ -319,27 +325,27 @@ def exchange(
     max_iter: int = 50,
     progress: Progress | None = None,
 ) -> Exchanged:
-    """Lower `|S| + H(S)` from a first set of features, until no change of one feature does.
+    """Lower `|S| + H(S)` from a first set until no change of one feature lowers it further.
 
     Parameters
     ----------
     program : LeastSlack
-        What solves the linear programs of the problem; it remembers sets from call to call.
+        Solver of the linear programs of the problem; it remembers sets between calls.
     features : iterable of int
         The first set.
     may : ndarray of bool of shape (p,)
         Features that may be in a set.
     max_features : int
-        Largest number of features; 0 sets no limit.
+        Maximum number of features; 0 sets no limit.
     max_iter : int
-        Largest number of passes; each tries to drop, to add and to exchange features.
+        Maximum number of passes; each tries to drop, to add and to exchange features.
     progress : Progress or None
-        Told about the passes.
+        Progress, reported after each pass.
 
     Raises
     ------
     Infeasible
-        When no set was found on which the constraints can be met.
+        If no set was found that satisfies the constraints.
     """
     sets = _Sets(program, may, [int(j) for j in features], max_features or may.size)
     values: list[float] = []
@@ -347,14 +353,14 @@ def exchange(
 
     it = Iterations(max_iter, 0.0, progress)
     for _ in it:
-        # 1. drop, and where this set is new, add and swap
+        # 1. Drop features; if this set is new, also add and swap
         before = sets.value
         sets.drop()
         if frozenset(sets.features) not in program.settled:
             sets.add()
             sets.swap()
 
-        # 2. end where nothing changed by more than rounding
+        # 2. Stop if nothing changed beyond rounding
         values.append(sets.value)
         sizes.append(len(sets.features))
         settled = frozenset(sets.features) in program.settled
@@ -376,16 +382,16 @@ def exchange(
 def followed(
     problem: Separation, *, cost: float, may: Array, max_features: int = 0, max_iter: int = 50
 ) -> list[int]:
-    """Return the features found while slack becomes dearer, beginning with none.
+    """Return the features found while slack becomes more expensive, starting with none.
 
-    Cheap slack, and a price on the size of the weights, tell features apart where the problem
+    Cheap slack and a price on the size of the weights distinguish features even if the problem
     itself is solved equally well by too many sets.
 
     Parameters
     ----------
     cost : float
-        Cost of slack at which a feature has to be worth more than chance; or less, where the
-        slack of the problem is cheaper.
+        Cost of slack at which a feature has to be worth more than chance; the cost in the problem
+        is used if it is lower.
     """
     ones = np.ones(problem.y.size)
     shape = (
@@ -393,7 +399,7 @@ def followed(
     )
     last = np.inf if problem.slack_cost is None else float(problem.slack_cost.mean())
 
-    # cost of slack and price on the size: cheap, as asked, without the guide's price, dearer
+    # costs of slack and prices on the size: cheap, middle, then without the extra price, expensive
     middle = min(cost, last)
     stages = [(middle / 4, max(problem.alpha, GUIDE_ALPHA))]
     stages += [(middle, max(problem.alpha, GUIDE_ALPHA)), (middle, problem.alpha)]
@@ -404,7 +410,7 @@ def followed(
         if level >= last and alpha == problem.alpha:
             break
 
-        # each stage begins with the features of the one before
+        # start each stage from the features of the previous one
         easier = problem._replace(slack_cost=level * shape, alpha=alpha)
         program = LeastSlack(easier)
         result = exchange(
