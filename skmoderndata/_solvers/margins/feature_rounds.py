@@ -1,4 +1,4 @@
-"""Sets of few features that separate classes: many starts of the linear programs, in rounds."""
+"""Small sets of features that separate classes: many starts of the linear programs, in rounds."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -29,23 +29,30 @@ from skmoderndata._solvers.margins.zero_norm import (
     support_gap,
 )
 
-N_PERMUTATIONS = 5  # label permutations that a further round is compared with
-QUANTILE = 0.1  # of their sizes
+# Number of label permutations with which a further round is compared.
+N_PERMUTATIONS = 5
+# Probability of the quantile of the sizes with permuted labels that a round has to stay below.
+QUANTILE = 0.1
+# Maximum number of rounds.
 MAX_ROUNDS = 100
-START_MARGIN = 1e-3  # of restarts by the class centres, in units of their distance
-SPREAD = 0.5  # standard deviation of the logarithm of random costs, without slack
-# with slack the level of the costs counts as well: from weights that are nearly free, where slack
-# alone decides, to weights so dear that few are worth it
+# Size of the margin in restarts along the class centres, in units of their distance.
+START_MARGIN = 1e-3
+# Size of the spread of random costs without slack: standard deviation of their logarithm.
+SPREAD = 0.5
+# Size of the spread with slack. The level of the costs varies as well, from weights that are
+# nearly free, where slack alone decides, to weights so expensive that few are worth it.
 SOFT_SPREAD = 3.0
+# Largest deviation of the logarithm of this level.
 SOFT_LEVEL = 4.0
-# features of the linear programs that exchanges begin with, at most: so many times the features
-# found while slack becomes dearer, and so many more
+# Maximum number of features from the linear programs with which exchanges begin: MOST_FACTOR times
+# the number of features found while slack becomes more expensive, plus MOST_EXTRA.
 MOST_FACTOR = 2
-# Price of a feature up to which its worth is in doubt, so that the information criterion may drop
-# it. Without this limit the criterion drops features that save much slack: at 200 x 1000 with ten
-# relevant features and 5 % wrong labels the mean F1 falls from .94 to .83, with the limit to .93.
-DOUBTFUL_PRICE = 1.25
 MOST_EXTRA = 10
+# Largest price of a feature at which its worth is in doubt, so that the information criterion may
+# drop it. Without this limit the criterion drops features that save much slack: at 200 x 1000 with
+# ten relevant features and 5 % wrong labels the mean F1 falls from .94 to .83, with the limit to
+# .93.
+DOUBTFUL_PRICE = 1.25
 
 
 class NoDirection(Exception):
@@ -60,32 +67,32 @@ class Task(NamedTuple):
     cost: Array
 
     def permuted(self, rng: np.random.RandomState) -> "Task":
-        """Give the labels, with what belongs to them, to other samples."""
+        """Assign labels, weights and costs to other samples at random."""
         order = rng.permutation(self.side.size)
         return Task(self.side[order], self.weight[order], self.cost[order])
 
 
 class Form(NamedTuple):
-    """Which problem is posed: see the parameters of the support feature machine.
+    """The problem to solve: see the parameters of the support feature machine.
 
-    C is None where slack is forbidden; alpha is the cost of `|w|_1`. With `penalized` the last
-    column is the constant 1 that stands for the intercept; with `intercept` there is a free one.
+    C is None if slack is forbidden; alpha is the cost of `|w|_1`. With `penalized` the last column
+    is the constant 1 that stands for the intercept; with `intercept` there is a free intercept.
     """
 
     centers: bool
     C: float | None
-    soft_C: float | None  # taken in place of None where the first round has no solution
+    soft_C: float | None  # used instead of None if the first round has no solution
     alpha: float
     intercept: bool
     penalized: bool
 
 
 class Search(NamedTuple):
-    """How it is solved: see the parameters of the support feature machine.
+    """Settings of the search: see the parameters of the support feature machine.
 
     `guide_C` is the cost of slack at which a feature has to be worth more than chance. With
-    `prune` the information criterion decides at the end which features are worth their price, if
-    there is slack.
+    `prune`, if there is slack, the information criterion decides at the end which features are
+    worth their price.
     """
 
     algorithm: str
@@ -111,44 +118,44 @@ def feature_rounds(
     rng: np.random.RandomState,
     progress: WatchedProgress,
 ) -> list[tuple[list[SparseSeparation], bool]]:
-    """Find few features for each task, leave them out, and look again.
+    """Find few features for each task, exclude them, and search again.
 
     Returns for each task the results of its rounds, and whether slack was forbidden.
 
-    A task ends when a round finds nothing or no more features remain; with `n_rounds="auto"`
-    also when a round needs as much as with permuted labels [Klement, Anders, Martinetz 2013].
+    A task ends if a round finds nothing or no features remain; with `n_rounds="auto"` it also ends
+    if a round needs as many features as with permuted labels [Klement, Anders, Martinetz 2013].
 
     Parameters
     ----------
     X : ndarray in Fortran order or csc_array of shape (n, p)
         Columns in standard units.
     usable : ndarray of bool of shape (p,)
-        Columns that may be found.
+        Columns that may be selected.
 
     Raises
     ------
     Infeasible, NoDirection
-        With the number of the task, when its first round has no solution.
+        With the number of the task, if its first round has no solution.
     """
-    # several tasks have generators of their own, so that threads do not change results
+    # each of several tasks has its own generator, so that threads do not change results
     several = len(tasks) > 1
     rngs = [rng]
     if several:
         seeds = rng.randint(2**31 - 1, size=len(tasks))
         rngs = [np.random.RandomState(seed) for seed in seeds.tolist()]
     todo = [
-        (k, X, usable, task, form, search, n_rounds, own)
-        for k, (task, own) in enumerate(zip(tasks, rngs, strict=True))
+        (k, X, usable, task, form, search, n_rounds, task_rng)
+        for k, (task, task_rng) in enumerate(zip(tasks, rngs, strict=True))
     ]
 
     if several and effective_n_jobs(search.n_jobs) > 1:
         progress.begin()
         results = Parallel(n_jobs=search.n_jobs)(
-            delayed(_rounds_of_task)(*one) for one in todo
+            delayed(_rounds_of_task)(*arguments) for arguments in todo
         )
         progress.end()
     else:
-        results = [_rounds_of_task(*one, progress=progress) for one in todo]
+        results = [_rounds_of_task(*arguments, progress=progress) for arguments in todo]
     return list(results)
 
 
@@ -163,19 +170,19 @@ def _rounds_of_task(
     rng: np.random.RandomState,
     progress: WatchedProgress | None = None,
 ) -> tuple[list[SparseSeparation], bool]:
-    """Results of the rounds of task k, and whether slack was forbidden."""
+    """Return the results of the rounds of task k, and whether slack was forbidden."""
     auto = n_rounds == "auto"
     max_rounds = MAX_ROUNDS if auto else int(n_rounds)
     allowed = usable.copy()
     n_features = usable.size - form.penalized
     results: list[SparseSeparation] = []
 
-    # the first round even without a usable feature: its answer is the larger class
+    # run the first round even without a usable feature: it predicts the larger class
     while len(results) < max_rounds and (not results or allowed[:n_features].any()):
         if results and progress is not None and progress.stopped:
             break
 
-        # a machine on the features that are left; without slack there may be none
+        # solve on the remaining features; without slack there may be no solution
         try:
             problem = _posed(X, task, allowed, form)
             result = _best_of_starts(problem, allowed, search, rng, progress)
@@ -186,17 +193,17 @@ def _rounds_of_task(
             may_soften = form.C is None and form.soft_C is not None
             if without_direction or not may_soften:
                 raise type(error)(k) from None
-            form = form._replace(C=form.soft_C)  # the first round once more, with slack
+            form = form._replace(C=form.soft_C)  # repeat the first round with slack
             continue
 
-        # rounds end if the result is no better than with permuted labels, or has no feature
+        # stop if the result is no better than with permuted labels, or has no feature
         if results and auto and not _worth(X, task, allowed, form, result, search, rng):
             break
         result = _pruned(problem, result, allowed, search)
         if results and not result.features.size:
             break
 
-        # chosen features are out of the next rounds
+        # exclude the selected features from the next rounds
         results.append(result)
         allowed[result.features] = False
         allowed[n_features:] = True  # the constant column stays
@@ -211,12 +218,12 @@ def _best_of_starts(
     rng: np.random.RandomState,
     progress: WatchedProgress | None,
 ) -> SparseSeparation:
-    """Return the result of smallest value, among equals of smallest approximation.
+    """Return the result of smallest value, and among equals of smallest approximation.
 
-    The first start is the plain one, the others have random costs. After a stop the others are
-    not begun, and the first has one linear program.
+    The first start has equal costs, the other starts have random costs. If the user stops the fit,
+    no further start begins, and the first one solves a single linear program.
     """
-    # the plain costs, and random ones
+    # equal costs, then random ones
     n_starts = 1 if search.algorithm == "splicing" else search.n_init
     seeds = rng.randint(2**31 - 1, size=n_starts).tolist()
     soft = problem.slack_cost is not None
@@ -244,7 +251,7 @@ def _best_of_starts(
                 one_program = search._replace(max_iter=1)
                 results.append(one_start(*job[:3], one_program))
 
-    # ranked by value, then by the logarithm that was lowered
+    # rank by value, then by the approximation that was minimised
     e = results[0].epsilon
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
@@ -255,8 +262,8 @@ def _best_of_starts(
 
 
 def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
-    """Constraints and costs of a task."""
-    # rows in the direction of their class
+    """Return constraints and costs of a task."""
+    # sign the rows by their class
     side = task.side
     if sparse.issparse(X):
         signs: Any = sparse.diags_array(side)
@@ -264,7 +271,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     else:
         Z = np.asfortranarray(X * side[:, None])
 
-    # difference of the means, along which w is one
+    # difference of the class means, along which w is one
     direction = None
     if form.centers:
         positive_weight = task.weight[side > 0].sum()
@@ -301,8 +308,8 @@ def _worth(
     search: Search,
     rng: np.random.RandomState,
 ) -> bool:
-    """Whether a further round needs less than it would with permuted labels."""
-    # a problem that is not separable needs more than all features
+    """Return whether a further round needs fewer features than with permuted labels."""
+    # count a problem that is not separable as more than all features
     largest = float(may.sum() + 1)
     costs = np.where(may, 1.0, np.inf)
     sizes = []
@@ -327,7 +334,7 @@ def one_start(
     search: Search,
     progress: WatchedProgress | None = None,
 ) -> SparseSeparation:
-    """Lower the objective from the first costs, infinite where a weight must stay zero."""
+    """Lower the objective from the first costs; weights with infinite costs stay zero."""
     may = np.isfinite(costs)
     if search.algorithm == "splicing":
         return _spliced(problem, may, search, progress)
@@ -348,7 +355,7 @@ def one_start(
         problem, program, start=costs, keep_zeros=keep_zeros, progress=progress, **settings
     )
 
-    # at most so many features, whatever the weights
+    # keep at most `enough` features, whatever the weights
     n_features = np.count_nonzero(result.w)
     if search.enough and n_features > search.enough:
         w = np.zeros_like(result.w)
@@ -373,7 +380,7 @@ def _improved(
     *,
     guided: bool,
 ) -> SparseSeparation:
-    """Exchange features of the last program, and of sets found while slack becomes dearer."""
+    """Exchange features of the last program, and of sets found while slack becomes expensive."""
     limits: dict[str, Any] = {
         "may": may,
         "max_features": search.enough,
@@ -390,14 +397,14 @@ def _improved(
     program = LeastSlack(problem)
     best = None
     for k, start in enumerate(starts):
-        # all features of the linear programs only where the largest ones were not as good
-        enough = best is not None and k == 2 and best.value <= result.value
+        # try all features of the linear programs only if the largest ones were not as good
+        unnecessary = best is not None and k == 2 and best.value <= result.value
         stopped = progress is not None and progress.stopped
-        if enough or stopped:
+        if unnecessary or stopped:
             continue
         try:
             exchanged = exchange(program, start, progress=progress, **limits)
-        except Infeasible:  # neither this set has a solution nor those next to it
+        except Infeasible:  # neither this set nor any neighbouring set has a solution
             continue
         if best is None or exchanged.value < best.value:
             best = exchanged
@@ -421,7 +428,7 @@ def _improved(
 def _spliced(
     problem: Separation, may: Array, search: Search, progress: WatchedProgress | None
 ) -> SparseSeparation:
-    """Take the set of least criterion, and the weights of least slack on it."""
+    """Return the set of least criterion, with the weights of least slack on it."""
     logistic = _logistic(problem, may, search)
     spliced = best_subset(
         logistic, largest=search.enough, max_iter=search.max_iter, progress=progress
@@ -447,9 +454,9 @@ def _pruned(
 ) -> SparseSeparation:
     """Drop the features that are not worth their price in the information criterion.
 
-    Those that save much slack stay all the same: the objective must not rise if each feature
-    costs `DOUBTFUL_PRICE`. All stay if every sample is on its side of the plane: the logistic
-    loss of classes that are apart says little about single features.
+    Features that save much slack stay in any case: the objective must not rise if each feature
+    costs `DOUBTFUL_PRICE`. All features stay if every sample is on its side of the plane, because
+    the logistic loss of separated classes is nearly uninformative about single features.
     """
     if not search.prune or problem.slack_cost is None or not result.features.size:
         return result
@@ -474,7 +481,7 @@ def _pruned(
 
 
 def _logistic(problem: Separation, may: Array, search: Search) -> RidgeLogistic:
-    """Pose the logistic loss of the same rows, whose costs do not depend on C."""
+    """Return the logistic loss of the same rows, with costs that do not depend on C."""
     assert problem.slack_cost is not None
     cost = problem.slack_cost / search.guide_C
     return RidgeLogistic(problem.Z, problem.y, cost, may, intercept=problem.intercept)
@@ -483,9 +490,9 @@ def _logistic(problem: Separation, may: Array, search: Search) -> RidgeLogistic:
 def _on_features(
     problem: Separation, result: SparseSeparation, features: list[int]
 ) -> SparseSeparation:
-    """Replace the weights by those of least slack on other features, with their certificate.
+    """Replace features and weights by other features and their weights of least slack.
 
-    The result stays as it is if no weights on these features meet the constraints.
+    The result is returned unchanged if no weights on these features satisfy the constraints.
     """
     program = LeastSlack(problem)
     if not np.isfinite(program.solve(features)):
@@ -494,11 +501,11 @@ def _on_features(
     value = price(problem, vertex.w, vertex.bias)
     bias = middle_bias(problem, vertex.w, vertex.bias)
     gap = support_gap(problem, vertex)
-    chosen = np.sort(np.asarray(features, dtype=np.intp))
+    ordered = np.sort(np.asarray(features, dtype=np.intp))
     values = (*result.values, np.array([value]))
     sizes = (*result.sizes, np.array([len(features)]))
     return result._replace(
-        features=chosen,
+        features=ordered,
         w=vertex.w,
         bias=bias,
         value=value,
@@ -509,7 +516,7 @@ def _on_features(
 
 
 def _largest(w: Array, count: int) -> Array:
-    """Return the indices of non-zero weights, of the largest ones if there are too many."""
+    """Return the indices of the `count` largest weights, without zeros."""
     order = np.argsort(-np.abs(w), kind="stable")[:count]
     return np.sort(order[w[order] != 0])
 
@@ -517,10 +524,10 @@ def _largest(w: Array, count: int) -> Array:
 def _costs_by_centers(
     problem: Separation, costs: Array, make: Any, settings: dict[str, Any]
 ) -> Array:
-    """First costs from the form that the centres of the classes fix.
+    """Return first costs from the form whose direction the class centres fix.
 
-    It has better local optima, and a plane that keeps a little distance from all samples in this
-    form is feasible in the other as well, after scaling.
+    This form has better local optima, and a plane that keeps a small distance from all samples in
+    this form is also feasible in the other one, after scaling.
     """
     direction = mean_difference(problem)
     may = np.isfinite(costs)
@@ -528,7 +535,7 @@ def _costs_by_centers(
     if not largest > 1e-12:
         return costs
 
-    # costs that favour the weights of that form
+    # low costs for large weights of that form
     near = problem._replace(margin=START_MARGIN, direction=direction)
     try:
         program = make(near)

@@ -1,4 +1,4 @@
-"""Linear programs for separating hyperplanes: all columns priced, or the whole program at once.
+"""Linear programs for separating hyperplanes, by column generation or as a single program.
 
 In all programs `Z` has the rows `y_i x_i`, `y` is +1 or -1, and `r` is the margin, 1 or 0.
 """
@@ -11,13 +11,16 @@ from scipy import sparse
 from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
 from skmoderndata._solvers.common.typing import Array
 
-BATCH = 60  # columns of the first program, and at most so many more at a time
-PRICE_TOL = (
-    1e-9  # fraction of its cost below minus which the reduced cost of a column prices out
-)
-FEASIBLE = 1e-6  # sum of artificial variables below which a hard problem counts as feasible
-PRIMAL = 4  # simplex of HiGHS that stays feasible after new columns and new costs
-ZERO = 1e-9  # weights below this fraction of the largest are zero
+# Number of columns of the first program, and maximum number that are added at a time.
+BATCH = 60
+# Tolerance on reduced costs, as a fraction of the cost of the column.
+PRICE_TOL = 1e-9
+# Largest sum of artificial variables at which a hard problem counts as feasible.
+FEASIBLE = 1e-6
+# Number of the HiGHS strategy that stays feasible after new columns and costs: primal simplex.
+PRIMAL = 4
+# Largest weight that counts as zero, as a fraction of the largest weight.
+ZERO = 1e-9
 
 
 class Infeasible(Exception):
@@ -25,17 +28,17 @@ class Infeasible(Exception):
 
 
 class SolverFailure(Exception):
-    """The program for linear programs gave up; its last status is the message."""
+    """The solver of linear programs failed; its last status is the message."""
 
 
 class Separation(NamedTuple):
-    """What the linear programs of one two-class problem have in common.
+    """Data that the linear programs of one two-class problem share.
 
     Z : (n, p) dense in Fortran order, or sparse by columns. The constraints are
-    `Z w + y b + slack >= margin`, and `direction w = 1` where there is a direction.
+    `Z w + y b + slack >= margin`, and `direction w = 1` if there is a direction.
     slack_cost : (n,) cost of a unit of slack; None allows no slack.
     intercept : whether there is a free b.
-    alpha : cost of a unit of `|w|_1`, besides that of the features.
+    alpha : cost of a unit of `|w|_1`, in addition to the cost of the features.
     """
 
     Z: Any
@@ -57,12 +60,12 @@ class Vertex(NamedTuple):
 
 
 def drop_rounding(w: Array) -> None:
-    """Set weights to zero that are zero but for rounding, in place."""
+    """Set weights to zero that are only rounding errors, in place."""
     w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
 
 
 def mean_difference(problem: Any) -> Array:
-    """Difference of the means of the two classes, from the samples times their signs."""
+    """Return the difference of the class means, from the samples times their signs."""
     positive = problem.y > 0
     counts = np.where(positive, positive.sum(), (~positive).sum())
     return np.asarray(problem.Z.T @ (1.0 / counts))
@@ -94,10 +97,10 @@ def quiet_highs() -> Any:
 class ColumnGeneration:
     """Linear programs with few rows and many columns, solved by pricing with HiGHS.
 
-    The restricted program takes in columns whose reduced cost is negative, `BATCH` at a time,
-    until there is none: then its solution is that of the whole program. Columns and basis stay
-    from one call of `solve` to the next. A hard problem is made feasible first, by minimising the
-    sum of artificial slack.
+    Columns with negative reduced cost join the restricted program, `BATCH` at a time, until there
+    is none; then its solution also solves the complete program. Columns and basis are kept
+    between calls of `solve`. A hard problem is made feasible first, by minimising the sum of
+    artificial slack.
     """
 
     def __init__(self, problem: Separation) -> None:
@@ -105,7 +108,7 @@ class ColumnGeneration:
 
         n, p = problem.Z.shape
         self.problem = problem
-        # of the columns
+        # features and signs of the columns
         self._features = np.empty(0, dtype=np.intp)
         self._signs = np.empty(0)
         self._present = np.zeros((2, p), dtype=bool)  # by sign
@@ -124,7 +127,7 @@ class ColumnGeneration:
         none = np.empty(0, dtype=np.int32)
         starts = np.zeros(lower.size, dtype=np.int32)
         self._highs.addRows(lower.size, lower, upper, 0, starts, none, np.empty(0))
-        # the columns of slack and intercept come before those of the weights
+        # columns of slack and intercept come before the columns of weights
         self._add(sparse.eye_array(lower.size, n), np.ones(n))
         if problem.intercept:
             self._add(problem.y[:, None], np.zeros(1), least=-np.inf)
@@ -136,9 +139,9 @@ class ColumnGeneration:
         Raises
         ------
         Infeasible
-            When a hard problem has no solution.
+            If a hard problem has no solution.
         """
-        # first phase: without slack, features at no cost show whether there is a solution
+        # Phase 1: for a hard problem, find out with free features whether there is a solution
         n = len(self.problem.y)
         price = self.problem.slack_cost
         if not len(self._features):
@@ -151,10 +154,10 @@ class ColumnGeneration:
             else:
                 self._highs.changeColsCost(n, np.arange(n, dtype=np.int32), price)
 
-        # second phase: the costs themselves
+        # Phase 2: minimise the costs
         values, dual = self._priced(costs)
 
-        # weights of the columns; what is zero by rounding is zero
+        # collect the weights of the columns, and set rounding errors to zero
         w = np.zeros(costs.size)
         np.add.at(w, self._features, self._signs * values[self._n_fixed :])
         drop_rounding(w)
@@ -162,7 +165,7 @@ class ColumnGeneration:
         return Vertex(w, bias, dual[:n], float(dual[n:].sum()))
 
     def _begin(self, costs: Array) -> None:
-        """Take in the columns that tell the classes apart best for their costs."""
+        """Add the columns that best separate the classes for their costs."""
         problem = self.problem
         direction = problem.direction
         if direction is None:
@@ -171,11 +174,11 @@ class ColumnGeneration:
             self._take(np.abs(direction) / costs, direction < 0)
 
     def _priced(self, costs: Array) -> tuple[Array, Array]:
-        """Solve, add columns that price out, and so on; there are at most 2 p columns."""
+        """Solve and add columns that price out, repeatedly; there are at most 2 p columns."""
         problem = self.problem
         n = len(self.problem.y)
 
-        # columns of infinite cost are closed, those of finite cost get it
+        # close columns of infinite cost, and set the cost of the other ones
         inner = costs[self._features]
         columns = self._n_fixed + np.arange(inner.size)
         self._close(columns[np.isinf(inner)])
@@ -183,11 +186,11 @@ class ColumnGeneration:
         self._highs.changeColsCost(columns.size, columns.astype(np.int32), inner)
 
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
-        # costs of zero (first phase): compare with rounding of the gradient, not with the cost
+        # with costs of zero (phase 1), compare with rounding of the gradient instead of the cost
         slack = PRICE_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
 
         while True:
-            # excess of the correlation with the duals over the cost
+            # compute how far the correlations with the duals exceed the costs
             values, dual = self._run()
             gradient = problem.Z.T @ dual[:n]
             if problem.direction is not None:
@@ -200,29 +203,31 @@ class ColumnGeneration:
             if not excess.any():
                 return values, dual
 
-            # columns that promise most for their cost come first
+            # add columns with the largest excess for their cost first
             with np.errstate(divide="ignore", invalid="ignore"):
                 promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
             self._take(promise, negative, costs)
 
     def _take(self, promise: Array, negative: Array, costs: Array | None = None) -> None:
-        """Let the columns of largest promise join, with the sign of their weight."""
+        """Add the columns of largest promise, with the sign of their weight."""
         promise = np.nan_to_num(promise, nan=0.0)
-        chosen = np.argsort(-promise, kind="stable")[:BATCH]
-        chosen = np.sort(chosen[promise[chosen] > 0])
+        features = np.argsort(-promise, kind="stable")[:BATCH]
+        features = np.sort(features[promise[features] > 0])
 
-        signs = np.where(negative[chosen], -1.0, 1.0)
-        columns = dense(self.problem.Z[:, chosen])
+        signs = np.where(negative[features], -1.0, 1.0)
+        columns = dense(self.problem.Z[:, features])
         if self.problem.direction is not None:
-            columns = np.vstack([columns, self.problem.direction[chosen]])
-        self._add(columns * signs, np.zeros(len(chosen)) if costs is None else costs[chosen])
+            columns = np.vstack([columns, self.problem.direction[features]])
+        self._add(
+            columns * signs, np.zeros(len(features)) if costs is None else costs[features]
+        )
 
-        self._features = np.concatenate([self._features, chosen])
+        self._features = np.concatenate([self._features, features])
         self._signs = np.concatenate([self._signs, signs])
-        self._present[negative[chosen].astype(int), chosen] = True
+        self._present[negative[features].astype(int), features] = True
 
     def _add(self, columns: Any, costs: Array, least: float = 0.0) -> None:
-        """Add variables of at least `least`."""
+        """Add variables with the lower bound `least`."""
         columns = sparse.csc_array(columns)
         columns.resize(self._highs.getNumRow(), columns.shape[1])
         self._highs.addCols(
@@ -242,13 +247,12 @@ class ColumnGeneration:
         self._highs.changeColsBounds(columns.size, columns.astype(np.int32), zeros, zeros)
 
     def _run(self) -> tuple[Array, Array]:
-        """Return the variables and the dual values of the rows, by steps from the last basis."""
+        """Solve by steps from the last basis; return the variables and the dual of the rows."""
         limit = 10_000 + 50 * (self._highs.getNumCol() + self._highs.getNumRow())
         self._highs.setOptionValue("simplex_iteration_limit", limit)
         self._highs.run()
-        if (
-            self._highs.getModelStatus() != self._done
-        ):  # numerical trouble: once more, from cold
+        if self._highs.getModelStatus() != self._done:
+            # numerical trouble: restart from an empty basis with the dual simplex
             self._highs.clearSolver()
             self._highs.setOptionValue("simplex_strategy", 1)
             self._highs.run()
@@ -262,7 +266,7 @@ class ColumnGeneration:
 
 
 class CvxpyProgram:
-    """The whole program, stated in cvxpy: compiled once, the costs are a parameter.
+    """The complete program, stated in cvxpy and compiled once; the costs are a parameter.
 
     Columns with infinite cost are left out.
     """
@@ -275,7 +279,7 @@ class CvxpyProgram:
 
     def solve(self, costs: Array) -> Vertex:
         """Minimise `costs |w| + slack_cost slack`."""
-        # the program is stated anew for other columns
+        # state the program again if the columns differ
         columns = np.flatnonzero(np.isfinite(costs))
         if not np.array_equal(columns, self._columns):
             self._state(columns)
@@ -294,7 +298,7 @@ class CvxpyProgram:
         w[columns] = up.value - down.value
         drop_rounding(w)
 
-        # duals of the margins and of the direction
+        # dual values of the margins and of the direction
         dual = [np.ravel(rows.dual_value) for rows in self._stated.constraint]
         along = -float(dual[1][0]) if len(dual) > 1 else 0.0
         return Vertex(w, 0.0 if bias is None else float(bias.value), dual[0], along)
@@ -317,5 +321,5 @@ class CvxpyProgram:
 
 
 def dense(X: Any) -> Array:
-    """Array from an array or a sparse matrix."""
+    """Return a dense array from an array or a sparse matrix."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
