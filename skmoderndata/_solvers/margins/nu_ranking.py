@@ -1,4 +1,4 @@
-"""Ranking with thresholds: pairs of weights, and four weights of two thresholds, in exchange."""
+"""Ranking with thresholds: exchanges of two weights, and of four weights of two thresholds."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -40,23 +40,34 @@ from skmoderndata._solvers.margins.ranking_faces import constraints, face_step, 
 from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 
-POLISHED_RANKS = 500  # samples up to which the optimum is found to rounding
-HANDED_OVER = 1e-2  # gap from which on the active set method takes less time than more pairs
-STEPS_PER_FACE = 0.004  # that take its time, in units of m^3 / n for m free weights
-FEW_FREE = 100  # weights for which a face is not worth while
-BOUNDED = 6  # times that all weights beyond their bounds are put there, at most
+# Maximum number of samples for which the optimum is found to rounding.
+POLISHED_RANKS = 500
+# Largest gap at which the active set method takes less time than more pair steps.
+HANDED_OVER = 1e-2
+# Number of pair steps that cost as much as one face step, in units of m^3 / n (m free weights).
+STEPS_PER_FACE = 0.004
+# Minimum number of free weights that is assumed when the cost of a face step is estimated.
+FEW_FREE = 100
+# Maximum number of times that all weights beyond their bounds are fixed there.
+BOUNDED = 6
 # Maximum number of steps of the active set method for each sample.
 FACES = 1
 # Number of steps for each sample that take about the time of the interior point method.
 STEPS_OF_INTERIOR = 100
-# Duality gap at which the interior point method ends: rounding prevents much less.
+# Tolerance on the duality gap of the interior point method: rounding allows little less.
 INTERIOR_TOL = 1e-9
-LOOKED_AT = 256  # samples whose rows give the direction of the start
-RIDGE_RELATIVE = 1e-12  # of the system of a face, in units of the kernel
-FEW_DIRECTIONS = 100  # rank of a kernel up to which a cone solver takes any number of samples
-RESIDUAL_RELATIVE = 1e-13  # of the diagonal, below which it has no more directions
-ROWS_AT_ONCE = 64  # of the kernel matrix
-FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
+# Number of samples from which the direction of the start is computed.
+LOOKED_AT = 256
+# Size of the ridge in the system of a face, in units of the kernel.
+RIDGE_RELATIVE = 1e-12
+# Maximum rank of a kernel for which a cone solver accepts any number of samples.
+FEW_DIRECTIONS = 100
+# Largest residual diagonal that counts as zero, relative to the diagonal.
+RESIDUAL_RELATIVE = 1e-13
+# Number of rows of the kernel matrix that are computed at a time.
+ROWS_AT_ONCE = 64
+# Largest norm of the function that counts as zero, in units of the samples.
+FLAT = 1e-5
 
 
 class Ranking(NamedTuple):
@@ -82,16 +93,16 @@ def nu_ranking(
 ) -> Ranking:
     """Minimise `-margin + sum bounds_i (xi_i + zeta_i)` over `|w| = 1`, thresholds and margin.
 
-    With `f(x_i) <= b_y - margin + zeta_i` for samples of rank y below the last and
-    `f(x_i) >= b_(y-1) + margin - xi_i` above the first; segment y holds the samples of rank y. The
-    dual is `min a' K a`, `a = u - l`, with `0 <= l, u <= bounds` where for each threshold the
-    lower weights l of rank y and the upper weights u of rank y + 1 have the same sum, and all add
-    up to one [Shawe-Taylor and Cristianini 2004, Computation 8.8, superscripts corrected].
+    The constraints are `f(x_i) <= b_y - margin + zeta_i` for samples of rank y below the last and
+    `f(x_i) >= b_(y-1) + margin - xi_i` above the first; segment y has the samples of rank y. The
+    dual is `min a' K a`, `a = u - l`, with `0 <= l, u <= bounds`. For each threshold the lower
+    weights l of rank y and the upper weights u of rank y + 1 have the same sum, and all weights
+    add up to one [Shawe-Taylor and Cristianini 2004, Computation 8.8, superscripts corrected].
 
-    Two upper or two lower weights of a threshold are exchanged; and both sums of one threshold
-    rise while those of another fall, by four weights. Where a level takes many such steps, all
-    weights between their bounds go to their minimum at once. It ends at the relative gap `tol`, or
-    after `max_iter` steps.
+    A step exchanges two upper or two lower weights of a threshold, or raises both sums of one
+    threshold and lowers those of another one, by four weights. If a level takes many such steps,
+    a face step moves all weights between their bounds to their minimum. The loop stops at the
+    relative gap `tol`, or after `max_iter` steps.
 
     With `max_iter=-1` an interior point method takes over after 100 steps for each sample, for up
     to 2000 samples: ranks that overlap nearly as much as nu allows need millions of exchanges.
@@ -108,7 +119,7 @@ def nu_ranking(
     g = upper.g
     level = max(float(np.ptp(g)), 0.0)
 
-    # in units of the kernel: norms that count as zero, and changes that are rounding
+    # in units of the kernel: norms that count as zero, and changes that count as rounding
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat = FLAT * float(np.sqrt(size))
     rounding = 1e-15 * size
@@ -121,25 +132,25 @@ def nu_ranking(
     it = Iterations(MOST_LEVELS, tol_of_steps, progress)
 
     for _ in it:
-        # 1. lower the level, and step until no step gains more
+        # 1. Lower the level, and step until no step gains more
         factor = next_level(it.residual, it.tol)
         level *= factor
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
         done, status = _by_way_of_faces(store, upper, lower, segments, level, budget)
         count += done
 
-        # 2. gap: the dual value is -|w|
+        # 2. Compute the gap; the dual value is -|w|
         certified = _certificate(upper, lower, segments, bounds)
         flat_function = certified.norm <= flat
         it.residual = certified.gap if certified.norm > flat else np.inf
         if status == COUNTED:
-            level /= factor  # not reached yet
+            level /= factor  # not reached
         if it.residual > it.tol:
             used_up = 0 <= max_iter <= count
             it.ended = status == STALLED or flat_function or used_up
             it.ended |= level < rounding
 
-    # 3. few samples: to rounding, by faces
+    # 3. Solve to rounding by faces if there are few samples
     at_optimum = it.converged and not small
     if it.converged and small:
         done, at_optimum = by_faces(store, upper, lower, segments, max_iter - count)
@@ -147,7 +158,7 @@ def nu_ranking(
     certified = _certificate(upper, lower, segments, bounds)
     a = upper.w + lower.w
 
-    # 4. many exchanges or faces: from the interior
+    # 4. Use the interior point method if exchanges and faces were not enough
     asked_to_stop = not (it.converged or it.ended) and count < max_iter
     flat_function = certified.norm <= flat
     if interior and not (at_optimum or asked_to_stop or flat_function):
@@ -166,14 +177,14 @@ def nu_ranking(
 
 
 def _flat_ranking(a: Array, norm: float, unit: float, segments: Array, count: int) -> Ranking:
-    """Return the ranking of w = 0: there is no direction, and no threshold."""
+    """Return the ranking of w = 0, which has neither a direction nor thresholds."""
     gap = relative_gap(0.0, -norm, unit=unit)
     zeros = np.zeros(len(segments) - 1)
     return Ranking(0.0 * a, zeros, 0.0, 0.0, gap, count, True)
 
 
 def _scaled_ranking(a: Array, certified: Certified, count: int, *, tol: float) -> Ranking:
-    """Scale a function to norm one, as its thresholds and its margin are."""
+    """Scale a function to norm one; its thresholds and its margin are scaled already."""
     thresholds, margin, value, norm, gap = certified
     converged = gap <= tol
     return Ranking(a / norm, thresholds, margin, value, gap, count, converged)
@@ -182,7 +193,7 @@ def _scaled_ranking(a: Array, certified: Certified, count: int, *, tol: float) -
 def _certificate(
     upper: BoxState, lower: BoxState, segments: Array, bounds: Array
 ) -> Certified:
-    """Certificate of the weights as they are."""
+    """Return the certificate of the current weights."""
     margin = margin_of(upper, lower, segments)
     return certificate(upper.w, lower.w, upper.g, margin, segments, bounds)
 
@@ -190,12 +201,12 @@ def _certificate(
 def _by_way_of_faces(
     store: Rows, upper: BoxState, lower: BoxState, segments: Array, level: float, budget: int
 ) -> tuple[int, int]:
-    """Step to a level; where that takes long, go to the minimum over the free weights at times."""
+    """Step to a level; if that takes long, take face steps in between."""
     n = len(upper.g)
     count = 0
     patience = 1.0
     while True:
-        # 1. as many steps as take the time of a face
+        # 1. Take as many steps as cost as much as a face step
         m = max(n_free(upper, lower), FEW_FREE)
         steps_of_face = max(m, STEPS_PER_FACE * m**3 / n)
         steps = 1 + int(patience * steps_of_face)
@@ -205,7 +216,7 @@ def _by_way_of_faces(
         if status != COUNTED or count >= budget:
             return count, status
 
-        # 2. the minimum of the face
+        # 2. Step to the minimum of the face
         count += 1
         if not face_step(store, upper, lower, segments):
             patience *= 2.0
@@ -214,16 +225,27 @@ def _by_way_of_faces(
 def _to_level(
     store: Rows, upper: BoxState, lower: BoxState, segments: Array, level: float, budget: int
 ) -> tuple[int, int]:
-    """Step until no step gains more than a level, rows first; return the steps and the status."""
-    whole = np.array([[0, len(upper.g)]])  # the gradient of all samples follows a step
-    complete = bool((store.slot >= 0).all())  # no rows to bring
+    """Step until no step gains more than a level, using stored rows first.
+
+    Returns the number of steps and the status.
+    """
+    everything = np.array([[0, len(upper.g)]])  # a step changes the gradient of all samples
+    complete = bool((store.slot >= 0).all())  # all rows are stored
     count = 0
     status = REACHED
     while complete or _bring_violators(store, upper, lower, segments, level):
+        limits = (level, store.clock, budget - count)
         done, status = ranking_steps(
-            store.values, store.slot, store.used, upper, lower, whole, segments[1:], segments[:-1],
-            (level, store.clock, budget - count),
-        )  # fmt: skip
+            store.values,
+            store.slot,
+            store.used,
+            upper,
+            lower,
+            everything,
+            segments[1:],
+            segments[:-1],
+            limits,
+        )
         store.clock += done
         count += done
         if complete or status != REACHED:
@@ -234,20 +256,20 @@ def _to_level(
 def _bring_violators(
     store: Rows, upper: BoxState, lower: BoxState, segments: Array, level: float
 ) -> bool:
-    """Bring rows of the worst violators; False where no step gains more than `level`."""
+    """Compute rows of the worst violators; return False if no step gains more than `level`."""
     n_thresholds = len(segments) - 1
 
-    # 1. the best slopes of upper and of lower weights of each threshold
+    # 1. Find the best slopes of upper and of lower weights of each threshold
     low = np.empty((2, n_thresholds))
     high = np.empty((2, n_thresholds))
     at_low = np.empty(low.shape, np.int64)
     at_high = np.empty(low.shape, np.int64)
-    for side, y, own, up, down in _slopes(upper, lower, segments):
-        at_low[side, y] = own.start + up.argmin()
-        at_high[side, y] = own.start + down.argmax()
+    for side, y, samples, up, down in _slopes(upper, lower, segments):
+        at_low[side, y] = samples.start + up.argmin()
+        at_high[side, y] = samples.start + down.argmax()
         low[side, y] = up.min()
         high[side, y] = down.max()
-    # of both sums of a threshold
+    # and the best slopes of both sums of a threshold
     rising = low[0] - high[1]
     falling = high[0] - low[1]
     r = int(rising.argmin())
@@ -255,7 +277,7 @@ def _bring_violators(
     rise = rising[r]
     fall = falling[f]
 
-    # 2. the best exchanges of two and of four weights: with their rows a step is certain
+    # 2. Find the best exchanges of two and of four weights, whose rows make a step possible
     gains = high - low
     two = np.unravel_index(gains.argmax(), low.shape)
     ends = []
@@ -266,16 +288,16 @@ def _bring_violators(
     if not ends:
         return False
 
-    # 3. how much each sample gains with the best of the others
+    # 3. Compute how much each sample gains with the best partners
     violation = np.zeros(len(upper.g))
     signed = np.array([[rise, fall], [-fall, -rise]])
-    for side, y, own, up, down in _slopes(upper, lower, segments):
+    for side, y, samples, up, down in _slopes(upper, lower, segments):
         pairs = np.maximum(down - low[side, y], high[side, y] - up)
         least = low[1 - side, y] + signed[side, 0]
         largest = high[1 - side, y] + signed[side, 1]
         fours = 0.5 * np.maximum(down - least, largest - up)
         gain = np.maximum(pairs, fours)
-        violation[own] = np.maximum(violation[own], gain)
+        violation[samples] = np.maximum(violation[samples], gain)
     violation[store.slot >= 0] = 0.0
     bring_worst(store, violation, np.array(ends), level)
     return True
@@ -284,8 +306,8 @@ def _bring_violators(
 def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
     """Yield side, threshold, samples, and their slopes when weights rise and when they fall."""
     sides = ((upper, segments[1:]), (lower, segments[:-1]))
-    for side, (state, own) in enumerate(sides):
-        for y, (first, last) in enumerate(own):
+    for side, (state, spans) in enumerate(sides):
+        for y, (first, last) in enumerate(spans):
             samples = slice(first, last)
             g = state.g[samples]
             up = g + state.up[samples]
@@ -294,35 +316,33 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
 
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
-    """Weights at their bounds from the worst sample on, in the direction of the ranks' means."""
-    # sum of the weights of each threshold, in proportion to the smaller of its ranks
+    """Start with the worst samples at their bounds, in the direction of the rank means."""
+    # sums of the weights of each threshold, in proportion to the smaller of its ranks
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
     totals = np.minimum(sums[1:], sums[:-1])
     totals = 0.5 * totals / totals.sum()
 
-    # values of the direction of the means, and the worst samples of each rank
+    # values along the direction of the means, and the worst samples of each rank
     f = store.product(_difference_of_means(n, segments, totals))
     upper_weights, lower_weights = _weights_at_bounds(f, segments, bounds, totals)
 
     # both states share one gradient
     g = store.product(upper_weights + lower_weights)
-    none = np.zeros(n)
-    whole = np.array([[0, n]])
+    zeros = np.zeros(n)
+    everything = np.array([[0, n]])
     states = []
-    for w, low, high in ((upper_weights, none, bounds), (lower_weights, -bounds, none)):
+    for w, low, high in ((upper_weights, zeros, bounds), (lower_weights, -bounds, zeros)):
         up = np.empty(n)
         down = np.empty(n)
-        own_low = low.copy()
-        own_high = high.copy()
-        state = BoxState(w, g, up, down, store.diagonal, none, own_low, own_high, 0.0)
-        mark_all(state, whole)
+        state = BoxState(w, g, up, down, store.diagonal, zeros, low.copy(), high.copy(), 0.0)
+        mark_all(state, everything)
         states.append(state)
     return states[0], states[1]
 
 
 def _difference_of_means(n: int, segments: Array, totals: Array) -> Array:
-    """Coefficients of the difference of the ranks' means, from some samples of each."""
+    """Return coefficients of the difference of the rank means, from a few samples of each."""
     direction = np.zeros(n)
     limit = max(1, LOOKED_AT // len(segments))
     for y, (first, last) in enumerate(segments):
@@ -337,7 +357,7 @@ def _difference_of_means(n: int, segments: Array, totals: Array) -> Array:
 
 
 def _weights_at_bounds(f: Array, segments: Array, bounds: Array, totals: Array) -> Array:
-    """Give the worst samples weights up to their bounds until the sum is reached."""
+    """Set the weights of the worst samples to their bounds until the sum is reached."""
     weights = np.zeros((2, len(f)))
     for y, total in enumerate(totals):
         sides = ((0, segments[y + 1], 1.0), (1, segments[y], -1.0))
@@ -354,22 +374,22 @@ def _weights_at_bounds(f: Array, segments: Array, bounds: Array, totals: Array) 
 def by_faces(
     store: Rows, upper: BoxState, lower: BoxState, segments: Array, budget: int
 ) -> tuple[int, bool]:
-    """Go on to the optimum itself, in place: the active set method of convex quadratic programs.
+    """Continue to the optimum by the active set method for convex quadratic programs, in place.
 
     With the weights at their bounds fixed, the least `a'Ka` with the same sums solves a linear
-    system; a step goes there, or to the first bound that it meets. At the minimum of such a face
-    the best exchange of two or four weights leaves it [Nocedal and Wright 2006, Algorithm 16.3].
-    Pairs alone converge slowly where a direction is flat. At most `budget` steps, unless it is
+    system; a step goes there, or to the first bound on the way. At the minimum of such a face the
+    best exchange of two or four weights leaves it [Nocedal and Wright 2006, Algorithm 16.3]. Pairs
+    alone converge slowly if a direction is flat. Takes at most `budget` steps, unless it is
     negative. Returns the number of steps, and whether the optimum was reached.
     """
     n = len(upper.g)
     n_thresholds = len(segments) - 1
     K = store.values[store.slot]
-    # in units of its diagonal: the sums of the weights stand beside it in the systems of the faces
+    # scale K to its diagonal, because the systems also contain the sums of the weights
     largest = float(np.abs(store.diagonal).max())
     K = (K + K.T) / (2.0 * largest)
 
-    # one weight v >= 0 for each constraint
+    # state one weight v >= 0 for each constraint
     sample, sign, threshold = constraints(segments)
     v = np.where(sign > 0, upper.w[sample], -lower.w[sample])
     high = upper.high[sample]
@@ -378,13 +398,13 @@ def by_faces(
     count = 0
     max_faces = FACES * n if budget < 0 else min(budget, FACES * n)
     zeros = np.zeros(n_thresholds)
-    sums = np.r_[zeros, 1.0]  # exactly: faces of many samples lose 1e-10
+    sums = np.r_[zeros, 1.0]  # exact values, as faces of many samples lose 1e-10
     at_minimum = False
     at_optimum = False
 
     while count < max_faces:
         f = K @ np.bincount(sample, sign * v, minlength=n)
-        # 1. on a minimum of the face: leave it for the steepest exchange
+        # 1. If this is the minimum of the face, leave it by the steepest exchange
         if at_minimum:
             d = _leaving(f[sample], sign, threshold, v, high)
             if d is None:
@@ -393,29 +413,29 @@ def by_faces(
             slope = float((sign * d) @ f[sample])
             moved = np.flatnonzero(d)
         else:
-            # 2. else go to the minimum of the face
+            # 2. Otherwise step to the minimum of the face
             moved = np.flatnonzero((v > 0.0) & (v < high))
-            d, there = _towards_minimum(K, sample, sign, E, sums, v, high)
+            d, minimum = _towards_minimum(K, sample, sign, E, sums, v, high)
             slope = -1.0
 
-            # there, if it is feasible and lower
-            change = np.bincount(sample, sign * (there - v), minlength=n)
-            inside = ((there >= 0.0) & (there <= high)).all()
-            inside &= np.abs(sums - E.T @ there).max() < 1e-12
+            # accept it if it is feasible and lower
+            change = np.bincount(sample, sign * (minimum - v), minlength=n)
+            inside = ((minimum >= 0.0) & (minimum <= high)).all()
+            inside &= np.abs(sums - E.T @ minimum).max() < 1e-12
             if inside and change @ (2.0 * f + K @ change) < 0.0:
-                v = there
+                v = minimum
                 at_minimum = True
                 count = count + 1
                 continue
 
-        # 3. ratio test: how far until the first bound
+        # 3. Ratio test: find the distance to the first bound
         with np.errstate(divide="ignore", invalid="ignore"):
             to_bound = np.where(d[moved] > 0, high[moved] - v[moved], v[moved])
             step_bounds = to_bound / np.abs(d[moved])
         step_bounds[np.isnan(step_bounds)] = np.inf
         nearest = float(step_bounds.min(initial=np.inf))
 
-        # 4. exact step, cut at the bound, which joins the face
+        # 4. Take the exact step, at most to the bound, which joins the face
         change = np.bincount(sample, sign * d, minlength=n)
         curvature = float(change @ K @ change)
         full = 1.0
@@ -428,9 +448,9 @@ def by_faces(
         at_minimum = not at_minimum and step == full
         count += 1
 
-    # weights of the constraints back to those of both states
+    # copy the weights of the constraints back to both states
     a = np.bincount(sample, sign * v, minlength=n)
-    upper.g[:] = largest * (K @ a)  # one array of both states
+    upper.g[:] = largest * (K @ a)  # both states share this array
     for state, members in ((upper, sign > 0), (lower, sign < 0)):
         state.w[sample[members]] = sign[members] * v[members]
         mark_all(state, np.array([[0, n]]))
@@ -440,78 +460,78 @@ def by_faces(
 def _towards_minimum(
     K: Array, sample: Array, sign: Array, E: Array, sums: Array, v: Array, high: Array
 ) -> tuple[Array, Array]:
-    """Direction to the minimum of the face, and the minimum of a smaller face within bounds."""
+    """Return the direction to the minimum of the face, and the minimum of a face in the bounds."""
     free = (v > 0.0) & (v < high)
-    there = _minimum_of_face(K, sample, sign, E, sums, v, free)
-    d = there - v
+    minimum = _minimum_of_face(K, sample, sign, E, sums, v, free)
+    d = minimum - v
 
-    # many bounds at once, if that leads down
+    # fix many bounds at once, in the hope that this lowers the objective
     for _ in range(BOUNDED):
-        if ((there >= 0.0) & (there <= high)).all():
+        if ((minimum >= 0.0) & (minimum <= high)).all():
             break
-        free &= (there > 0.0) & (there < high)
-        there = np.clip(there, 0.0, high)
-        there = _minimum_of_face(K, sample, sign, E, sums, there, free)
-    return d, there
+        free &= (minimum > 0.0) & (minimum < high)
+        minimum = np.clip(minimum, 0.0, high)
+        minimum = _minimum_of_face(K, sample, sign, E, sums, minimum, free)
+    return d, minimum
 
 
 def _minimum_of_face(
     K: Array, sample: Array, sign: Array, E: Array, sums: Array, v: Array, free: Array
 ) -> Array:
-    """Weights of least `a'Ka` where `E'v = sums`, of which some are free."""
+    """Minimise `a'Ka` subject to `E'v = sums` over the free weights."""
     q = np.flatnonzero(free)
     m = len(q)
     k = E.shape[1]
-    own_sample = sample[q]
-    own_sign = sign[q]
-    own_E = E[q]
+    free_sample = sample[q]
+    free_sign = sign[q]
+    free_E = E[q]
 
-    # sums and slopes of the free weights
+    # equations for the slopes and the sums of the free weights
     system = np.zeros((m + k, m + k))
-    K_free = K[np.ix_(own_sample, own_sample)]
-    system[:m, :m] = np.outer(own_sign, own_sign) * K_free
-    system[:m, m:] = own_E
-    system[m:, :m] = own_E.T
+    K_free = K[np.ix_(free_sample, free_sample)]
+    system[:m, :m] = np.outer(free_sign, free_sign) * K_free
+    system[:m, m:] = free_E
+    system[m:, :m] = free_E.T
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
     v = v.copy()
-    slope = own_sign * f[own_sample]
+    slope = free_sign * f[free_sample]
     sums_missing = sums - E.T @ v
     right = np.r_[-slope, sums_missing]
 
-    # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
+    # make it quasi-definite: the minimum may not be unique, a threshold may have no free weight
     ridge = np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
     lu_factor: Any = linalg.lu_factor
     factor = lu_factor(system + np.diag(ridge))
     change = np.asarray(linalg.lu_solve(factor, right))
     residual = right - system @ change
-    change += np.asarray(linalg.lu_solve(factor, residual))  # less the ridge
+    change += np.asarray(linalg.lu_solve(factor, residual))  # correct for the ridge
     v[q] += change[:m]
     return v
 
 
 def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> Array | None:
-    """Return the exchange of two or four weights of steepest descent, None at the optimum."""
+    """Return the exchange of two or four weights of steepest descent, or None at the optimum."""
     slope = sign * f
     up = np.where(v < high, slope, np.inf)
     down = np.where(v > 0.0, slope, -np.inf)
 
-    # rises and falls within a threshold and a side: two weights
+    # two weights: one rises and one falls, on the same side of a threshold
     best = 1e-12 * float(np.abs(f).max())
-    chosen: Any = None
+    exchange: Any = None
     rising = []
     falling = []
     for y in range(int(threshold.max()) + 1):
         ends = []
         for side in (1.0, -1.0):
-            here = np.flatnonzero((threshold == y) & (sign == side))
-            i = here[up[here].argmin()]
-            j = here[down[here].argmax()]
+            members = np.flatnonzero((threshold == y) & (sign == side))
+            i = members[up[members].argmin()]
+            j = members[down[members].argmax()]
             ends.append((i, j))
             descent = down[j] - up[i]
             if descent > best:
                 best = float(descent)
-                chosen = ((i,), (j,))
-
+                exchange = ((i,), (j,))
+        # four weights: one side of a threshold rises and the other falls, at two thresholds
         # one side rises and the other falls, at two thresholds: four weights
         (i, k), (j, m) = ends
         rising.append((up[i] + up[j], i, j))
@@ -520,11 +540,11 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     rise = min(rising)
     fall = max(falling)
     if 0.5 * (fall[0] - rise[0]) > best:
-        chosen = rise[1:], fall[1:]
+        exchange = rise[1:], fall[1:]
 
-    if chosen is None:
+    if exchange is None:
         return None
-    rises, falls = chosen
+    rises, falls = exchange
     d = np.zeros(len(f))
     d[list(rises)] += 1.0
     d[list(falls)] -= 1.0
@@ -532,32 +552,34 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
 
 
 @jit
-def ranking_steps(values, slot, used, upper, lower, whole, tops, bottoms, limits):
-    """Exchange weights of samples whose rows are stored until no step gains more than `level`.
+def ranking_steps(values, slot, used, upper, lower, everything, tops, bottoms, limits):
+    """Exchange weights of samples with stored rows until no step gains more than `level`.
 
-    `limits` are the level, the time and the number of steps at most. Returns the steps and the
-    status.
+    `limits` are the level, the time and the maximum number of steps. Returns the number of steps
+    and the status.
     """
     for state in (upper, lower):
-        wall_off(state, slot, whole)
-    count, status = exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits)
+        wall_off(state, slot, everything)
+    count, status = exchanges(
+        values, slot, used, upper, lower, everything, tops, bottoms, limits
+    )
     for state in (upper, lower):
-        mark_all(state, whole)  # the walls come down
+        mark_all(state, everything)  # unblock the samples
     return count, status
 
 
 @jit
-def exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits):
-    """Take the steps of `ranking_steps`, between walls."""
+def exchanges(values, slot, used, upper, lower, everything, tops, bottoms, limits):
+    """Take the steps of `ranking_steps` while samples without rows are blocked."""
     level, clock, max_steps = limits
     count = 0
     while count < max_steps:
-        # 1. two weights of a threshold
+        # 1. Exchange two weights of each threshold
         moved = False
         for y in range(len(tops)):
-            for state, own in ((upper, tops), (lower, bottoms)):
+            for state, spans in ((upper, tops), (lower, bottoms)):
                 status = try_exchange(
-                    values, slot, used, state, whole, own[y], level, clock + count
+                    values, slot, used, state, everything, spans[y], level, clock + count
                 )
                 if status == STALLED:
                     return count, STALLED
@@ -567,7 +589,7 @@ def exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits):
         if moved and count % 4 > 1:
             continue
 
-        # 2. four weights of two thresholds
+        # 2. Exchange four weights of two thresholds
         now = clock + count
         status = four_step(values, slot, used, upper, lower, tops, bottoms, level, now)
         if status == STALLED:
@@ -581,8 +603,8 @@ def exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits):
 
 @jit
 def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
-    """Let both sums of one threshold rise and those of another fall, where that gains most."""
-    # 1. the thresholds whose sums gain most
+    """Raise both sums of one threshold and lower those of another, for the largest gain."""
+    # 1. Find the thresholds whose sums gain most
     g = upper.g
     rising = BLOCKED
     falling = -BLOCKED
@@ -609,7 +631,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     if y_up == y_down or falling - rising <= 2.0 * level:
         return REACHED
 
-    # 2. the step: to the minimum, or to a bound
+    # 2. Step to the minimum, or to a bound
     used[i] = used[j] = used[k] = used[m] = clock
     row_i = values[slot[i]]
     row_j = values[slot[j]]
@@ -625,7 +647,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     if curvature > 0.0 and falling - rising < step * curvature:
         step = (falling - rising) / curvature
 
-    # 3. gradient and weights
+    # 3. Update gradient and weights
     for q in range(len(g)):
         g[q] += step * (row_i[q] - row_j[q] - row_k[q] + row_m[q])
 
@@ -633,9 +655,8 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     changes = ((upper, i, step), (lower, j, -step), (upper, k, -step), (lower, m, step))
     for state, q, change in changes:
         w = state.w[q] + change
-        if (
-            step == step_bound
-        ):  # exactly to the bound, so that rounding leaves nothing in front of it
+        if step == step_bound:
+            # set weights exactly to the bound, without rounding errors
             width = state.high[q] - state.low[q]
             if state.high[q] - w < 1e-13 * width:
                 w = state.high[q]
@@ -649,17 +670,17 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
 
 
 def all_rows(store: Any) -> Array:
-    """Kernel matrix of all samples of a store."""
+    """Return the kernel matrix of all samples of a store."""
     n_blocks = -(-store.n // ROWS_AT_ONCE)
     blocks = np.array_split(np.arange(store.n), n_blocks)
     return np.concatenate([store.compute(block) for block in blocks])
 
 
 def factor_of_few(store: Any) -> Array | None:
-    """Factor F (r, n) with `F' F = K` up to rounding of rank `FEW_DIRECTIONS` at most, or None.
+    """Return F (r, n) with `F' F = K` up to rounding, or None if r exceeds `FEW_DIRECTIONS`.
 
-    Cholesky factorisation of the kernel, whose pivot is the largest residual. A linear kernel of
-    few columns has one, whatever the number of samples.
+    This is the Cholesky factorisation with the largest residual as pivot. A linear kernel of few
+    columns has such a factor, whatever the number of samples.
     """
     residual = store.diagonal.copy()
     floor = RESIDUAL_RELATIVE * float(residual.max(initial=0.0))
@@ -667,29 +688,29 @@ def factor_of_few(store: Any) -> Array | None:
     while residual.max() > floor:
         if len(F) == FEW_DIRECTIONS:
             return None
-        # the row of the largest residual, less what the factor has of it
+        # subtract the part that the factor explains from the row of the largest residual
         pivot = int(residual.argmax())
-        (of_kernel,) = store.compute(np.array([pivot]))
-        row = of_kernel - F[:, pivot] @ F
+        (kernel_row,) = store.compute(np.array([pivot]))
+        row = kernel_row - F[:, pivot] @ F
         row /= np.sqrt(residual[pivot])
         F = np.vstack([F, row])
         residual -= row * row
-        # exactly, so that rounding does not choose it again
+        # set it to zero exactly, so that rounding does not choose it again
         residual[pivot] = 0.0
     return F
 
 
 def factor_for_cvxpy(store: Any) -> Array:
-    """Factor of the kernel matrix for the cone solver: of up to `CVXPY_LIMIT` rows, or few."""
+    """Return a factor of the kernel matrix with at most `CVXPY_LIMIT` or `FEW_DIRECTIONS` rows."""
     if store.n <= CVXPY_LIMIT:
         return gram_factor(all_rows(store))
 
     factor = factor_of_few(store)
     if factor is None:
         raise ValueError(
-            f"The cone solver takes up to {CVXPY_LIMIT} samples, or kernels of rank up to "
+            f"The cone solver accepts at most {CVXPY_LIMIT} samples, or kernels of rank up to "
             f"{FEW_DIRECTIONS} such as linear ones, got {store.n}; it is used by solver='cvxpy', "
-            "and by order='enforced' where the free thresholds are out of order."
+            "and by order='enforced' if the free thresholds are out of order."
         )
     return factor
 
@@ -697,17 +718,17 @@ def factor_for_cvxpy(store: Any) -> Array:
 def nu_ranking_by_cvxpy(
     factor: Array, segments: Array, bounds: Array, *, enforced: bool, tol: float
 ) -> Ranking:
-    """Solve the dual with a cone solver, thresholds and margin by a linear program.
+    """Solve the dual with a cone solver, and find thresholds and margin by a linear program.
 
     `factor` (r, n) gives the kernel matrix `factor' factor`. With `enforced` the thresholds are in
     order; a weight for each pair of neighbours then moves mass between them.
     """
-    stated = ranking_program(factor, segments, bounds, enforced)
-    if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
+    program = ranking_program(factor, segments, bounds, enforced)
+    if not solve(program, solver="CLARABEL", max_iter=300, **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
-    # an interior point has no exact zeros
-    a = np.asarray(stated.variable.value) * float(bounds.max())
+    # an interior point method returns no exact zeros
+    a = np.asarray(program.variable.value) * float(bounds.max())
     size = np.abs(a)
     a[size < 1e-9 * size.max()] = 0.0
 
@@ -732,17 +753,17 @@ def nu_ranking_by_cvxpy(
 def thresholds_by_program(
     f: Array, segments: Array, bounds: Array, enforced: bool
 ) -> tuple[Array, float]:
-    """Thresholds and margin of least loss for given values, a linear program."""
+    """Return thresholds and margin of least loss for given values, by a linear program."""
     n_b = len(segments) - 1
-    # rows of the losses, slack beside them
+    # rows of the losses, followed by their slack
     blocks = []
     rights = []
     costs = []
     for y, (first, last) in enumerate(segments):
         for k, sign in ((y, 1.0), (y - 1, -1.0)):  # sign (f - b_k) + margin <= slack
             if 0 <= k < n_b:
-                of_threshold = np.eye(n_b)[k]
-                row = np.r_[-sign * of_threshold, 1.0]
+                indicator = np.eye(n_b)[k]
+                row = np.r_[-sign * indicator, 1.0]
                 blocks.append(np.tile(row, (last - first, 1)))
                 rights.append(-sign * f[first:last])
                 costs.append(bounds[first:last])
@@ -766,7 +787,7 @@ def thresholds_by_program(
         zeros = np.zeros(n_pairs)
         right = np.r_[right, zeros]
 
-    # least loss, and thresholds and margin without bounds
+    # minimise the loss; thresholds and margin have no bounds
     no_losses = np.zeros(n_b)
     c = np.r_[no_losses, -1.0, cost]
     limits = [(None, None)] * (n_b + 1) + [(0, None)] * n_slack

@@ -1,4 +1,4 @@
-"""Machines that look at one sample after the other and change their function on mistakes."""
+"""Machines that process one sample after another and change their function on mistakes."""
 
 from typing import NamedTuple
 
@@ -9,17 +9,18 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.typing import Array
 
-# squared distance from the span of the support, relative to the squared norm: a sample that is
-# nearer would make the matrix of the support ill-conditioned, and is projected
+# Largest squared distance from the span of the support, relative to the squared norm, at which a
+# sample is projected: a sample that is nearer would make the matrix of the support
+# ill-conditioned.
 NEARLY_INSIDE = 1e-6
 
 
 class Expanded(NamedTuple):
-    """A function `sum_j coef_j k(x, z_j)` that changes, and its mean over time."""
+    """A function `sum_j coef_j k(x, z_j)` that changes over time, and its mean over time."""
 
-    coef: Array  # of each column of the kernel matrix at hand
+    coef: Array  # coefficient of each column of the current kernel matrix
     late: Array  # sum of the changes of coef, times when they happened
-    born: Array  # when a column got its first coefficient, -1 for never
+    born: Array  # time when a column got its first coefficient, -1 for never
 
 
 def prank_block(
@@ -32,16 +33,16 @@ def prank_block(
     time: int,
     budget: int,
 ) -> int:
-    """One pass of PRank over a block of samples [Crammer and Singer 2001], in place.
+    """Run one pass of PRank over a block of samples [Crammer and Singer 2001], in place.
 
-    A sample of rank y whose value is in the range of rank q changes its coefficient by `y - q`,
-    and the thresholds between the two ranks move towards it by one. With more than `budget`
-    coefficients (-1: no limit) the oldest goes.
+    If a sample of rank y has a value in the range of rank q, its coefficient changes by `y - q`,
+    and each threshold between the two ranks moves by one towards the value. If there are more than
+    `budget` coefficients (-1: no limit), the oldest is dropped.
 
     Parameters
     ----------
     K : ndarray of shape (n_block, n_columns)
-        Kernel values with the support, and in the last n_block columns with the block itself.
+        Kernel values with the support, and with the block itself in the last n_block columns.
     function : Expanded
         Coefficients of the columns.
     thresholds, late : ndarray of shape (n_ranks - 1,)
@@ -49,14 +50,14 @@ def prank_block(
     ranks : ndarray of int of shape (n_block,)
         Ranks from 0.
     time : int
-        Samples seen before.
+        Number of samples seen before.
     budget : int
-        Coefficients at most, or -1.
+        Maximum number of coefficients, or -1.
 
     Returns
     -------
     n_updates : int
-        Samples that were ranked wrongly.
+        Number of samples that were ranked wrongly.
     """
     _check_block(K, function, ranks=ranks)
     check_lengths(len(thresholds), late=late)
@@ -69,7 +70,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
     coef = function.coef
     count = 0
 
-    # values of the function before the pass
+    # compute the values of the function before the pass
     values = np.zeros(n)
     n_support = 0
     for j in range(m):
@@ -79,7 +80,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
                 values[i] += coef[j] * K[i, j]
 
     for i in range(n):
-        # 1. predict the rank: how many thresholds the value reaches
+        # 1. Predict the rank: the number of thresholds that the value reaches
         guess = 0
         for b in thresholds:
             guess += 1 if values[i] >= b else 0
@@ -88,7 +89,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
             continue
         count += 1
 
-        # 2. change the function, and its values at the samples still to come
+        # 2. Change the function, and its values at the remaining samples
         now = time + i
         column = m - n + i
         function.born[column] = now
@@ -98,13 +99,13 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
         for q in range(i, n):
             values[q] += change * K[q, column]
 
-        # 3. move the thresholds between the two ranks
+        # 3. Move the thresholds between the two ranks
         low, high, move = (guess, ranks[i], -1.0) if change > 0 else (ranks[i], guess, 1.0)
         for y in range(low, high):
             thresholds[y] += move
             late[y] += move * now
 
-        # 4. drop the oldest coefficient
+        # 4. Drop the oldest coefficient if the budget is exceeded
         if n_support > budget >= 0:
             oldest = -1
             for j in range(m):
@@ -127,16 +128,16 @@ def perceptron_block(
     budget: int,
     smallest: bool,
 ) -> int:
-    """One pass of the perceptron over a block of samples [Rosenblatt 1958], in place.
+    """Run one pass of the perceptron over a block of samples [Rosenblatt 1958], in place.
 
-    A sample with `step * value <= 0` adds its step to its coefficient. With more than `budget`
-    coefficients (-1: no limit) the oldest goes, or with `smallest` the one of smallest
-    `|coef_j| sqrt(k_jj)`, for which `born` has `sqrt(k_jj)` in place of the time.
+    If `step * value <= 0` for a sample, its step is added to its coefficient. If there are more
+    than `budget` coefficients (-1: no limit), the oldest is dropped or, with `smallest`, the one
+    with the smallest `|coef_j| sqrt(k_jj)`, for which `born` has `sqrt(k_jj)` instead of the time.
 
     Parameters
     ----------
     K : ndarray of shape (n_block, n_columns)
-        Kernel values with the support, and in the last n_block columns with the block itself.
+        Kernel values with the support, and with the block itself in the last n_block columns.
     values : ndarray of shape (n_block,)
         Values of the function before the pass.
     function : Expanded
@@ -144,16 +145,16 @@ def perceptron_block(
     steps : ndarray of shape (n_block,)
         Classes, -1 and 1, times the weights of the samples; 0 leaves a sample out.
     time : int
-        Samples seen before.
+        Number of samples seen before.
     budget : int
-        Coefficients at most, or -1.
+        Maximum number of coefficients, or -1.
     smallest : bool
-        Which coefficient goes.
+        Whether the smallest coefficient is dropped instead of the oldest.
 
     Returns
     -------
     n_updates : int
-        Mistakes.
+        Number of mistakes.
     """
     _check_block(K, function, steps=steps, values=values)
     return int(_perceptron(K, values, function, steps, time, budget, smallest))
@@ -169,12 +170,12 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
         n_support += 1 if coef[j] != 0.0 else 0
 
     for i in range(n):
-        # 1. a mistake?
+        # 1. Skip the sample if there is no mistake
         if steps[i] * values[i] > 0.0 or steps[i] == 0.0:
             continue
         count += 1
 
-        # 2. change the function, and its values at the samples still to come
+        # 2. Change the function, and its values at the remaining samples
         now = time + i
         column = m - n + i
         if not smallest:
@@ -187,13 +188,13 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
         for q in range(i, n):
             values[q] += steps[i] * K[q, column]
 
-        # 3. drop the oldest coefficient, or the smallest
+        # 3. Drop the oldest coefficient, or the smallest
         if n_support > budget >= 0:
             worst = -1
             least = np.inf
             for j in range(m):
                 size = abs(coef[j]) * function.born[j] if smallest else function.born[j]
-                # of equal ones, rounding aside, the first
+                # take the first of equal sizes, up to rounding
                 if coef[j] != 0.0 and (worst < 0 or size < least * (1.0 - 1e-12)):
                     worst = j
                     least = size
@@ -207,12 +208,12 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
 def projectron_block(
     K: Array, own: Array, function: Expanded, steps: Array, budget: int
 ) -> int:
-    """One pass over a block with a bounded support [Orabona, Keshet and Caputo 2009], in place.
+    """Run one pass with a bounded support [Orabona, Keshet and Caputo 2009], in place.
 
-    A mistake adds the projection of its sample on the span of the support, `K_SS^-1 k_S`, to the
-    coefficients where the squared distance of the sample from the span,
-    `k(x, x) - k_S' K_SS^-1 k_S`, is at most `NEARLY_INSIDE` times `k(x, x)`, and wherever the
-    budget is spent. Else the sample joins the support.
+    On a mistake, the projection of the sample on the span of the support, `K_SS^-1 k_S`, is added
+    to the coefficients if the budget is spent or if the squared distance of the sample from the
+    span, `k(x, x) - k_S' K_SS^-1 k_S`, is at most `NEARLY_INSIDE` times `k(x, x)`. Otherwise the
+    sample joins the support.
 
     Parameters
     ----------
@@ -225,12 +226,12 @@ def projectron_block(
     steps : ndarray of shape (n_block,)
         As in `perceptron_block`.
     budget : int
-        Samples of the support at most.
+        Maximum number of samples in the support.
 
     Returns
     -------
     n_updates : int
-        Mistakes.
+        Number of mistakes.
     """
     _check_block(K, function, steps=steps)
     n, m = K.shape
@@ -256,12 +257,12 @@ def projectron_block(
         norm_sq = float(K[i, old + i])
         residual_sq = norm_sq - float(half @ half)
 
-        # near it, or with a full support: the projection
+        # project if the sample is near the span or the support is full
         if len(S) == budget or residual_sq <= NEARLY_INSIDE * max(norm_sq, 0.0):
             coef[S] += steps[i] * linalg.solve_triangular(R, half, check_finite=False)
             continue
 
-        # else the sample joins, and extends the factor
+        # otherwise add the sample, and extend the factor
         coef[old + i] = steps[i]
         function.late[old + i] = 1.0
         S = np.append(S, old + i)
@@ -269,17 +270,17 @@ def projectron_block(
     return count
 
 
-def _check_block(K: Array, function: Expanded, **of_samples: Array) -> None:
+def _check_block(K: Array, function: Expanded, **sample_arrays: Array) -> None:
     """Check that a function has an entry for each column, and other arrays one for each row."""
     check_lengths(K.shape[1], **function._asdict())
-    check_lengths(len(K), **of_samples)
+    check_lengths(len(K), **sample_arrays)
 
 
 def _upper_factor(K: Array) -> Array:
-    """Cholesky factor `R'R = K`, with a ridge above the rounding errors where these require it."""
+    """Return the Cholesky factor `R'R = K`, adding a ridge if rounding errors require one."""
     try:
         return np.asarray(linalg.cholesky(K, check_finite=False))
-    except linalg.LinAlgError:  # kernel values of single precision
+    except linalg.LinAlgError:  # kernel values in single precision
         lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
         ridge = 2.0 * abs(lowest) + 1e-14 * float(np.trace(K))
         return np.asarray(linalg.cholesky(K + ridge * np.eye(len(K)), check_finite=False))

@@ -11,24 +11,25 @@ from skmoderndata._solvers.margins.box_qp import BLOCKED, BoxState
 
 
 class Certified(NamedTuple):
-    """Thresholds and margin of a function of norm one, and how far it is from the optimum."""
+    """Thresholds and margin of a function of norm one, and its distance from the optimum."""
 
     thresholds: Array  # (n_ranks - 1,)
     margin: float
-    value: float  # of the primal objective
-    norm: float  # of the function before it was scaled to norm one
-    gap: float  # relative to the larger of margin and norm
+    value: float  # value of the primal objective
+    norm: float  # norm of the function before it was scaled to norm one
+    gap: float  # duality gap relative to the larger of margin and norm
 
 
 def certificate(
     upper: Array, lower: Array, g: Array, margin: float, segments: Array, bounds: Array
 ) -> Certified:
-    """Thresholds of least loss for a margin, and the relative duality gap.
+    """Return the thresholds of least loss for a margin, and the relative duality gap.
 
-    `upper` and `lower` are the signed weights, `g = K (upper + lower)` the function before it is
-    scaled to norm one, and `margin` is in its units. Minus its norm is the value of the dual, the
-    margin the unit of the gap. That holds for weights with the right sums; for others the bound is
-    lower, by what the margin and the thresholds multiply in the Lagrangian.
+    `upper` and `lower` are the signed weights, `g = K (upper + lower)` is the function before it
+    is scaled to norm one, and `margin` is in the units of g. The dual value is minus this norm;
+    the margin is the unit of the gap. This holds for weights with the right sums; for other
+    weights the bound is lower, by the products of the sum errors with margin and thresholds in the
+    Lagrangian.
     """
     a = upper + lower
     square = float(a @ g)
@@ -42,7 +43,7 @@ def certificate(
     b = best_thresholds(f, margin, segments, bounds)
     value = ranking_value(f, b, margin, segments, bounds)
 
-    # the dual value, less what the sums of the weights are off
+    # lower the dual value by the errors of the sums
     total, differences = sums_of(upper, lower, segments)
     excess = abs(total - 1.0)
     unequal = float(differences.sum())
@@ -53,7 +54,7 @@ def certificate(
 
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
-    """Margin of the function as it is: midway between the slopes of rising and falling sums."""
+    """Return the margin of the function: midway between slopes of rising and falling sums."""
     # slopes when a weight rises and when it falls; both states share their gradient
     upper_up = upper.g + upper.up
     upper_down = upper.g + upper.down
@@ -69,19 +70,19 @@ def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
         rising = min(rising, float(up))
         falling = max(falling, float(down))
 
-    # where all weights of a side are at their bounds no sum can rise
-    both = falling
+    # no sum can rise if all weights of a side are at their bounds
+    slope = falling
     if rising < 0.1 * BLOCKED:
-        both = 0.5 * (rising + falling)
-    return max(0.5 * both, 0.0)
+        slope = 0.5 * (rising + falling)
+    return max(0.5 * slope, 0.0)
 
 
 def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> Array:
-    """Thresholds of least loss for given values and margin, each the middle of an interval.
+    """Return the thresholds of least loss for given values and margin.
 
     The loss `sum_l c max(0, f + margin - b) + sum_u c max(0, b - f + margin)` has the slope
-    `sum_(v <= b) c - sum_l c` over the values v = f + margin of l and f - margin of u: its
-    minimum is a weighted quantile of them.
+    `sum_(v <= b) c - sum_l c` over the values v = f + margin of l and f - margin of u. Its
+    minimisers are weighted quantiles of these values; the middle of their interval is returned.
     """
     b = np.empty(len(segments) - 1)
     for y in range(len(b)):
@@ -90,13 +91,13 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
         v = np.concatenate([f[below] + margin, f[above] - margin])
         c = np.concatenate([bounds[below], bounds[above]])
 
-        # the slope over the values in their order
+        # slope of the loss at the sorted values
         order = np.argsort(v, kind="stable")
         v = v[order]
         passed = np.cumsum(c[order])
         half = float(bounds[below].sum())
 
-        # where it changes its sign, or the middle of where it is zero
+        # take the value where it changes its sign, or the middle of the interval where it is zero
         k = int(np.searchsorted(passed, half * (1 - 1e-12)))
         b[y] = v[k]
         level = passed[k] <= half * (1 + 1e-12)
@@ -106,7 +107,7 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
 
 
 def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Array) -> float:
-    """Value of the primal objective."""
+    """Return the value of the primal objective."""
     value = -margin
     for y, (first, last) in enumerate(segments):
         c = bounds[first:last]
@@ -122,15 +123,15 @@ def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Ar
 
 
 def matrix_of_sums(sign: Array, threshold: Array) -> Array:
-    """Matrix E of signs, `E'v` the sums of the thresholds and that of all weights."""
+    """Return the matrix E for which `E'v` has the sums of the thresholds and of all weights."""
     n_thresholds = int(threshold.max()) + 1
-    of_threshold = np.eye(n_thresholds)[threshold]
+    indicators = np.eye(n_thresholds)[threshold]
     ones = np.ones(len(sign))
-    return np.column_stack([sign[:, None] * of_threshold, ones])
+    return np.column_stack([sign[:, None] * indicators, ones])
 
 
 def sums_of(upper: Array, lower: Array, segments: Array) -> tuple[float, Array]:
-    """Sum of all weights, one at the optimum, and what each threshold lacks of equal sums."""
+    """Return the sum of all weights, and the difference of the two sums of each threshold."""
     above = np.array([upper[first:last].sum() for first, last in segments[1:]])
     below = np.array([lower[first:last].sum() for first, last in segments[:-1]])
     total = float(above.sum() - below.sum())
