@@ -23,13 +23,13 @@ from skmoderndata._solvers.margins.simplex_qp import (
 
 # Number of rows of the first matrix, which grows by doubling.
 FIRST_ROWS = 512
-# Number of variables in a working set, if there is no matrix.
+# Number of variables in a working set, without a matrix.
 WORKING_SET = 4000
 # Maximum number of working sets.
 MOST_WORKING_SETS = 1000
 # Maximum number of consecutive working sets without a change beyond rounding.
 MOST_IDLE = 20
-# Number of new indices on which the kernel is checked, if there is no matrix.
+# Maximum number of new indices on which the kernel is checked, without a matrix.
 CHECKED = 512
 # Number of rows of the blocks from which the diagonal is computed.
 DIAGONAL_BLOCK_ROWS = 32
@@ -62,7 +62,7 @@ class Core:
 
         self.held = True  # whether there is a matrix
         self._K = np.empty((0, 0))
-        self._diagonal = np.zeros(0)  # used if there is no matrix
+        self._diagonal = np.zeros(0)  # used without a matrix
         self._rng = np.random.RandomState(0)  # draws half of each working set
         self.n_drops = 0  # how often indices have been renumbered
         self.add(indices)

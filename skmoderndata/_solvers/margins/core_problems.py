@@ -149,7 +149,7 @@ class _Units:
         return score
 
     def linear(self, indices: Array) -> Array:
-        """Return zeros, as there is no linear part."""
+        """Return zeros, because the linear part is zero."""
         return np.zeros(len(indices))
 
     def margin_unit(self, rho: float) -> float:
@@ -230,17 +230,17 @@ class SignedRows(_SignedUnits):
         self._lock = threading.Lock()
 
     def start(self, rng: np.random.RandomState) -> Array:
-        """Choose a sample and the nearest of the other class (the furthest, if it is empty)."""
+        """Choose a sample and the nearest of the other class, or the furthest in one class."""
         first = int(rng.randint(self.n_units))
-        rest = np.flatnonzero(self.signs != self.signs[first])
-        alone = len(rest) == 0
+        candidates = np.flatnonzero(self.signs != self.signs[first])
+        alone = len(candidates) == 0
         if alone:
-            rest = np.arange(self.n_units)
-        if len(rest) > START_SAMPLE:
-            rest = rest[rng.randint(0, len(rest), size=START_SAMPLE)]
+            candidates = np.arange(self.n_units)
+        if len(candidates) > START_SAMPLE:
+            candidates = candidates[rng.randint(0, len(candidates), size=START_SAMPLE)]
 
-        k = self.kernel(np.array([first]), rest)[0]
-        second = int(rest[k.argmin() if alone else k.argmax()])
+        k = self.kernel(np.array([first]), candidates)[0]
+        second = int(candidates[k.argmin() if alone else k.argmax()])
         return np.unique([first, second])
 
     def split(self, indices: Array) -> tuple[Array, Array]:
@@ -514,7 +514,7 @@ class _Pairs(_Units):
 
 
 class GivenPairs(_Pairs):
-    """A list of pairs, each of which is a unit."""
+    """A list of pairs; each pair is a unit."""
 
     def __init__(self, rows: Rows, pairs: Array, cost: float, *, diagonal: float) -> None:
         super().__init__(rows, cost, diagonal)

@@ -28,7 +28,7 @@ FIRST_BLOCK = 1000
 LAST_BLOCK = 200_000
 # Maximum number of full passes in the search for a certificate.
 MOST_PASSES = 1000
-# Minimum number of points that join the core set at a time, if there are so many violators.
+# Minimum number of points that join the core set at a time, unless fewer violate optimality.
 FEWEST_ADDED = 16
 # Maximum number of points that join the core set at a time.
 MOST_ADDED = 512
@@ -53,7 +53,7 @@ TIGHT = 1e-12
 class CoreSetResult(NamedTuple):
     """A weighted core set and its distance from the optimum."""
 
-    core: Array  # indices, including those with weight zero
+    core: Array  # indices, also if their weight is zero
     weights: Array
     rho: float  # a' K' a
     gap: float  # relative duality gap
@@ -107,7 +107,6 @@ def core_set(
     eps : float or None
         If given, stop by the published rule: no point is further from the centre than
         `(1 + eps)` radii, as judged by random samples, that is with 1 % of exceptions.
-        as random samples tell, that is for all but one in a hundred.
     solver : {"core_set", "ball", "cvxpy"}
         Method that finds the weights on the core set; "ball" shifts a ball of fixed radius.
     sampling : (sample_size, batch_size) or None
@@ -533,7 +532,7 @@ class _Search:
             if converged or self.stopped:
                 break
 
-            # 3. If there is no violator but the gap is too large, solve to more digits
+            # 3. If no unit violates optimality but the gap is too large, solve to more digits
             if len(self._violators(everything, values)[0]) == 0:
                 if self.settings.solver != "ball" and not self._ask_more_digits():
                     break

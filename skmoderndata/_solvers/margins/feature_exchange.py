@@ -229,9 +229,9 @@ class _Sets:
     def swap(self) -> None:
         """Replace each feature in turn by a better one."""
         for i in self.by_weight():
-            rest = [j for j in self.features if j != i]
-            self.program.solve(rest)
-            self._better(rest, self.features, self.least)
+            remaining = [j for j in self.features if j != i]
+            self.program.solve(remaining)
+            self._better(remaining, self.features, self.least)
 
     def _better(self, base: list[int], out: list[int], limit: float) -> None:
         """Add to `base`, the last set solved, the feature of least H, if it is below `limit`."""

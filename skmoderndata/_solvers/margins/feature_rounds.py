@@ -1,4 +1,9 @@
-"""Small sets of features that separate classes: many starts of the linear programs, in rounds."""
+"""Small sets of features that separate classes: many starts of the linear programs, in rounds.
+
+Differs from the paper [Klement, Anders and Martinetz 2013]: 1. There are restarts with random
+costs. 2. The features of the linear programs are improved by exchanging single features. 3. With
+slack, an information criterion may drop features at the end.
+"""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -1,4 +1,7 @@
-"""Ranking with thresholds: exchanges of two weights, and of four weights of two thresholds."""
+"""Ranking with thresholds: exchanges of two weights, and of four weights of two thresholds.
+
+This solves the quadratic program of [Shawe-Taylor and Cristianini 2004, Computation 8.8].
+"""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -100,8 +103,8 @@ def nu_ranking(
     add up to one [Shawe-Taylor and Cristianini 2004, Computation 8.8, superscripts corrected].
 
     A step exchanges two upper or two lower weights of a threshold, or raises both sums of one
-    threshold and lowers those of another one, by four weights. If a level takes many such steps,
-    a face step moves all weights between their bounds to their minimum. The loop stops at the
+    threshold and lowers both of another one, by four weights. If a level takes many such steps, a
+    face step moves all weights between their bounds to their minimum. The loop stops at the
     relative gap `tol`, or after `max_iter` steps.
 
     With `max_iter=-1` an interior point method takes over after 100 steps for each sample, for up
@@ -233,6 +236,7 @@ def _to_level(
     complete = bool((store.slot >= 0).all())  # all rows are stored
     count = 0
     status = REACHED
+
     while complete or _bring_violators(store, upper, lower, segments, level):
         limits = (level, store.clock, budget - count)
         done, status = ranking_steps(
@@ -435,7 +439,7 @@ def by_faces(
         step_bounds[np.isnan(step_bounds)] = np.inf
         nearest = float(step_bounds.min(initial=np.inf))
 
-        # 4. Take the exact step, at most to the bound, which joins the face
+        # 4. Take the exact step, or go to the bound, which joins the face
         change = np.bincount(sample, sign * d, minlength=n)
         curvature = float(change @ K @ change)
         full = 1.0
@@ -603,7 +607,7 @@ def exchanges(values, slot, used, upper, lower, everything, tops, bottoms, limit
 
 @jit
 def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
-    """Raise both sums of one threshold and lower those of another, for the largest gain."""
+    """Raise both sums of one threshold and lower both of another, for the largest gain."""
     # 1. Find the thresholds whose sums gain most
     g = upper.g
     rising = BLOCKED

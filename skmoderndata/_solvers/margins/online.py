@@ -1,4 +1,9 @@
-"""Machines that process one sample after another and change their function on mistakes."""
+"""Machines that process one sample after another and change their function on mistakes.
+
+Differs from the papers: 1. PRank and the perceptron may have a budget of coefficients. 2. The
+threshold of the projectron is relative to the squared norm of the sample, and with a full support
+it projects every mistake.
+"""
 
 from typing import NamedTuple
 
@@ -170,7 +175,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
         n_support += 1 if coef[j] != 0.0 else 0
 
     for i in range(n):
-        # 1. Skip the sample if there is no mistake
+        # 1. Skip the sample unless it is a mistake
         if steps[i] * values[i] > 0.0 or steps[i] == 0.0:
             continue
         count += 1

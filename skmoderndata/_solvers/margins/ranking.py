@@ -1,4 +1,9 @@
-"""Ranking with all pairs at once: the pairs are implicit, the unknowns belong to samples."""
+"""Ranking with all pairs at once: pairs are implicit, and the unknowns belong to samples.
+
+Differs from the papers [Chapelle 2010; Kuo, Lee and Lin 2014]: 1. Newton steps are taken in the
+coordinates of a factor of the kernel matrix, with a preconditioner from a subset of the rows.
+2. The stopping rule is a relative duality gap, for which the residuals of the pairs give a bound.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -11,38 +16,43 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-SKETCH = 5000  # rows of the factor that make up the preconditioner
+# Number of rows of the factor from which the preconditioner is computed.
+SKETCH = 5000
+# Maximum number of steps of conjugate gradients.
 MOST_CG_STEPS = 200
-SHARE_OF_TOL = 0.3  # of the tolerance, for the error within the factor
-FLAT = 1e-13  # relative change of the objective that is taken for rounding
-ROUNDING_OF_GAP = 1e-12  # relative duality gap that is taken for rounding
+# Fraction of the tolerance that the error within the factor may take.
+SHARE_OF_TOL = 0.3
+# Largest relative change of the objective that counts as rounding error.
+FLAT = 1e-13
+# Largest relative duality gap that counts as rounding error.
+ROUNDING_OF_GAP = 1e-12
 
 
 class ActivePairs(NamedTuple):
-    """Pairs (i, j) with `r_ij = 1 - f_i + f_j > 0`, summed up per sample."""
+    """Sums over the pairs (i, j) with `r_ij = 1 - f_i + f_j > 0`, for each sample."""
 
     total: float  # sum of r
     squares: float  # sum of r^2
     fold: Array  # (n,), sum over pairs of r (e_i - e_j)
-    degree: Array  # (n,), pairs that each sample is in
+    degree: Array  # (n,), number of pairs of each sample
     laplacian: Callable[[Array], Array]  # v -> sum over pairs of (v_i - v_j) (e_i - e_j)
 
 
 class PairLoss(Protocol):
-    """Pairs of which the first is to be above the second."""
+    """Pairs whose first member should rank above the second."""
 
     def active(self, f: Array) -> ActivePairs:
-        """Pairs that are not in order by a margin of one."""
+        """Return the pairs that are not in order by a margin of one."""
 
 
 class RankingResult(NamedTuple):
-    """Function in the coordinates of the factor, and how far it is from the optimum."""
+    """Function in the coordinates of the factor, and its distance from the optimum."""
 
     theta: Array
-    gap: float  # relative duality gap, over all pairs and with the whole kernel
+    gap: float  # relative duality gap, over all pairs and with the complete kernel
     n_iter: int
     converged: bool
-    exhausted: bool  # the rank of the factor, not the number of steps, is at fault
+    exhausted: bool  # limited by the rank of the factor, not by the number of steps
 
 
 def rank_on_samples(
@@ -60,24 +70,24 @@ def rank_on_samples(
 
     Newton's method on the piecewise quadratic objective [Chapelle 2010; Kuo 2014]: with L the
     Laplacian of the graph of active pairs, the Hessian is `I + cost F' L F`; products with L take
-    `n log n` operations. The residuals `r_ij` of the pairs give a point of the dual, whose best
-    multiple proves `(sum r)^2 / 2 / (b' K b + sum r^2 / cost)`, b being the residuals folded onto
-    the samples.
+    `n log n` operations. The residuals `r_ij` of the pairs give a point of the dual. Its best
+    multiple has the value `(sum r)^2 / 2 / (b' K b + sum r^2 / cost)`, where b are the residuals
+    summed for each sample, with signs.
 
     Parameters
     ----------
     pairs : PairLoss
     factor : ndarray of shape (n, r)
-        F, with `F F'` the kernel matrix, or the part of it that is worked with.
+        F, with `F F'` the kernel matrix or a low-rank approximation of it.
     norm : callable
-        `b -> b' K b` with the whole kernel matrix.
+        Function `b -> b' K b` with the complete kernel matrix.
     cost : float
     tol : float
         Relative duality gap to reach.
     max_iter : int
-        Largest number of Newton steps.
+        Maximum number of Newton steps.
     start : ndarray of shape (at most r,) or None
-        Coordinates to begin with; zeros follow.
+        First coordinates of the start; zeros follow.
     progress : Progress or None
     """
     theta = np.zeros(factor.shape[1])
@@ -90,14 +100,14 @@ def rank_on_samples(
     it = Iterations(max_iter, -1.0, progress)
 
     for _ in it:
-        # 1. Newton direction and exact line search on the pairs that lose
+        # 1. Step in the Newton direction for the active pairs, with a line search
         slope = theta - cost * (factor.T @ active.fold)
         direction = newton_direction(factor, active, slope, cost)
         theta, active, moved = _line_search(
             pairs, factor, theta, active, slope, direction, cost
         )
 
-        # 2. gap within the factor: cheap, decides whether to go on
+        # 2. Compute the gap within the factor, which is cheap; continue if it is too large
         primal = _primal(theta, active, cost)
         inner = factor.T @ active.fold
         inner_gap = _gap(primal, active, float(inner @ inner), cost)
@@ -105,14 +115,14 @@ def rank_on_samples(
         if inner_gap > aim and not exhausted and it.n_iter < max_iter:
             continue
 
-        # 3. gap with the whole kernel
+        # 3. Compute the gap with the complete kernel
         gap = _gap(primal, active, norm(active.fold), cost)
         it.converged = gap <= tol
-        # above the tolerance by more than the error within the factor: its rank is at fault
+        # the rank is too low if the gap is much larger than the error within the factor
         it.ended = not it.converged and (exhausted or inner_gap <= 0.1 * gap)
         aim = 0.3 * inner_gap
 
-    if gap == np.inf:  # a callback asked to stop
+    if gap == np.inf:  # a callback has stopped the fit
         gap = _gap(_primal(theta, active, cost), active, norm(active.fold), cost)
 
     return RankingResult(theta, gap, it.n_iter, it.converged, it.ended)
@@ -123,7 +133,7 @@ def _primal(theta: Array, active: ActivePairs, cost: float) -> float:
 
 
 def _gap(primal: float, active: ActivePairs, norm: float, cost: float) -> float:
-    """Relative distance of the primal from the best multiple of the dual point r."""
+    """Return the relative gap between the primal and the best multiple of the dual point r."""
     curvature = norm + active.squares / cost
     dual = 0.5 * active.total**2 / curvature if active.total > 0.0 else 0.0
     return relative_gap(primal, dual, unit=primal)
@@ -132,20 +142,20 @@ def _gap(primal: float, active: ActivePairs, norm: float, cost: float) -> float:
 def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: float) -> Array:
     """Solve `(I + cost F' L F) p = -slope` by conjugate gradients, to a tenth or better.
 
-    The preconditioner takes `D - d d' / sum(d)` for L, d being the degrees, on a part of the rows.
+    The preconditioner replaces L by `D - d d' / sum(d)`, where d are the degrees, on some rows.
     """
-    # preconditioner: the Hessian from some samples, factorised
+    # preconditioner: factorise the Hessian of a subset of the rows
     n, r = factor.shape
     rows = np.arange(n) if n <= SKETCH else np.linspace(0, n - 1, SKETCH).astype(int)
     d = active.degree[rows] * (n / len(rows))
-    some = factor[rows]
+    F = factor[rows]
     if d.sum() > 0:
-        some = some - d @ some / d.sum()
-    M = cost * (some.T @ (d[:, None] * some))
+        F = F - d @ F / d.sum()
+    M = cost * (F.T @ (d[:, None] * F))
     M[np.diag_indices(r)] += 1.0
     solve = linalg.cho_factor(M, overwrite_a=True, check_finite=False)
 
-    # conjugate gradients until the residual is a thousandth
+    # reduce the residual to a thousandth by conjugate gradients
     residual = -slope
     p = np.zeros(r)
     z = linalg.cho_solve(solve, residual, check_finite=False)
@@ -174,9 +184,9 @@ def _line_search(
     direction: Array,
     cost: float,
 ) -> tuple[Array, ActivePairs, bool]:
-    """Halve the Newton step until the objective falls; False where it does not any more.
+    """Halve the Newton step until the objective falls; return False if it cannot fall further.
 
-    Where the objective changes by rounding only, the slope decides: it has twice the digits.
+    If the objective changes only by rounding, the slope decides, which has twice the digits.
     """
     value = _primal(theta, active, cost)
     decrease = float(slope @ direction)
@@ -188,7 +198,7 @@ def _line_search(
         change = _primal(new, after, cost) - value
         if change < 1e-4 * step * decrease:
             return new, after, True
-        # near the optimum differences of the objective are rounding: the slope decides
+        # differences of the objective near the optimum are rounding errors, so use the slope
         if step == 1.0 and change <= FLAT * value:
             new_slope = new - cost * (factor.T @ after.fold)
             if linalg.norm(new_slope) < 0.5 * linalg.norm(slope):
@@ -199,9 +209,9 @@ def _line_search(
 
 @jit
 def sums_below(queries, grades, rank, first, W):
-    """For each row i: sums of the columns of W over rows j of lower grade in its query.
+    """Return sums of the columns of W over the rows j of lower grade in the query of each row i.
 
-    Only rows with `rank[j] >= first[i]` count. Rows are sorted by query and grade; those of lower
+    Only rows with `rank[j] >= first[i]` count. Rows are sorted by query and grade; rows of lower
     grades are kept in a binary indexed tree over their ranks.
     """
     n, k = W.shape
@@ -211,9 +221,9 @@ def sums_below(queries, grades, rank, first, W):
     level = 0
 
     for i in range(n):
-        # 1. a new query empties the tree, a new grade fills in the one before
+        # 1. Empty the tree at a new query; insert the previous grade at a new grade
         if i > 0 and queries[i] != queries[i - 1]:
-            for row in range(begin, level):  # out of the tree again
+            for row in range(begin, level):  # remove these rows from the tree
                 position = rank[row] + 1
                 while position <= n:
                     for c in range(k):
@@ -232,7 +242,7 @@ def sums_below(queries, grades, rank, first, W):
         if level == begin:
             continue
 
-        # 2. sums over ranks below, less those up to the first that counts
+        # 2. Subtract the sums over ranks below first[i] from the sums over all ranks
         position = n
         while position > 0:
             for c in range(k):
@@ -248,11 +258,14 @@ def sums_below(queries, grades, rank, first, W):
 
 
 def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
-    """Active pairs of rows that are sorted by query and grade."""
+    """Return the active pairs of rows that are sorted by query and grade."""
     f = f - f.mean()
-    # active partners, by their place among the sorted scores
+    # find the active partners by their position among the sorted scores
     ways = []
-    for way in (slice(None), slice(None, None, -1)):  # lower grades, then higher ones
+    for way in (
+        slice(None),
+        slice(None, None, -1),
+    ):  # partners of lower grades, then of higher
         sign = 1.0 if way.step is None else -1.0
         values = sign * f[way]
         rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
@@ -260,13 +273,13 @@ def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
         ways.append((way, queries[way].copy(), sign * grades[way], rank, first))
 
     def sums(W: Array) -> list[Array]:
-        """Sum over the active partners below, and over those above."""
+        """Return sums over the active partners below, and over the active partners above."""
         return [
             sums_below(*columns, np.ascontiguousarray(W[way]))[way] for way, *columns in ways
         ]
 
     below, above = sums(np.stack([np.ones(len(f)), f, f * f], axis=1))
-    # squared hinge and its gradient: from numbers, sums and squares of the partners' scores
+    # compute the squared hinge loss and its gradient from counts, sums and squares of scores
     count = below[:, 0]
     r_below = below[:, 0] * (1.0 - f) + below[:, 1]
     r_above = above[:, 0] * (1.0 + f) - above[:, 1]
@@ -283,13 +296,13 @@ def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
 
 
 def listed_pairs(pairs: Array, f: Array) -> ActivePairs:
-    """Active pairs out of a list."""
+    """Return the active pairs of a list."""
     r = 1.0 - f[pairs[:, 0]] + f[pairs[:, 1]]
     up, down = pairs[r > 0].T
     r = r[r > 0]
     n = len(f)
 
-    # residuals of pairs folded onto the samples
+    # sum the residuals of pairs for each sample, with signs
     def fold(weights: Array) -> Array:
         return np.bincount(up, weights, n) - np.bincount(down, weights, n)
 
@@ -301,14 +314,14 @@ def listed_pairs(pairs: Array, f: Array) -> ActivePairs:
 
 @jit
 def worst_below(queries, grades, values):
-    """For rows sorted by query and grade: the highest value of a lower grade, and whose."""
+    """For rows sorted by query and grade, return the highest lower-graded value and its row."""
     n = len(queries)
     partner = np.full(n, -1, np.int64)
     top = np.full(n, -np.inf)
-    # of lower grades
+    # highest value of lower grades
     best = -np.inf
     who = -1
-    # of this grade
+    # highest value of the current grade
     level = -np.inf
     level_who = -1
     for i in range(n):
@@ -334,7 +347,7 @@ def worst_below(queries, grades, values):
 
 @jit
 def next_below(in_core, sorted_rows, queries, grades, values, core, n, partner, top):
-    """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
+    """Replace partners by the highest rows whose pairs are not in `core`, which is sorted."""
     for row in in_core:
         i = sorted_rows[row]
 
@@ -358,16 +371,16 @@ def next_below(in_core, sorted_rows, queries, grades, values, core, n, partner, 
 
 
 def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
-    """Count the pairs of different grade in a query that are in order, tied, and all of them."""
+    """Count the pairs of different grade in a query: in order, tied, and all of them."""
     by = np.lexsort((grades, queries))
     rank = np.unique(values[by], return_inverse=True)[1]
     q = queries[by]
     g = grades[by]
-    one = np.ones((len(by), 1))
+    ones = np.ones((len(by), 1))
 
     def pairs_from(first: Array) -> float:
-        """Pairs whose lower-graded row has at least this rank."""
-        return float(sums_below(q, g, rank, first, one).sum())
+        """Count the pairs whose lower-graded row has at least this rank."""
+        return float(sums_below(q, g, rank, first, ones).sum())
 
     every = pairs_from(np.zeros(len(by), np.int64))
     not_in_order = pairs_from(rank)

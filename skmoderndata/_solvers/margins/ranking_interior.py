@@ -1,8 +1,13 @@
 """Primal-dual interior point method for the ranking machine.
 
-Where ranks overlap so much that the optimum is close to zero, the kernel is nearly singular on the
-optimal face and many bounds are nearly active: steps along pairs then zigzag, and active sets
-change one constraint at a time. The number of Newton steps here does not depend on either.
+If ranks overlap so much that the optimum is close to zero, the kernel is nearly singular on the
+optimal face and many bounds are nearly active. Steps along pairs then zigzag, and active sets
+change one constraint at a time. The number of Newton steps here depends on neither.
+
+Differs from the book [Nocedal and Wright 2006, Algorithm 16.4]: 1. Weights have two bounds. 2. The
+distances to the upper bounds are variables. 3. The linear systems have one unknown for each
+sample, and their solutions are refined. 4. The method stops at a relative duality gap and returns
+the best point.
 """
 
 from typing import Any, NamedTuple
@@ -18,6 +23,7 @@ from skmoderndata._solvers.margins.ranking_certificate import (
 )
 from skmoderndata._solvers.margins.ranking_faces import constraints
 
+# Maximum number of Newton steps.
 MAX_NEWTON_STEPS = 100
 # Fraction of the distance to the nearest bound that a step goes.
 FRACTION_TO_BOUND = 0.995
@@ -25,14 +31,14 @@ FRACTION_TO_BOUND = 0.995
 START_FRACTION = (0.1, 0.9)
 # Fraction of the least norm so far below which a norm counts as progress.
 NORM_DECREASE = 0.9
-# Number of steps without progress after which rounding has won.
+# Number of steps without progress after which the method stops.
 STEPS_WITHOUT_PROGRESS = 5
-# Weights below this fraction of their upper bound are zero in the result.
+# Fraction of the upper bound below which a weight is zero in the result.
 ZERO_FRACTION = 1e-9
 # Number of times that rounding errors of a Newton direction are corrected.
 REFINEMENTS = 1
-# Ridge of the kernel matrix in the factor of a Newton step, relative to its diagonal: rounding may
-# have made eigenvalues negative.
+# Size of the ridge of the kernel matrix in the factor of a Newton step, relative to its diagonal:
+# rounding may have made eigenvalues negative.
 RIDGE_RELATIVE = 1e-14
 # Smallest eigenvalue of the equations for the multipliers, relative to the largest, that counts.
 RANK_OF_SCHUR = 1e-15
@@ -51,7 +57,7 @@ class _Problem(NamedTuple):
     """`min v'Qv / 2` with `E'v = sums` and `0 <= v <= high`, `Q_cd = sign_c sign_d K_cd`."""
 
     K: Array  # (n, n)
-    sample: Array  # (m,), of each constraint
+    sample: Array  # (m,), sample of each constraint
     sign: Array  # (m,)
     E: Array  # (m, n_thresholds + 1)
     sums: Array  # (n_thresholds + 1,)
@@ -62,10 +68,10 @@ class _Point(NamedTuple):
     """Weights, distances from the upper bounds, and multipliers of sums and bounds."""
 
     v: Array
-    t: Array  # carried along, as `high - v` would be rounded to zero
-    y: Array  # of the sums
-    z: Array  # of the lower bounds
-    s: Array  # of the upper bounds
+    t: Array  # a variable, as `high - v` would be rounded to zero
+    y: Array  # multipliers of the sums
+    z: Array  # multipliers of the lower bounds
+    s: Array  # multipliers of the upper bounds
 
 
 class _Factored(NamedTuple):
@@ -75,7 +81,7 @@ class _Factored(NamedTuple):
     D: Array  # (m,)
     stiff: Array  # (m,), whether a weight is the stiffer one of its sample
     W: Array  # (n,)
-    cholesky: Any  # of `I + W K W`
+    cholesky: Any  # factor of `I + W K W`
 
 
 class _System(NamedTuple):
@@ -93,15 +99,16 @@ def interior_point(
 ) -> Interior:
     """Solve the dual of `nu_ranking` by predictor and corrector steps.
 
-    [Nocedal and Wright 2006, Algorithm 16.4, for two bounds]. It ends at the relative duality gap
-    `tol`, at a function whose norm is at most `flat`, or where rounding prevents progress.
+    See [Nocedal and Wright 2006, Algorithm 16.4], here with two bounds. The loop stops at the
+    relative duality gap `tol`, at a function whose norm is at most `flat`, or if rounding prevents
+    progress.
 
     Returns
     -------
     Interior
         The best of the points visited.
     """
-    # in units of the kernel and of the largest bound
+    # scale to the kernel and to the largest bound
     size = float(np.abs(K.diagonal()).max())
     unit = float(bounds.max())
     problem = _problem(K, segments, bounds, size=size, unit=unit)
@@ -111,7 +118,7 @@ def interior_point(
     least_norm = np.inf
     last_progress = 0
     for step in range(1 + MAX_NEWTON_STEPS):
-        # 1. certificate: thresholds and margin are the multipliers of the sums
+        # 1. Compute the certificate: thresholds and margin are the multipliers of the sums
         f = problem.K @ _coefficients(problem, point.v)
         g = size * unit * f
         upper, lower = _signed_weights(problem, point.v, unit)
@@ -121,7 +128,7 @@ def interior_point(
         if not np.isfinite(norm):
             break
 
-        # 2. the best point, and an end
+        # 2. Keep the best point, and stop at the tolerance or without progress
         flat_function = norm <= flat
         if best is None or certified.gap < best.certified.gap or flat_function:
             best = Interior(upper, lower, certified, step)
@@ -135,7 +142,7 @@ def interior_point(
         if solved or flat_function or stalled:
             break
 
-        # 3. one step of predictor and corrector
+        # 3. Take a predictor and corrector step
         try:
             point = _newton_step(problem, point, f)
         except linalg.LinAlgError:
@@ -155,7 +162,7 @@ def _problem(
     sample, sign, threshold = constraints(segments)
     E = matrix_of_sums(sign, threshold)
 
-    # equal sums at each threshold, and all weights add up to one
+    # the sums are equal at each threshold, and all weights add up to one
     zeros = np.zeros(len(segments) - 1)
     sums = np.r_[zeros, 1.0 / unit]
     scaled = (K + K.T) / (2.0 * size)
@@ -164,8 +171,8 @@ def _problem(
 
 
 def _start(problem: _Problem) -> _Point:
-    """Even weights, and multipliers as large as the gradient."""
-    # equal fractions of the bounds that add up to the sum, unless that is too near to them
+    """Start from even weights, and multipliers as large as the gradient."""
+    # use equal fractions of the bounds that add up to the sum, unless they are close to the bounds
     least, largest = START_FRACTION
     total = float(problem.sums[-1])
     fraction = total / float(problem.high.sum())
@@ -181,14 +188,14 @@ def _start(problem: _Problem) -> _Point:
 
 
 def _coefficients(problem: _Problem, v: Array) -> Array:
-    """Coefficient of each sample, the sum of its signed weights."""
+    """Return the coefficient of each sample, the sum of its signed weights."""
     n = len(problem.K)
     coef: Array = np.bincount(problem.sample, problem.sign * v, minlength=n)
     return coef
 
 
 def _signed_weights(problem: _Problem, v: Array, unit: float) -> tuple[Array, Array]:
-    """Upper and lower weights of the samples, in units of the bounds."""
+    """Return upper and lower weights of the samples, in units of the bounds."""
     n = len(problem.K)
     sample = problem.sample
     sign = problem.sign
@@ -203,17 +210,17 @@ def _newton_step(problem: _Problem, point: _Point, f: Array) -> _Point:
     """Take one step of Mehrotra's method."""
     system = _newton_system(problem, point, f)
 
-    # 1. predictor: straight to the optimum
+    # 1. Predictor: a step towards the optimum without centring
     d = _direction(system, point, 0.0, 0.0)
     predicted = _moved(point, d, _step_bound(point, d))
 
-    # centring: the cube of the ratio by which the predictor lowers the products
+    # centring: use the cube of the ratio by which the predictor reduces the products
     mean = _complementarity(point)
     ratio = _complementarity(predicted) / mean
     n_products = 2 * len(point.v)
     target = ratio**3 * mean / n_products
 
-    # 2. corrector: towards the centre, with the products of the predictor's changes
+    # 2. Corrector: a step towards the centre, with the products of the predictor's changes
     vz = target - d.v * d.z
     ts = target - d.t * d.s
     d = _direction(system, point, vz, ts)
@@ -222,18 +229,18 @@ def _newton_step(problem: _Problem, point: _Point, f: Array) -> _Point:
 
 
 def _newton_system(problem: _Problem, point: _Point, f: Array) -> _System:
-    """Factorise the system of a point, and eliminate the weights from that of the sums."""
+    """Factorise the system at a point, and eliminate the weights from the system of the sums."""
     v, _, y, z, s = point
     E = problem.E
     factored = _factorised(problem, point)
 
-    # of the multipliers; nearly singular where all weights of a threshold are at their bounds
+    # invert the system of the sums, which is nearly singular if a threshold has no free weight
     QE = np.column_stack([_solve(factored, column) for column in E.T])
     schur = E.T @ QE
     symmetric = 0.5 * (schur + schur.T)
     inverse = np.linalg.pinv(symmetric, rcond=RANK_OF_SCHUR, hermitian=True)
 
-    # what Qv - Ey - z + s = 0 and E'v = sums lack
+    # residuals of Qv - Ey - z + s = 0 and E'v = sums
     gradient = problem.sign * f[problem.sample]
     dual_residual = E @ y + z - s - gradient
     sums_missing = problem.sums - E.T @ v
@@ -241,11 +248,11 @@ def _newton_system(problem: _Problem, point: _Point, f: Array) -> _System:
 
 
 def _factorised(problem: _Problem, point: _Point) -> _Factored:
-    """Factorise `Q + D`, with `D` of the eliminated inequalities.
+    """Factorise `Q + D`, where D comes from the eliminated inequalities.
 
-    Its solution needs `I + W K W` alone, whose eigenvalues are at least 1: with `da` the change
-    of the coefficients, `(1 + G K) da = b`, `G = W^2` the sum of `1 / D` over the weights of a
-    sample.
+    A solution only needs `I + W K W`, whose eigenvalues are at least 1: the change `da` of the
+    coefficients satisfies `(1 + G K) da = b`, where `G = W^2` is the sum of `1 / D` over the
+    weights of a sample.
     """
     v, t, _, z, s = point
     K = problem.K
@@ -253,7 +260,7 @@ def _factorised(problem: _Problem, point: _Point) -> _Factored:
     n = len(K)
     D = z / v + s / t
 
-    # the stiffer of two weights of a sample
+    # find the stiffer of two weights of a sample
     stiffest = np.zeros(n)
     np.maximum.at(stiffest, sample, D)
     several = np.bincount(sample)[sample] > 1
@@ -282,8 +289,8 @@ def _solve(factored: _Factored, right: Array) -> Array:
     solution = linalg.cho_solve(cholesky, b / W)
     change = W * np.asarray(solution)
 
-    # the softer of two weights of a sample takes what remains: no difference is divided by a
-    # small D
+    # the softer of two weights of a sample takes the remainder, so that no difference is divided
+    # by a small D
     gradient = sign * (problem.K @ change)[sample]
     x = np.where(stiff, (right - gradient) / D, 0.0)
     remaining = change - _coefficients(problem, x)
@@ -292,7 +299,7 @@ def _solve(factored: _Factored, right: Array) -> Array:
 
 
 def _direction(system: _System, point: _Point, vz: Array | float, ts: Array | float) -> _Point:
-    """Newton direction to the products `v z = vz` and `t s = ts`."""
+    """Return the Newton direction to the products `v z = vz` and `t s = ts`."""
     v, t, _, z, s = point
     factored, QE, schur, dual_residual, sums_missing = system
     problem = factored.problem
@@ -304,7 +311,7 @@ def _direction(system: _System, point: _Point, vz: Array | float, ts: Array | fl
     dv = np.zeros(len(v))
     dy = np.zeros(len(sums_missing))
     for _ in range(1 + REFINEMENTS):
-        # what (Q + D) dv - E dy = right and E' dv = sums_missing still lack
+        # residuals of (Q + D) dv - E dy = right and E' dv = sums_missing
         f = problem.K @ _coefficients(problem, dv)
         gradient = problem.sign * f[problem.sample]
         lacking = right - gradient - factored.D * dv + E @ dy
@@ -313,14 +320,14 @@ def _direction(system: _System, point: _Point, vz: Array | float, ts: Array | fl
         dy += y_change
         dv += x + QE @ y_change
 
-    # multipliers of the bounds, from the linearised products
+    # compute the multipliers of the bounds from the linearised products
     dz = z_change - z * dv / v
     ds = s_change + s * dv / t
     return _Point(dv, -dv, dy, dz, ds)
 
 
 def _step_bound(point: _Point, d: _Point) -> float:
-    """Largest step that keeps all products non-negative."""
+    """Return the largest step that keeps all products non-negative."""
     step_bound = 1.0
     pairs = ((point.v, d.v), (point.t, d.t), (point.z, d.z), (point.s, d.s))
     for values, change in pairs:
@@ -332,11 +339,11 @@ def _step_bound(point: _Point, d: _Point) -> float:
 
 
 def _moved(point: _Point, d: _Point, step: float) -> _Point:
-    """Go a step along a direction."""
+    """Move by a step along a direction."""
     pairs = zip(point, d, strict=True)
     return _Point(*(values + step * change for values, change in pairs))
 
 
 def _complementarity(point: _Point) -> float:
-    """Sum of the products of the weights and distances with their multipliers."""
+    """Return the sum of the products of weights and distances with their multipliers."""
     return float(point.v @ point.z + point.t @ point.s)

@@ -1,10 +1,10 @@
 r"""Best subsets of features for two classes: one size after another, by splicing.
 
-For a set S of features the least penalised logistic loss is, with :math:`m = Z w + y b`,
+The least penalised logistic loss on a set S of features is, with :math:`m = Z w + y b`,
 
 .. math::
     L(S) = \min_{w, b} \sum_i u_i \ln(1 + e^{-m_i}) + \frac{\lambda}{2} \sum_j v_j w_j^2
-    \quad\text{subject to}\quad w_j = 0 \text{ outside of } S,
+    \quad\text{subject to}\quad w_j = 0 \text{ outside } S,
 
 where `Z` has the rows :math:`y_i x_i`, :math:`u_i` are the costs of the samples, and :math:`v_j`
 is the variance of column j, so that units do not matter. The criterion
@@ -13,6 +13,9 @@ is the variance of column j, so that units do not matter. The criterion
     2 L(S) + |S| \ln p \ln \ln n
 
 decides how many features are worth their price (Zhu, Wen, Zhu, Zhang and Wang 2020).
+
+Differs from the paper: 1. The loss is logistic, with a small ridge. 2. A splice exchanges at most
+three features. 3. Sizes are tried in turn until four of them have not lowered the criterion.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,8 +29,8 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
 from skmoderndata._solvers.margins.linear_programs import dense
 
-# Cost of the squared weights of columns with unit variance. A set that separates the classes has
-# no least loss without it.
+# Cost of the squared weights of columns with unit variance. Without it the loss has no minimum on
+# a set that separates the classes.
 RIDGE_PENALTY = 0.5
 # Maximum number of features that a splice exchanges.
 MOST_EXCHANGED = 3
@@ -42,7 +45,7 @@ NEWTON_TOL = 1e-9
 
 
 class Subset(NamedTuple):
-    """Features in the order in which they came, their weights after the intercept, and L(S)."""
+    """Features in the order in which they were added, the intercept with the weights, and L(S)."""
 
     features: list[int]
     theta: Array
@@ -60,9 +63,9 @@ class Spliced(NamedTuple):
 
 
 class RidgeLogistic:
-    """L(S) for the rows ``y_i x_i`` in `Z`, and what it says about single features.
+    """L(S) for the rows ``y_i x_i`` in `Z`, with estimates of the worth of single features.
 
-    `candidates` are the columns that may be in a set; only their number counts here, in `price`.
+    `candidates` are the columns that may be in a set; `price` depends only on their number.
     """
 
     def __init__(
@@ -74,7 +77,7 @@ class RidgeLogistic:
         self.candidates = candidates
         self.intercept = intercept
 
-        # mean squares of the columns, about their means if there is an intercept; y_i^2 is 1
+        # mean squares of the columns, about their means if there is an intercept (y_i^2 is 1)
         share = cost / cost.sum()
         squares = Z.power(2) if hasattr(Z, "power") else np.square(Z)
         scale = np.asarray(squares.T @ share)
@@ -93,7 +96,7 @@ class RidgeLogistic:
         return 2.0 * subset.loss + len(subset.features) * self.price
 
     def fit(self, features: Iterable[int], start: Array | None = None) -> Subset:
-        """Return L(S) with its weights, by Newton steps from the weights `start`."""
+        """Compute L(S) with its weights, by Newton steps from the weights `start`."""
         features = list(features)
         columns = dense(self.Z[:, features])
         A = np.column_stack([self.y, columns])
@@ -110,7 +113,7 @@ class RidgeLogistic:
 
         loss = value(theta)
         for _ in range(MAX_STEPS):
-            # 1. gradient and Hessian
+            # 1. Compute gradient and Hessian
             q = expit(-(A @ theta))
             slope = self.cost * q
             gradient = penalty * theta - A.T @ slope
@@ -119,14 +122,14 @@ class RidgeLogistic:
             # the intercept of saturated samples has no curvature
             hessian[0, 0] += 1e-9 * float(self.cost.sum())
 
-            # 2. direction, and the decrease that it promises
+            # 2. Compute the direction, and the decrease that it predicts
             step = np.zeros(theta.size)
             step[free] = np.linalg.solve(hessian[free, free], gradient[free])
             decrement = float(gradient @ step)
             if not decrement > NEWTON_TOL * max(1.0, loss):
                 break
 
-            # 3. halve the step until the loss falls
+            # 3. Halve the step until the loss falls
             size = 1.0
             new = value(theta - step)
             while new > loss - 1e-4 * size * decrement and size > 1e-6:
@@ -140,16 +143,16 @@ class RidgeLogistic:
         return Subset(features, theta, loss)
 
     def promise(self, subset: Subset) -> Array:
-        """Return by how much each outsider is expected to lower L(S), up to a factor.
+        """Estimate how much each other feature would lower L(S), up to a factor.
 
-        The square of the slope over the curvature; the mean curvature of all samples stands for
-        the curvature along the column.
+        This is the squared slope divided by the curvature; the mean curvature of all samples is
+        used instead of the curvature along the column.
         """
         q, curvature = self._derivatives(subset)
         slope = np.asarray(self.Z.T @ (self.cost * q))
         divide = self.scale * (curvature.sum() + RIDGE_PENALTY)
 
-        # members promise nothing, and neither do constant columns
+        # members and constant columns have no promise
         promise = np.zeros(slope.size)
         outside = self.candidates & (self.scale > 0)
         outside[subset.features] = False
@@ -157,11 +160,11 @@ class RidgeLogistic:
         return promise
 
     def sacrifice(self, subset: Subset) -> Array:
-        """Return by how much L(S) is expected to rise without each member, up to a factor."""
+        """Estimate how much L(S) would rise without each member, up to a factor."""
         curvature = self._derivatives(subset)[1]
         columns = dense(self.Z[:, subset.features])
         h = curvature @ columns**2
-        # about the weighted means, as the intercept follows
+        # take it about the weighted means, because the intercept adapts
         if self.intercept:
             total = max(float(curvature.sum()), 1e-300)
             mixed = curvature * self.y @ columns
@@ -171,7 +174,7 @@ class RidgeLogistic:
         return np.asarray(w**2 * h)
 
     def _derivatives(self, subset: Subset) -> tuple[Array, Array]:
-        """Slope and curvature of the loss at each sample, the slope without its cost."""
+        """Return slope and curvature of the loss at each sample, the slope without its cost."""
         columns = dense(self.Z[:, subset.features])
         margins = columns @ subset.theta[1:] + self.y * subset.theta[0]
         q = expit(-margins)
@@ -194,19 +197,19 @@ def best_subset(
     largest : int
         Largest size; 0 means ``n / ln n``.
     max_iter : int
-        Largest number of splices for each size.
+        Maximum number of splices for each size.
     progress : Progress or None
-        Told about the sizes.
+        Progress, reported for each size.
     """
     subset = best = problem.fit([])
     values = [problem.criterion(subset)]
-    settled = True  # whether all splices ended by themselves
+    settled = True  # whether no size has reached `max_iter` splices
 
     limit = largest or largest_size(problem.y.size)
     n_candidates = int(problem.candidates.sum())
     it = Iterations(min(limit, n_candidates), 0.0, progress)
     for size in it:
-        # 1. add the column that promises most
+        # 1. Add the column of largest promise
         promise = problem.promise(subset)
         j = int(promise.argmax())
         if not promise[j] > 0:
@@ -216,14 +219,14 @@ def best_subset(
         start = np.append(subset.theta, 0.0)
         subset = problem.fit(larger, start)
 
-        # 2. splice as long as the loss falls
+        # 2. Splice while the loss falls
         n_splices = 0
         while n_splices < max_iter and (spliced := splice(problem, subset)) is not None:
             subset = spliced
             n_splices += 1
         settled = settled and n_splices < max_iter
 
-        # 3. end a few sizes after the least criterion
+        # 3. Stop a few sizes after the least criterion
         values.append(problem.criterion(subset))
         if values[-1] < problem.criterion(best):
             best = subset
@@ -239,11 +242,11 @@ def largest_size(n_samples: int) -> int:
 
 
 def splice(problem: RidgeLogistic, subset: Subset) -> Subset | None:
-    """Exchange the least valuable members for the outsiders that promise most, or return None.
+    """Exchange the least valuable members for the most promising outsiders, or return None.
 
-    The largest exchange that lowers the loss is taken.
+    The largest exchange that lowers the loss is used.
     """
-    # members of least sacrifice first, outsiders of most promise first
+    # sort members by sacrifice and outsiders by promise
     size = len(subset.features)
     least = np.argsort(problem.sacrifice(subset), kind="stable")
     promise = problem.promise(subset)
@@ -267,7 +270,7 @@ def splice(problem: RidgeLogistic, subset: Subset) -> Subset | None:
 def prune(
     problem: RidgeLogistic, features: Iterable[int], rises: Callable[[list[int]], bool]
 ) -> list[int]:
-    """Drop members one by one as long as the criterion falls, the least valuable first.
+    """Drop members one by one, the least valuable first, while the criterion falls.
 
     Parameters
     ----------
@@ -275,8 +278,7 @@ def prune(
     features : iterable of int
         The first set.
     rises : callable
-        Whether something else that is to be small is too large for a set: such sets are not
-        taken.
+        Function of a set: whether another quantity would rise too much, which excludes the set.
     """
     subset = problem.fit(features)
     weight = dict(zip(subset.features, subset.theta[1:], strict=True))
@@ -285,7 +287,7 @@ def prune(
         features = list(features)
         if rises(features):
             return float("inf")
-        # from the weights of the first set
+        # start from the weights of the first set
         start = np.array([subset.theta[0], *(weight[j] for j in features)])
         return problem.fit(features, start).loss
 

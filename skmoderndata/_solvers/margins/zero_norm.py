@@ -1,6 +1,10 @@
-"""Separating hyperplanes with few non-zero weights: linear programs solved again and again.
+"""Separating hyperplanes with few non-zero weights, by a sequence of linear programs.
 
 In all programs `Z` has the rows `y_i x_i`, `y` is +1 or -1, and `r` is the margin, 1 or 0.
+
+Differs from the paper [Weston et al. 2003]: 1. The constant e in the logarithm is relative to
+the largest weight of the first program. 2. There may be slack, and a penalty on `|w|_1`. 3. Zero
+weights can become nonzero again, unless `keep_zeros` is set.
 """
 
 from typing import Any, NamedTuple
@@ -18,24 +22,26 @@ from skmoderndata._solvers.margins.linear_programs import (
     drop_rounding,
 )
 
-HARD = 1e6  # cost of squared slack that stands for infinity
-MARGIN_TOL = 1e-2  # margin that may be missing then
+# Cost of squared slack that stands for infinity.
+HARD = 1e6
+# Tolerance on the margin in that case.
+MARGIN_TOL = 1e-2
 
 
 class SparseSeparation(NamedTuple):
-    """Last weights, what happened on the way, and the certificate of the last program.
+    """Last weights, history of the search, and the certificate of the last program.
 
-    `values` and `sizes` have an array for each sequence of steps, as a sequence may begin with
-    other features than those with which the last one ended.
+    `values` and `sizes` have an array for each sequence of steps, because a sequence may begin
+    with features other than those at the end of the previous one.
     """
 
-    features: Array  # that are selected; the least slack may leave some without weight
+    features: Array  # selected features; some may have no weight at the least slack
     w: Array
     bias: float
     value: float  # |w|_0 + alpha |w|_1 + slack_cost s
-    values: tuple[Array, ...]  # the same after each step
+    values: tuple[Array, ...]  # `value` after each step
     approximation: Array  # F after each linear program
-    sizes: tuple[Array, ...]  # features after each step
+    sizes: tuple[Array, ...]  # number of features after each step
     epsilon: float
     gap: float
     n_iter: int
@@ -56,29 +62,30 @@ def reweighted_l1(
 ) -> SparseSeparation:
     r"""Lower `F = sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + alpha |w|_1 + slack_cost s`.
 
-    The logarithm lies below its tangents, so that a linear program with the costs
-    ``1 / ((e + |w_j|) ln(1 + 1 / epsilon)) + alpha`` in place of the first sums lowers F until it
-    gives the same w again (Frank and Wolfe's algorithm with step size 1; Weston et al. 2003,
+    The logarithm lies below its tangents. So a linear program with the costs
+    ``1 / ((e + |w_j|) ln(1 + 1 / epsilon)) + alpha`` instead of the first sums lowers F, until the
+    solution w no longer changes (Frank and Wolfe's algorithm with step size 1; Weston et al. 2003,
     section 3). A weight as large as the largest of the first program adds 1 to the first sum.
 
     Parameters
     ----------
     problem : Separation
     program : ColumnGeneration, CvxpyProgram or RescaledColumns
-        What solves the programs of the problem.
+        Solver of the programs of the problem.
     start : ndarray of shape (p,)
         Costs of the first program, infinite for weights that must stay zero.
     epsilon : float
-        e is `epsilon` times the largest weight of the first program.
+        Ratio of e to the largest weight of the first program.
     keep_zeros : bool
-        Costs ``1 / |w_j|`` up to the same factor: a weight that is zero stays zero, which is what
-        multiplying the columns by the weights and solving the first program again amounts to.
+        If True, the costs are ``1 / |w_j|`` up to the same factor, so that zero weights stay zero.
+        This is equivalent to multiplying the columns by the weights and solving the first program
+        again.
     enough : int
-        Stop as soon as no more weights than this are not zero.
+        Number of non-zero weights at which the steps stop, or fewer.
     max_iter, tol : int, float
-        Stop when no weight changes by more than `tol` times the largest.
+        Stop if no weight changes by more than `tol` times the largest weight.
     progress : Progress or None
-        Told about the steps.
+        Progress, reported after each step.
     """
     allowed = np.isfinite(start)
     costs = start
@@ -94,17 +101,17 @@ def reweighted_l1(
 
     it = Iterations(max_iter, tol, progress)
     for step in it:
-        # 1. linear program with the last costs
+        # 1. Solve the linear program with the last costs
         new = program.solve(costs)
         largest = float(np.abs(new.w).max(initial=0.0))
 
         if step == 1:
             e = epsilon * (largest or 1.0)
 
-        # 2. the logarithm lies below its tangents: no descent is rounding
+        # 2. The logarithm lies below its tangents, so any increase is rounding error
         value = log_objective(problem, new.w, new.bias, e, epsilon)
         if objective and not keep_zeros and value > objective[-1] - 1e-12 * abs(objective[-1]):
-            it.residual = 0.0  # no descent beyond rounding: the last weights are stationary
+            it.residual = 0.0  # no decrease beyond rounding: the last weights are stationary
             if value > objective[-1]:
                 new = new._replace(w=w, bias=bias)
                 value = objective[-1]
@@ -118,7 +125,7 @@ def reweighted_l1(
         values.append(price(problem, w, bias))
         sizes.append(int(np.count_nonzero(w)))
 
-        # 3. costs are the slope of the logarithm at the weights
+        # 3. Update the costs to the slope of the logarithm at the weights
         if keep_zeros:
             allowed = w != 0
         costs = np.full(start.size, np.inf)
@@ -128,7 +135,7 @@ def reweighted_l1(
         if sizes[-1] <= enough:
             it.residual = 0.0
 
-    # certificate, where the programs have duals
+    # compute the certificate if the programs have dual values
     gap = float("nan")
     if len(vertex.dual):
         gap = stationarity_gap(problem, costs, w, bias, vertex.dual, vertex.dual_direction)
@@ -152,32 +159,33 @@ def reweighted_l1(
 def log_objective(
     problem: Separation, w: Array, bias: float, e: float, epsilon: float
 ) -> float:
-    """``sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + alpha |w|_1 + slack_cost s``, s least.
+    """Return F, ``sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + alpha |w|_1 + slack_cost s``.
 
-    The quotient is 0 for a weight of zero and 1 for one of ``e / epsilon``.
+    The slack s is the smallest possible. The quotient is 0 for a weight of zero and 1 for a weight
+    of ``e / epsilon``.
     """
     counted = np.log1p(np.abs(w) / e) / np.log1p(1.0 / epsilon)
     return float(counted.sum()) + penalty_and_slack(problem, w, bias)
 
 
 def price(problem: Separation, w: Array, bias: float) -> float:
-    """``|w|_0 + alpha |w|_1 + slack_cost s``, with the smallest slack s."""
+    """Return ``|w|_0 + alpha |w|_1 + slack_cost s``, with the smallest slack s."""
     return int(np.count_nonzero(w)) + penalty_and_slack(problem, w, bias)
 
 
 def penalty_and_slack(problem: Separation, w: Array, bias: float) -> float:
-    """``alpha |w|_1 + slack_cost s``, with the smallest slack s."""
+    """Return ``alpha |w|_1 + slack_cost s``, with the smallest slack s."""
     return problem.alpha * float(np.abs(w).sum()) + slack_cost(problem, w, bias)
 
 
 def scores(problem: Separation, w: Array, bias: float) -> Array:
-    """Left sides ``Z w + y b`` of the constraints."""
+    """Return the left sides ``Z w + y b`` of the constraints."""
     used = np.flatnonzero(w)
     return problem.Z[:, used] @ w[used] + problem.y * bias
 
 
 def slack_cost(problem: Separation, w: Array, bias: float) -> float:
-    """Cost of the smallest slack that w and b need; zero for a hard problem."""
+    """Return the cost of the smallest slack that w and b require; zero for a hard problem."""
     if problem.slack_cost is None:
         return 0.0
     lacking = np.maximum(problem.margin - scores(problem, w, bias), 0.0)
@@ -192,19 +200,19 @@ def stationarity_gap(
     dual: Array,
     dual_direction: float,
 ) -> float:
-    """Bound on how far w is above the minimum of its linear program, relative to its value.
+    """Bound how far w is above the minimum of its linear program, relative to its value.
 
     The dual of ``min costs |w| + slack_cost s`` is
 
         max  r sum_i u_i + t   subject to  |Z' u + t direction|_j <= costs_j,
                                            0 <= u <= slack_cost,  y' u = 0 (free intercept).
 
-    `dual` and `dual_direction` are made feasible by clipping, balancing and shrinking, so that
-    their value is a bound whatever they are. With ``costs = 1 / (e + |w|)`` the bound is on
-    the gap of Frank and Wolfe, which is zero only where F is stationary. A hard problem that is
-    violated by more than the gap gets the violation instead.
+    `dual` and `dual_direction` are made feasible by clipping, balancing and shrinking, so that any
+    values give a bound. With ``costs = 1 / (e + |w|)`` the bound is on the gap of Frank and Wolfe,
+    which is zero only if F is stationary. If a hard problem is violated by more than the gap, the
+    violation is returned instead.
     """
-    # the primal value of w, scaled into the constraints where that can be
+    # primal value, after scaling w into the constraints if possible
     margins = scores(problem, w, bias)
     finite = np.isfinite(costs)
     length = float(costs[finite] @ np.abs(w[finite]))
@@ -227,7 +235,7 @@ def stationarity_gap(
         primal = length
         violation = max(violation, relative_gap(0.0, float(margins.min()), unit=1.0))
 
-    # the dual value, scaled until no column prices out
+    # dual value, scaled until no column prices out
     u = _balanced(problem, dual)
     gradient = _gradient(problem, u, dual_direction)
     excess = float(np.max(np.abs(gradient[finite]) / costs[finite], initial=0.0))
@@ -237,12 +245,12 @@ def stationarity_gap(
 
 
 def support_gap(problem: Separation, vertex: Vertex) -> float:
-    """Bound on how far w is above the least `|w|_0 + alpha |w|_1 + slack_cost s` on its features.
+    """Bound how far w is above the least `|w|_0 + alpha |w|_1 + slack_cost s` on its features.
 
-    Relative to the objective. The Lagrangian of any u that is feasible but for its slopes,
-    `|Z' u + t direction|_j <= alpha`, bounds the objective of all weights whose l1 norm is at most
-    twice that of w: an excess of the largest slope counts with this norm. A hard problem that is
-    violated by more than the gap gets the violation instead.
+    The bound is relative to the objective. The Lagrangian of any u that is feasible except for its
+    slopes, `|Z' u + t direction|_j <= alpha`, bounds the objective of all weights whose l1 norm is
+    at most twice the l1 norm of w; the largest excess of a slope is multiplied by this norm. If a
+    hard problem is violated by more than the gap, the violation is returned instead.
     """
     w = vertex.w
     used = np.flatnonzero(vertex.w)
@@ -252,7 +260,7 @@ def support_gap(problem: Separation, vertex: Vertex) -> float:
     bound = problem.margin * float(u.sum()) + vertex.dual_direction
     bound -= 2.0 * float(np.abs(w).sum()) * excess
 
-    # constraints that w misses
+    # violation of the constraints by w
     violation = 0.0
     if problem.direction is not None:
         violation = abs(float(problem.direction @ w) - 1.0)
@@ -268,14 +276,14 @@ def support_gap(problem: Separation, vertex: Vertex) -> float:
 
 
 def _balanced(problem: Separation, dual: Array) -> Array:
-    """Dual values nearby with ``0 <= u <= slack_cost`` and, with an intercept, ``y' u = 0``."""
+    """Return close dual values with ``0 <= u <= slack_cost``; ``y' u = 0`` with an intercept."""
     u = np.maximum(dual, 0.0)
     if problem.slack_cost is not None:
         u = np.minimum(u, problem.slack_cost)
     if not problem.intercept:
         return u
 
-    # each class scaled to the smaller sum
+    # scale each class to the smaller sum
     positive = problem.y > 0
     sums = np.array([u[~positive].sum(), u[positive].sum()])
     factors = np.divide(float(sums.min()), sums, out=np.zeros(2), where=sums > 0)
@@ -283,7 +291,7 @@ def _balanced(problem: Separation, dual: Array) -> Array:
 
 
 def _gradient(problem: Separation, u: Array, dual_direction: float) -> Array:
-    """``Z' u + t direction``."""
+    """Return ``Z' u + t direction``."""
     gradient = np.asarray(problem.Z.T @ u)
     if problem.direction is not None:
         gradient = gradient + dual_direction * problem.direction
@@ -291,10 +299,10 @@ def _gradient(problem: Separation, u: Array, dual_direction: float) -> Array:
 
 
 def middle_bias(problem: Separation, w: Array, bias: float) -> float:
-    """Middle of the intercepts that are as good as `bias` for these weights."""
+    """Return the middle of the intercepts that are as good as `bias` for these weights."""
     if not problem.intercept:
         return bias
-    reach = problem.margin - scores(problem, w, 0.0)  # the constraint asks for y b >= reach
+    reach = problem.margin - scores(problem, w, 0.0)  # the constraint is y b >= reach
     positive = problem.y > 0
     if problem.slack_cost is None:
         low = float(reach[positive].max())
@@ -312,12 +320,12 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
 
 
 class RescaledColumns:
-    """Euclidean machines in place of linear programs: columns multiplied by the last weights.
+    """Euclidean machines instead of linear programs: columns are multiplied by the last weights.
 
-    Weston et al. 2003, section 3: each step minimises ``|w|^2 / 2 + slack_cost slack^2`` on
+    Each step [Weston et al. 2003, section 3] minimises ``|w|^2 / 2 + slack_cost slack^2`` on
     columns multiplied by z, at first ``1 / costs``, and then multiplies z by ``|w|``. The weights
-    of the columns as they were are ``z w``; those that fall end at zero with a speed that doubles
-    the digits. There is no certificate, and no direction.
+    of the original columns are ``z w``. Weights that tend to zero reach it quadratically, doubling
+    the number of digits in each step. There is neither a certificate nor a direction.
     """
 
     def __init__(self, problem: Separation) -> None:
@@ -325,8 +333,8 @@ class RescaledColumns:
         self.z: Array | None = None
 
     def solve(self, costs: Array) -> Vertex:
-        """Return the weights of one machine; dual values it has none."""
-        # 2-norm problem in columns times the last weights
+        """Return the weights of one machine, without dual values."""
+        # solve the 2-norm problem for the columns times the last weights
         y = self.problem.y
         price = self.problem.slack_cost
         z = np.where(np.isfinite(costs), 1.0 / costs, 0.0) if self.z is None else self.z
@@ -346,7 +354,7 @@ class RescaledColumns:
 
 
 def _wide_svm(X: Array, y: Array, price: Array, *, intercept: bool) -> tuple[Array, float]:
-    """`squared_hinge_svm`, in the space of the rows where there are more columns than rows."""
+    """Solve `squared_hinge_svm` in the space of the rows if there are more columns than rows."""
     n, p = X.shape
     if p <= n:
         return squared_hinge_svm(X, y, price, intercept=intercept)
@@ -362,9 +370,9 @@ def squared_hinge_svm(
 ) -> tuple[Array, float]:
     """Minimise ``|w|^2 / 2 + sum_i weight_i max(0, 1 - y_i (x_i w + b))^2`` by Newton steps.
 
-    The objective is piecewise quadratic: once the rows with a loss stay the same, a full step
-    ends at the optimum. The intercept b is not penalised. At most `max_iter` steps, each with
-    halving of the step size until the objective falls.
+    The objective is piecewise quadratic: a full step that leaves the same rows with a loss ends
+    at the optimum. The intercept b is not penalised. Takes at most `max_iter` steps; each is
+    halved until the objective falls.
     """
     n, p = X.shape
     A = np.column_stack([X, np.ones(n)]) if intercept else X
@@ -384,7 +392,7 @@ def squared_hinge_svm(
         cost = weight[active]
         gradient = ridge * theta - 2.0 * rows.T @ (cost * y[active] * lacking[active])
         hessian = 2.0 * (rows.T * cost) @ rows + np.diag(ridge)
-        # an intercept without loss on either side has no curvature: least norm step
+        # an intercept without loss on either side has no curvature, so take the least norm step
         step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         length = 1.0
         while length > 1e-10 and value(theta - length * step) > now:
