@@ -10,6 +10,7 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, 
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
+from skmoderndata._solvers.margins.certificates import ROUNDING
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
 
@@ -253,7 +254,7 @@ def squared_tube(
 
     def gap(a: Array, g: Array) -> float:
         *_, primal, dual = solution(a, g)
-        return relative_gap(primal, dual, floor=1e-14 * float(y @ (y / ridge)))
+        return relative_gap(primal, dual, floor=ROUNDING * float(y @ (y / ridge)))
 
     if solver == "cvxpy":
         result = by_cvxpy(store, box, tube, segments, [0.0], gap, limits["tol"])

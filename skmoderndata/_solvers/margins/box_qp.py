@@ -34,6 +34,7 @@ import numpy as np
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING
 
 # Number of kernel rows that are computed at a time.
 ROWS_TOGETHER = 64
@@ -149,7 +150,7 @@ def box_qp(
     """
     low, high = slopes(state, segments)
     level = max(float((high - low).max(initial=0.0)), 0.0)
-    least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
+    least = lowest_level(state)
     count = 0
     turn = 0
     chunk = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
@@ -175,7 +176,7 @@ def box_qp(
     # 2. Solve to rounding if there are few samples
     if it.converged and len(state.w) <= POLISHED:
         result = result._replace(w=state.w.copy(), gradient=state.g.copy())
-        level = 1e-13 * float(np.abs(state.g).max(initial=0.0))
+        level = 10 * ROUNDING * float(np.abs(state.g).max(initial=0.0))
         polish = STEPS_OF_POLISH * len(state.w)
         if max_iter >= 0:
             polish = min(polish, max_iter - count)
@@ -184,6 +185,12 @@ def box_qp(
         if reached <= result.gap:  # steps lower the objective, but not always the gap
             return BoxResult(state.w, state.g, reached, count, True)
     return result._replace(n_iter=count)
+
+
+def lowest_level(state: BoxState) -> float:
+    """Return the level of the slopes at which only rounding errors are left."""
+    size = float(np.abs(state.diagonal * state.w).max(initial=0.0))
+    return ROUNDING / 10 * size + LEAST_DIVISOR
 
 
 def next_level(gap: float, tol: float) -> float:
@@ -367,7 +374,7 @@ def partner(g, plus, diagonal, row, i, low, first, last):
         rise = max(g[q] + plus[q] - low, 0.0)
         rises[q] = rise
         # in this order the square of tiny kernel values does not underflow
-        gains[q] = rise * (rise / max(curvature_i + diagonal[q] - 2.0 * row[q], 1e-300))
+        gains[q] = rise * (rise / max(curvature_i + diagonal[q] - 2.0 * row[q], LEAST_DIVISOR))
     best = 0
     high = 0
     j = size

@@ -7,8 +7,12 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.typing import Array
 
-# Tolerance below which values count as zero, relative to the kernel, if the weights sum to one.
-ROUNDING_OF_VALUES = 1e-14
+# Size of rounding errors, relative to the terms of a sum.
+ROUNDING = 1e-14
+# Largest relative difference of two numbers that count as equal.
+EQUAL = 1e-12
+# Smallest number that is divided by.
+LEAST_DIVISOR = 1e-300
 
 
 def gap_to_margin(primal: float, rho: float) -> float:
@@ -31,7 +35,7 @@ def scaled_squared_hinge(
     """
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
     at_zero = 0.5 * float(weights.sum())
-    if float(np.abs(margins).max(initial=0.0)) <= ROUNDING_OF_VALUES:
+    if float(np.abs(margins).max(initial=0.0)) <= ROUNDING:
         return at_zero, 0.0
     if not np.isfinite(margins).all():
         return np.inf, 0.0
@@ -77,7 +81,7 @@ def best_multiple(
         new = s - first / second if second > 0 else 2.0 * s + 1.0
         if not low <= new <= high:
             new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * s + 1.0
-        if new == s or abs(new - s) <= 1e-15 * max(s, new) or new < 0:
+        if new == s or abs(new - s) <= ROUNDING / 10 * max(s, new) or new < 0:
             break
         s = new
     return best, best_s
@@ -102,5 +106,5 @@ def tube_gap(
     excess = np.maximum(size - width, 0.0)
     primal = 0.5 * norm + 0.5 * float((weights * excess) @ excess) + level * width
     # residuals are standardised by the deviation of y, so values this small are rounding errors
-    floor = 1e-14 * float(weights.sum())
+    floor = ROUNDING * float(weights.sum())
     return relative_gap(primal, dual, unit=primal, floor=floor), width

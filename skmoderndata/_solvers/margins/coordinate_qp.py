@@ -23,8 +23,10 @@ from skmoderndata._solvers.margins.box_qp import (
     BoxState,
     Rows,
     bring_worst,
+    lowest_level,
     next_level,
 )
+from skmoderndata._solvers.margins.certificates import ROUNDING
 
 # Number of steps after which the gradient is updated, in one pass over memory.
 STEPS_TOGETHER = 4
@@ -82,7 +84,7 @@ def coordinate_descent(
     reached = it.residual
     count = it.n_iter
     if it.converged and n <= POLISHED:
-        floor = 1e-14 * float(np.abs(state.g).max(initial=1.0))
+        floor = ROUNDING * float(np.abs(state.g).max(initial=1.0))
         longer = it.n_iter + LONGER
         # the dual decreases from pass to pass, but the gap need not
         while count < max_iter and (reached > tol or (worst > floor and count < longer)):
@@ -110,7 +112,7 @@ def coordinates_to_levels(
     no_ends = np.zeros(0, np.int64)
     violation = projected_slopes(state)
     level = next_level(np.inf, tol) * float(violation.max())
-    least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
+    least = lowest_level(state)
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
     active_set,
@@ -187,7 +188,7 @@ class Core:
         again and again, and would miss what the remaining ones have in common.
         """
         size = min(self.limit, WORKING_SET)
-        tol = max(tol, 1e-15 * float(np.abs(self._diagonal).max()))
+        tol = max(tol, ROUNDING / 10 * float(np.abs(self._diagonal).max()))
         # copy, because callers may still hold the previous arrays
         self.a = self.a.copy()
         self.g = self.g.copy()
@@ -259,7 +260,7 @@ class Core:
         """Solve for the weights of the support up to rounding, if optimality is preserved."""
         if not self.held or len(self) < 2:
             return
-        rounding = max(self.spread, 1e-13 * self.rho)
+        rounding = max(self.spread, 10 * ROUNDING * self.rho)
         a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
         g = self.K @ a - 0.5 * self.v
         if float(g[a > 0].max() - g.min()) <= rounding:
@@ -298,7 +299,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     # new indices with old ones, then among themselves, averaging the two rounded values
     among_new = block[:, m:]
     asymmetry = float(np.abs(among_new - among_new.T).max())
-    if asymmetry > 1e-5 * max(1e-300, size):
+    if asymmetry > 1e-5 * max(LEAST_DIVISOR, size):
         raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
     K[m:total, :m] = block[:, :m]
     K[:m, m:total] = block[:, :m].T
@@ -310,7 +311,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     distances_sq = -2.0 * K[m:total, :total]
     distances_sq += diagonal
     distances_sq += diagonal[m:, None]
-    largest = max(1e-300, float(np.abs(diagonal).max()))
+    largest = max(LEAST_DIVISOR, float(np.abs(diagonal).max()))
     if float(distances_sq.min()) < -1e-6 * largest:
         raise ValueError(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "

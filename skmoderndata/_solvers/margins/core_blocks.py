@@ -12,7 +12,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import gap_to_margin
+from skmoderndata._solvers.margins.certificates import ROUNDING, gap_to_margin
 from skmoderndata._solvers.margins.core_problems import SignedRows, TubeRows, multiple_at
 from skmoderndata._solvers.margins.core_set import CoreSetResult
 
@@ -176,7 +176,7 @@ def tube_question(problem: TubeRows, result: CoreSetResult) -> Question:
     def answer(losses: Array) -> Answer:
         primal = 0.5 * (norm + float(losses[0])) + level * width
         # residuals are standardised, so values this small are rounding errors
-        floor = 1e-14 * level
+        floor = ROUNDING * level
         gap = relative_gap(primal, dual, unit=primal, floor=floor)
         return Answer(gap, width, primal)
 

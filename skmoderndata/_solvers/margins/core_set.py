@@ -18,6 +18,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import box_state
+from skmoderndata._solvers.margins.certificates import EQUAL, LEAST_DIVISOR, ROUNDING
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, take_weights
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
@@ -46,8 +47,6 @@ EXACT_UNITS = 100
 CROWDED = 0.2
 # Smallest relative duality gap that single-precision rows can certify.
 SINGLE = 1e-6
-# Largest relative duality gap that counts as rounding error.
-TIGHT = 1e-12
 
 
 class CoreSetResult(NamedTuple):
@@ -171,7 +170,7 @@ def whole_set(
         a[start[0]] = start[1] / start[1].sum()
 
     # half the gradient, and rho = a' K' a
-    spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
+    spread = 0.1 * EQUAL if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
     g = half_gradient(Q, v, a, signs)
     rho = float(a @ (g + 0.5 * v))
     diagonal = Q.diagonal()
@@ -195,8 +194,9 @@ def whole_set(
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
         gap = problem.relative_gap(values, used, a[used], rho)
-        it.residual = max(gap, 1e-300)  # with tol = 0 a gap of 0 by rounding does not end it
-        it.ended = rho <= 0 or spread < TIGHT  # no better solution within rounding
+        # never zero, so that rounding does not satisfy tol = 0
+        it.residual = max(gap, LEAST_DIVISOR)
+        it.ended = rho <= 0 or spread < EQUAL  # no better solution within rounding
         spread *= 0.01
 
     return CoreSetResult(
@@ -208,7 +208,7 @@ def whole_set(
         values=values,
         n_iter=it.n_iter,
         n_passes=it.n_iter,
-        converged=gap <= (max(tol, TIGHT) if it.ended else tol),
+        converged=gap <= (max(tol, EQUAL) if it.ended else tol),
         full=False,
     )
 
@@ -313,7 +313,7 @@ class _Search:
         self.exact = by_gap and problem.n_units <= few
         if self.exact:
             self.share = 0.01
-            self.tol = min(self.tol, TIGHT)
+            self.tol = min(self.tol, EQUAL)
 
         # reasons to stop
         self.it = Iterations(settings.max_iter, -1.0, progress)
@@ -481,7 +481,7 @@ class _Search:
 
         if self.settings.solver == "ball":
             # no point outside the ball widened by eps, which falls with the gap
-            goal = 1e-12 if self.settings.eps is None else self.settings.eps
+            goal = EQUAL if self.settings.eps is None else self.settings.eps
             if n_violators == 0 and self.ball_eps > goal:
                 if self.settings.eps is None and gap <= self.tol:
                     return True
@@ -494,7 +494,7 @@ class _Search:
 
     def _ask_more_digits(self) -> bool:
         """Lower the tolerance on the core set; return False if it is at rounding errors."""
-        if self.share < (TIGHT if self.exact else 1e-14):
+        if self.share < (EQUAL if self.exact else ROUNDING):
             return False
         # without a matrix an unnecessary digit costs minutes
         usual = 0.25 if self.core.held else 0.5

@@ -7,6 +7,7 @@ from scipy.special import expit, log_expit
 
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
 
 # Tolerance on the largest derivative of the mean loss, for scores of variance one.
 GRADIENT_TOL = 1e-10
@@ -16,10 +17,6 @@ MAX_NEWTON_STEPS = 200
 MAX_HALVINGS = 60
 # Smallest acceptable decrease of the loss, as a fraction of the decrease that the slope predicts.
 SUFFICIENT_DECREASE = 1e-4
-# Size of the rounding error of the loss, relative to the loss.
-LOSS_ROUNDING = 1e-15
-# Largest standard deviation that counts as zero, relative to the largest score.
-SAME_SCORE = 1e-12
 
 
 class CumulativeLink(NamedTuple):
@@ -75,7 +72,7 @@ def cumulative_link(
     deviation = float(np.sqrt(w @ (scores - mean) ** 2))
     s = scores - mean
     largest = float(np.abs(scores).max(initial=0.0))
-    constant = not deviation > SAME_SCORE * largest
+    constant = not deviation > EQUAL * largest
     s = np.zeros(len(s)) if constant else s / deviation
 
     # 2. Smooth the labels, and start with the thresholds of uninformative scores
@@ -114,7 +111,7 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
         for _ in range(MAX_HALVINGS):
             trial = theta + length * direction
             new = _loss(trial, s, labels, totals)
-            rounding = LOSS_ROUNDING * abs(loss)
+            rounding = ROUNDING / 10 * abs(loss)
             if new[0] <= loss + SUFFICIENT_DECREASE * length * promised + rounding:
                 break
             length *= 0.5

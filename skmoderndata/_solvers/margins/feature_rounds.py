@@ -14,6 +14,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import EQUAL
 from skmoderndata._solvers.margins.feature_exchange import LeastSlack, exchange, followed
 from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
@@ -286,7 +287,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
         if form.penalized:
             direction[-1] = 0.0
         largest = np.abs(direction[may]).max(initial=0.0)
-        if not largest > 1e-12:
+        if not largest > EQUAL:
             raise NoDirection
 
     cost = None if form.C is None else form.C * task.cost
@@ -537,7 +538,7 @@ def _costs_by_centers(
     direction = mean_difference(problem)
     may = np.isfinite(costs)
     largest = np.abs(direction[may]).max(initial=0.0)
-    if not largest > 1e-12:
+    if not largest > EQUAL:
         return costs
 
     # low costs for large weights of that form

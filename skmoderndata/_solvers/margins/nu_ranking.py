@@ -32,6 +32,7 @@ from skmoderndata._solvers.margins.box_qp import (
     try_exchange,
     wall_off,
 )
+from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
@@ -61,12 +62,8 @@ STEPS_OF_INTERIOR = 100
 INTERIOR_TOL = 1e-9
 # Number of samples from which the direction of the start is computed.
 LOOKED_AT = 256
-# Size of the ridge in the system of a face, in units of the kernel.
-RIDGE_RELATIVE = 1e-12
 # Maximum rank of a kernel for which a cone solver accepts any number of samples.
 FEW_DIRECTIONS = 100
-# Largest residual diagonal that counts as zero, relative to the diagonal.
-RESIDUAL_RELATIVE = 1e-13
 # Number of rows of the kernel matrix that are computed at a time.
 ROWS_AT_ONCE = 64
 # Largest norm of the function that counts as zero, in units of the samples.
@@ -125,7 +122,7 @@ def nu_ranking(
     # in units of the kernel: norms that count as zero, and changes that count as rounding
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat = FLAT * float(np.sqrt(size))
-    rounding = 1e-15 * size
+    rounding = ROUNDING / 10 * size
 
     count = 0
     chunk = max(STEPS_BETWEEN_GAPS, 100 * n)
@@ -425,7 +422,7 @@ def by_faces(
             # accept it if it is feasible and lower
             change = np.bincount(sample, sign * (minimum - v), minlength=n)
             inside = ((minimum >= 0.0) & (minimum <= high)).all()
-            inside &= np.abs(sums - E.T @ minimum).max() < 1e-12
+            inside &= np.abs(sums - E.T @ minimum).max() < EQUAL
             if inside and change @ (2.0 * f + K @ change) < 0.0:
                 v = minimum
                 at_minimum = True
@@ -447,7 +444,7 @@ def by_faces(
             full = -slope / curvature if curvature > 0 else np.inf
         step = min(full, nearest)
         v[moved] = np.clip(v[moved] + step * d[moved], 0.0, high[moved])
-        at_bound = moved[step_bounds <= step * (1 + 1e-12)]
+        at_bound = moved[step_bounds <= step * (1 + EQUAL)]
         v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
         at_minimum = not at_minimum and step == full
         count += 1
@@ -503,7 +500,7 @@ def _minimum_of_face(
     right = np.r_[-slope, sums_missing]
 
     # make it quasi-definite: the minimum may not be unique, a threshold may have no free weight
-    ridge = np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
+    ridge = np.repeat([100 * ROUNDING, -100 * ROUNDING], [m, k])
     lu_factor: Any = linalg.lu_factor
     factor = lu_factor(system + np.diag(ridge))
     change = np.asarray(linalg.lu_solve(factor, right))
@@ -520,7 +517,7 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     down = np.where(v > 0.0, slope, -np.inf)
 
     # two weights: one rises and one falls, on the same side of a threshold
-    best = 1e-12 * float(np.abs(f).max())
+    best = EQUAL * float(np.abs(f).max())
     exchange: Any = None
     rising = []
     falling = []
@@ -662,9 +659,9 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
         if step == step_bound:
             # set weights exactly to the bound, without rounding errors
             width = state.high[q] - state.low[q]
-            if state.high[q] - w < 1e-13 * width:
+            if state.high[q] - w < 10 * ROUNDING * width:
                 w = state.high[q]
-            elif w - state.low[q] < 1e-13 * width:
+            elif w - state.low[q] < 10 * ROUNDING * width:
                 w = state.low[q]
 
         moved = moved or w != state.w[q]
@@ -687,7 +684,7 @@ def factor_of_few(store: Any) -> Array | None:
     columns has such a factor, whatever the number of samples.
     """
     residual = store.diagonal.copy()
-    floor = RESIDUAL_RELATIVE * float(residual.max(initial=0.0))
+    floor = 10 * ROUNDING * float(residual.max(initial=0.0))
     F = np.zeros((0, store.n))
     while residual.max() > floor:
         if len(F) == FEW_DIRECTIONS:

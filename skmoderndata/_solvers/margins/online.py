@@ -13,6 +13,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
 
 # Largest squared distance from the span of the support, relative to the squared norm, at which a
 # sample is projected: a sample that is nearer would make the matrix of the support
@@ -200,7 +201,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             for j in range(m):
                 size = abs(coef[j]) * function.born[j] if smallest else function.born[j]
                 # take the first of equal sizes, up to rounding
-                if coef[j] != 0.0 and (worst < 0 or size < least * (1.0 - 1e-12)):
+                if coef[j] != 0.0 and (worst < 0 or size < least * (1.0 - EQUAL)):
                     worst = j
                     least = size
             for q in range(i, n):
@@ -287,5 +288,5 @@ def _upper_factor(K: Array) -> Array:
         return np.asarray(linalg.cholesky(K, check_finite=False))
     except linalg.LinAlgError:  # kernel values in single precision
         lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
-        ridge = 2.0 * abs(lowest) + 1e-14 * float(np.trace(K))
+        ridge = 2.0 * abs(lowest) + ROUNDING * float(np.trace(K))
         return np.asarray(linalg.cholesky(K + ridge * np.eye(len(K)), check_finite=False))

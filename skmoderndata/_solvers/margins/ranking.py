@@ -15,6 +15,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import EQUAL
 
 # Number of rows of the factor from which the preconditioner is computed.
 SKETCH = 5000
@@ -24,8 +25,6 @@ MOST_CG_STEPS = 200
 SHARE_OF_TOL = 0.3
 # Largest relative change of the objective that counts as rounding error.
 FLAT = 1e-13
-# Largest relative duality gap that counts as rounding error.
-ROUNDING_OF_GAP = 1e-12
 
 
 class ActivePairs(NamedTuple):
@@ -111,7 +110,7 @@ def rank_on_samples(
         primal = _primal(theta, active, cost)
         inner = factor.T @ active.fold
         inner_gap = _gap(primal, active, float(inner @ inner), cost)
-        exhausted = not moved or inner_gap <= ROUNDING_OF_GAP
+        exhausted = not moved or inner_gap <= EQUAL
         if inner_gap > aim and not exhausted and it.n_iter < max_iter:
             continue
 
@@ -120,7 +119,7 @@ def rank_on_samples(
         it.converged = gap <= tol
         # the rank is too low if the gap is much larger than the error within the factor
         it.ended = not it.converged and (exhausted or inner_gap <= 0.1 * gap)
-        aim = 0.3 * inner_gap
+        aim = SHARE_OF_TOL * inner_gap
 
     if gap == np.inf:  # a callback has stopped the fit
         gap = _gap(_primal(theta, active, cost), active, norm(active.fold), cost)

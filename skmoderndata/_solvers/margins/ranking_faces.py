@@ -13,6 +13,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxState, Rows, mark_all
+from skmoderndata._solvers.margins.certificates import ROUNDING
 
 # Maximum number of free weights: their matrix has 512 MB.
 MANY_FREE = 8000
@@ -23,8 +24,6 @@ SUMS_KEPT = 1e-10
 # Size of the ridge relative to the diagonal: allows for single-precision rows and for copies of
 # samples.
 RIDGE_OF_FACE = 1e-5
-# Size of the ridge in the system of the multipliers, scaled to a diagonal of one.
-GRAM_RIDGE = 1e-13
 # Number of kernel rows that are multiplied at a time.
 ROWS_AT_ONCE = 64
 
@@ -154,6 +153,6 @@ def _solution(S: Array, right: Array) -> Array:
     size = np.sqrt(S.diagonal())
     size[size == 0.0] = 1.0
     S = S / np.outer(size, size)
-    S[np.diag_indices(len(S))] += GRAM_RIDGE
+    S[np.diag_indices(len(S))] += 10 * ROUNDING  # a ridge
     root: Any = linalg.cho_factor
     return np.asarray(linalg.cho_solve(root(S), right / size)) / size

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import ROUNDING
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
@@ -37,11 +38,6 @@ STEPS_WITHOUT_PROGRESS = 5
 ZERO_FRACTION = 1e-9
 # Number of times that rounding errors of a Newton direction are corrected.
 REFINEMENTS = 1
-# Size of the ridge of the kernel matrix in the factor of a Newton step, relative to its diagonal:
-# rounding may have made eigenvalues negative.
-RIDGE_RELATIVE = 1e-14
-# Smallest eigenvalue of the equations for the multipliers, relative to the largest, that counts.
-RANK_OF_SCHUR = 1e-15
 
 
 class Interior(NamedTuple):
@@ -238,7 +234,7 @@ def _newton_system(problem: _Problem, point: _Point, f: Array) -> _System:
     QE = np.column_stack([_solve(factored, column) for column in E.T])
     schur = E.T @ QE
     symmetric = 0.5 * (schur + schur.T)
-    inverse = np.linalg.pinv(symmetric, rcond=RANK_OF_SCHUR, hermitian=True)
+    inverse = np.linalg.pinv(symmetric, rcond=ROUNDING / 10, hermitian=True)
 
     # residuals of Qv - Ey - z + s = 0 and E'v = sums
     gradient = problem.sign * f[problem.sample]
@@ -272,7 +268,8 @@ def _factorised(problem: _Problem, point: _Point) -> _Factored:
     W = np.sqrt(G)
     S = W[:, None] * K * W
     diagonal = np.diag_indices(n)
-    S[diagonal] += 1.0 + RIDGE_RELATIVE * W**2
+    # a ridge of K, as rounding may have made its eigenvalues negative
+    S[diagonal] += 1.0 + ROUNDING * W**2
     cho_factor: Any = linalg.cho_factor
     cholesky = cho_factor(S, overwrite_a=True)
     return _Factored(problem, D, stiff, W, cholesky)

@@ -8,6 +8,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING
 
 # Minimum number of variables among which steps are taken.
 LEAST = 100
@@ -75,7 +76,7 @@ def simplex_qp(
     a = np.array(a, dtype=np.float64)
     diagonal = np.ascontiguousarray(k.diagonal() if diagonal is None else diagonal)
     y = np.ones(m) if signs is None else np.asarray(signs, dtype=np.float64)
-    tol = max(tol, 1e-15 * float(np.abs(diagonal).max(initial=0.0)))
+    tol = max(tol, ROUNDING / 10 * float(np.abs(diagonal).max(initial=0.0)))
 
     # slow steps justify a few factorisations on the support, which cost as much as m^2 / 36 steps
     patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
@@ -136,7 +137,7 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
     a = share
     diagonal = K.diagonal().copy()
     kernel_part = K @ a
-    mean = max(float(share @ kernel_part), 1e-12)
+    mean = max(float(share @ kernel_part), 100 * ROUNDING)
 
     cost = 1.0 / (slack * mean)
     excess = 1.0
@@ -200,7 +201,9 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
         for q in range(m):
             rise = free[q] * (g[q] - low)
             rises[q] = rise
-            gains[q] = rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], 1e-300)
+            gains[q] = (
+                rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], LEAST_DIVISOR)
+            )
 
         best = 0
         high = 0
@@ -304,7 +307,7 @@ def active_set(
                 ratio = np.where(falling, a / (a - target), np.inf)
             t = float(min(1.0, np.nanmin(ratio)))
             a += t * (target - a)
-            dropped = falling & (a <= 1e-14 * a.max())
+            dropped = falling & (a <= ROUNDING * a.max())
             a[dropped] = 0.0
             a = np.maximum(a, 0.0)
             a /= a.sum()
@@ -364,7 +367,7 @@ def _spread(gradient: Array, a: Array) -> float:
 def gram_factor(K: Array) -> Array:
     """Return F with `F' F = K`; negative eigenvalues count as zero."""
     values, vectors = linalg.eigh(K)
-    keep = values > values.max(initial=0.0) * 1e-15 * len(K)
+    keep = values > values.max(initial=0.0) * ROUNDING / 10 * len(K)
     return np.asarray((vectors[:, keep] * np.sqrt(values[keep])).T)
 
 

@@ -26,6 +26,7 @@ from scipy.special import expit
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR
 from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
 from skmoderndata._solvers.margins.linear_programs import dense
 
@@ -166,7 +167,7 @@ class RidgeLogistic:
         h = curvature @ columns**2
         # take it about the weighted means, because the intercept adapts
         if self.intercept:
-            total = max(float(curvature.sum()), 1e-300)
+            total = max(float(curvature.sum()), LEAST_DIVISOR)
             mixed = curvature * self.y @ columns
             h = h - mixed**2 / total
         w = subset.theta[1:]

@@ -14,6 +14,7 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
 from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
     Separation,
@@ -110,7 +111,7 @@ def reweighted_l1(
 
         # 2. The logarithm lies below its tangents, so any increase is rounding error
         value = log_objective(problem, new.w, new.bias, e, epsilon)
-        if objective and not keep_zeros and value > objective[-1] - 1e-12 * abs(objective[-1]):
+        if objective and not keep_zeros and value > objective[-1] - EQUAL * abs(objective[-1]):
             it.residual = 0.0  # no decrease beyond rounding: the last weights are stationary
             if value > objective[-1]:
                 new = new._replace(w=w, bias=bias)
@@ -313,8 +314,8 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
     order = np.argsort(breaks, kind="stable")
     slope = np.cumsum(problem.slack_cost[order]) - float(problem.slack_cost[positive].sum())
     scale = float(problem.slack_cost.sum())
-    first = int(np.searchsorted(slope, -1e-12 * scale))
-    if first + 1 < order.size and slope[first] <= 1e-12 * scale:  # flat up to the next break
+    first = int(np.searchsorted(slope, -EQUAL * scale))
+    if first + 1 < order.size and slope[first] <= EQUAL * scale:  # flat up to the next break
         return 0.5 * float(breaks[order[first]] + breaks[order[first + 1]])
     return float(breaks[order[min(first, order.size - 1)]])
 
@@ -393,7 +394,7 @@ def squared_hinge_svm(
         gradient = ridge * theta - 2.0 * rows.T @ (cost * y[active] * lacking[active])
         hessian = 2.0 * (rows.T * cost) @ rows + np.diag(ridge)
         # an intercept without loss on either side has no curvature, so take the least norm step
-        step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
+        step = np.linalg.lstsq(hessian, gradient, rcond=ROUNDING)[0]
         length = 1.0
         while length > 1e-10 and value(theta - length * step) > now:
             length *= 0.5
@@ -403,6 +404,6 @@ def squared_hinge_svm(
         before = now
         now = value(theta)
         same = np.array_equal(active, 1.0 - y * (A @ theta) > 0)
-        if (same and length == 1.0) or before - now <= 1e-15 * before:
+        if (same and length == 1.0) or before - now <= ROUNDING / 10 * before:
             break
     return theta[:p], float(theta[p]) if intercept else 0.0
