@@ -9,7 +9,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
+from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, all_rows, box_qp, box_state
 from skmoderndata._solvers.margins.certificates import ROUNDING
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
@@ -280,7 +280,7 @@ def tube_offset(a: Array, g: Array, tube: float) -> float:
 
 def _bordered(store: Rows, y: Array, ridge: Array, gap: Any, tol: float) -> BoxResult:
     """Solve `(K + diag(ridge)) a + b = y`, `sum a = 0`, for a tube of width zero."""
-    Q = _matrix(store)
+    Q = all_rows(store)
     Q[np.diag_indices(len(Q))] += ridge
     factor = linalg.cho_factor(Q, lower=True, overwrite_a=True, check_finite=False)
     right = np.stack([y, np.ones(len(y))], axis=1)
@@ -311,7 +311,7 @@ def by_cvxpy(
             f"solver='cvxpy' accepts at most {CVXPY_LIMIT} samples, got {n}: use another solver."
         )
 
-    factor = gram_factor(_matrix(store))
+    factor = gram_factor(all_rows(store))
     members = np.zeros((0 if segments is None else len(segments), n))
     for row, (first, last) in zip(members, () if segments is None else segments, strict=True):
         row[first:last] = 1.0
@@ -331,9 +331,3 @@ def by_cvxpy(
     g = store.product(w) + box["ridge"] * w + box["linear"]
     reached = gap(w, g)
     return BoxResult(w, g, reached, 1, reached <= tol)
-
-
-def _matrix(store: Rows) -> Array:
-    n = len(store.diagonal)
-    rows = [store.compute(np.arange(n)[start : start + 64]) for start in range(0, n, 64)]
-    return np.concatenate(rows)

@@ -187,6 +187,14 @@ def box_qp(
     return result._replace(n_iter=count)
 
 
+def all_rows(store: Rows) -> Array:
+    """Return the kernel matrix of all samples of a store."""
+    n = len(store.diagonal)
+    starts = range(0, n, ROWS_TOGETHER)
+    blocks = [np.arange(n)[start : start + ROWS_TOGETHER] for start in starts]
+    return np.concatenate([store.compute(block) for block in blocks])
+
+
 def lowest_level(state: BoxState) -> float:
     """Return the level of the slopes at which only rounding errors are left."""
     size = float(np.abs(state.diagonal * state.w).max(initial=0.0))

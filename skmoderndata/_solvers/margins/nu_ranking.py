@@ -24,6 +24,7 @@ from skmoderndata._solvers.margins.box_qp import (
     STEPS_BETWEEN_GAPS,
     BoxState,
     Rows,
+    all_rows,
     bring_worst,
     least,
     mark,
@@ -64,8 +65,6 @@ INTERIOR_TOL = 1e-9
 LOOKED_AT = 256
 # Maximum rank of a kernel for which a cone solver accepts any number of samples.
 FEW_DIRECTIONS = 100
-# Number of rows of the kernel matrix that are computed at a time.
-ROWS_AT_ONCE = 64
 # Largest norm of the function that counts as zero, in units of the samples.
 FLAT = 1e-5
 
@@ -668,13 +667,6 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
         state.w[q] = w
         mark(state, q)
     return MOVED if moved else STALLED
-
-
-def all_rows(store: Any) -> Array:
-    """Return the kernel matrix of all samples of a store."""
-    n_blocks = -(-store.n // ROWS_AT_ONCE)
-    blocks = np.array_split(np.arange(store.n), n_blocks)
-    return np.concatenate([store.compute(block) for block in blocks])
 
 
 def factor_of_few(store: Any) -> Array | None:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.box_qp import BoxState, Rows, mark_all
+from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, mark_all
 from skmoderndata._solvers.margins.certificates import ROUNDING
 
 # Maximum number of free weights: their matrix has 512 MB.
@@ -24,8 +24,6 @@ SUMS_KEPT = 1e-10
 # Size of the ridge relative to the diagonal: allows for single-precision rows and for copies of
 # samples.
 RIDGE_OF_FACE = 1e-5
-# Number of kernel rows that are multiplied at a time.
-ROWS_AT_ONCE = 64
 
 
 class Face(NamedTuple):
@@ -71,7 +69,7 @@ def face_step(store: Rows, upper: BoxState, lower: BoxState, segments: Array) ->
     change = np.bincount(face.sample, minimum - face.w, minlength=len(g))
     g_change = np.zeros(len(g))
     moved = np.flatnonzero(change)
-    for rows in np.array_split(moved, 1 + len(moved) // ROWS_AT_ONCE):
+    for rows in np.array_split(moved, 1 + len(moved) // ROWS_TOGETHER):
         g_change += change[rows] @ store.values[store.slot[rows]]
 
     # 2. Step to the minimum, or to the lowest point on the way
