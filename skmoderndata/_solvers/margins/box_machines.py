@@ -10,7 +10,7 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, 
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, all_rows, box_qp, box_state
-from skmoderndata._solvers.margins.certificates import ROUNDING
+from skmoderndata._solvers.margins.certificates import ROUNDING, ZERO_WEIGHT
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
 
@@ -323,7 +323,9 @@ def by_cvxpy(
     # restore bounds, zeros and sums, which the cone solver meets up to rounding
     w = np.clip(np.asarray(program.variable.value), box["low"], box["high"])
     unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
-    w[np.abs(w) < 1e-9 * max(np.abs(w).max(), unit)] = 0.0  # rounding of the cone solver
+    w[np.abs(w) < ZERO_WEIGHT * max(np.abs(w).max(), unit)] = (
+        0.0  # rounding of the cone solver
+    )
     for row, total in zip(members.astype(bool), sums, strict=True):
         if total != 0:
             w[row] *= total / float(w[row].sum())

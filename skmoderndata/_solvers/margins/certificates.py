@@ -11,6 +11,8 @@ from skmoderndata._solvers.common.typing import Array
 ROUNDING = 1e-14
 # Largest relative difference of two numbers that count as equal.
 EQUAL = 1e-12
+# Largest weight that counts as zero, relative to the largest weight or its bound.
+ZERO_WEIGHT = 1e-9
 # Smallest number that is divided by.
 LEAST_DIVISOR = 1e-300
 

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import ZERO_WEIGHT
 
 # Number of columns of the first program, and maximum number that are added at a time.
 BATCH = 60
@@ -19,8 +20,6 @@ PRICE_TOL = 1e-9
 FEASIBLE = 1e-6
 # Number of the HiGHS strategy that stays feasible after new columns and costs: primal simplex.
 PRIMAL = 4
-# Largest weight that counts as zero, as a fraction of the largest weight.
-ZERO = 1e-9
 
 
 class Infeasible(Exception):
@@ -61,7 +60,7 @@ class Vertex(NamedTuple):
 
 def drop_rounding(w: Array) -> None:
     """Set weights to zero that are only rounding errors, in place."""
-    w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+    w[np.abs(w) <= ZERO_WEIGHT * np.abs(w).max(initial=0.0)] = 0.0
 
 
 def mean_difference(problem: Any) -> Array:

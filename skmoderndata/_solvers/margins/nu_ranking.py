@@ -33,7 +33,7 @@ from skmoderndata._solvers.margins.box_qp import (
     try_exchange,
     wall_off,
 )
-from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
+from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING, ZERO_WEIGHT
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
@@ -723,7 +723,7 @@ def nu_ranking_by_cvxpy(
     # an interior point method returns no exact zeros
     a = np.asarray(program.variable.value) * float(bounds.max())
     size = np.abs(a)
-    a[size < 1e-9 * size.max()] = 0.0
+    a[size < ZERO_WEIGHT * size.max()] = 0.0
 
     f = factor.T @ (factor @ a)
     square = float(a @ f)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import ROUNDING
+from skmoderndata._solvers.margins.certificates import ROUNDING, ZERO_WEIGHT
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
@@ -34,8 +34,6 @@ START_FRACTION = (0.1, 0.9)
 NORM_DECREASE = 0.9
 # Number of steps without progress after which the method stops.
 STEPS_WITHOUT_PROGRESS = 5
-# Fraction of the upper bound below which a weight is zero in the result.
-ZERO_FRACTION = 1e-9
 # Number of times that rounding errors of a Newton direction are corrected.
 REFINEMENTS = 1
 
@@ -145,7 +143,7 @@ def interior_point(
             break
 
     assert best is not None
-    tiny = ZERO_FRACTION * bounds
+    tiny = ZERO_WEIGHT * bounds
     upper = np.where(best.upper > tiny, best.upper, 0.0)
     lower = np.where(best.lower < -tiny, best.lower, 0.0)
     return best._replace(upper=upper, lower=lower)

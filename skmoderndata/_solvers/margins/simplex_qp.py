@@ -8,7 +8,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING
+from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING, ZERO_WEIGHT
 
 # Minimum number of variables among which steps are taken.
 LEAST = 100
@@ -379,5 +379,5 @@ def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
     if program.variable.value is None:
         raise ValueError(f"solver='cvxpy' failed: CLARABEL returned {program.problem.status}.")
     a = np.maximum(np.asarray(program.variable.value), 0.0)
-    a[a < 1e-9 * a.max()] = 0.0  # an interior point method leaves every weight positive
+    a[a < ZERO_WEIGHT * a.max()] = 0.0  # an interior point method leaves every weight positive
     return np.asarray(a / a.sum())
