@@ -111,7 +111,7 @@ class _Units:
     def order(self, rng: np.random.RandomState) -> Array:
         """Return a random order of the units."""
         n = self.n_units
-        return rng.permutation(n).astype(np.int64 if n > 2**31 - 1 else np.int32)
+        return rng.permutation(n).astype(np.int64 if n > np.iinfo(np.int32).max else np.int32)
 
     def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
         """Return the mask itself, as each candidate is one unit."""

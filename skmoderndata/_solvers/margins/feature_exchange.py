@@ -20,6 +20,7 @@ import numpy as np
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.linear_programs import (
+    FEASIBILITY_TOL,
     Infeasible,
     Separation,
     Vertex,
@@ -126,7 +127,7 @@ class LeastSlack:
             return float("inf")
 
         least = -float(self._highs.getInfo().objective_function_value)
-        if self.hard and bool((self.dual().dual >= HARD_COST * (1 - 1e-9)).any()):
+        if self.hard and bool((self.dual().dual >= HARD_COST * (1 - FEASIBILITY_TOL)).any()):
             return float("inf")  # the constraints require slack
         return least
 

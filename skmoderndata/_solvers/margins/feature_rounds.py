@@ -147,7 +147,7 @@ def feature_rounds(
     several = len(tasks) > 1
     rngs = [rng]
     if several:
-        seeds = rng.randint(2**31 - 1, size=len(tasks))
+        seeds = rng.randint(np.iinfo(np.int32).max, size=len(tasks))
         rngs = [np.random.RandomState(seed) for seed in seeds.tolist()]
     todo = [
         (k, X, usable, task, form, search, n_rounds, task_rng)
@@ -231,7 +231,7 @@ def _best_of_starts(
     """
     # equal costs, then random ones
     n_starts = 1 if search.algorithm == "splicing" else search.n_init
-    seeds = rng.randint(2**31 - 1, size=n_starts).tolist()
+    seeds = rng.randint(np.iinfo(np.int32).max, size=n_starts).tolist()
     soft = problem.slack_cost is not None
     plain = max(1.0, problem.alpha)
     starts = [np.where(may, plain, np.inf)]

@@ -14,8 +14,8 @@ from skmoderndata._solvers.margins.certificates import ZERO_WEIGHT
 
 # Number of columns of the first program, and maximum number that are added at a time.
 BATCH = 60
-# Tolerance on reduced costs, as a fraction of the cost of the column.
-PRICE_TOL = 1e-9
+# Tolerance on constraints and on reduced costs, the latter relative to the cost of the column.
+FEASIBILITY_TOL = 1e-9
 # Largest sum of artificial variables at which a hard problem counts as feasible.
 FEASIBLE = 1e-6
 # Number of the HiGHS strategy that stays feasible after new columns and costs: primal simplex.
@@ -85,8 +85,8 @@ def quiet_highs() -> Any:
     options: dict[str, bool | float | str] = {
         "output_flag": False,
         "presolve": "off",
-        "primal_feasibility_tolerance": 1e-9,
-        "dual_feasibility_tolerance": 1e-9,
+        "primal_feasibility_tolerance": FEASIBILITY_TOL,
+        "dual_feasibility_tolerance": FEASIBILITY_TOL,
     }
     for name, value in options.items():
         highs.setOptionValue(name, value)
@@ -186,7 +186,7 @@ class ColumnGeneration:
 
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
         # with costs of zero (phase 1), compare with rounding of the gradient instead of the cost
-        slack = PRICE_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
+        slack = FEASIBILITY_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
 
         while True:
             # compute how far the correlations with the duals exceed the costs
@@ -285,7 +285,7 @@ class CvxpyProgram:
         self._costs.value = costs[columns]
 
         tolerances = dict.fromkeys(
-            ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9
+            ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), FEASIBILITY_TOL
         )
         if not solve(self._stated, solver="HIGHS", highs_options=tolerances):
             if self._stated.problem.status == "infeasible":
