@@ -317,7 +317,7 @@ def by_cvxpy(
         row[first:last] = 1.0
 
     program = box_program(factor, box, tube, members, np.asarray(sums, dtype=np.float64))
-    if not solve(program, solver="CLARABEL", max_iter=300, **ACCURATE):
+    if not solve(program, solver="CLARABEL", **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
     # restore bounds, zeros and sums, which the cone solver meets up to rounding

@@ -717,7 +717,7 @@ def nu_ranking_by_cvxpy(
     order; a weight for each pair of neighbours then moves mass between them.
     """
     program = ranking_program(factor, segments, bounds, enforced)
-    if not solve(program, solver="CLARABEL", max_iter=300, **ACCURATE):
+    if not solve(program, solver="CLARABEL", **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
     # an interior point method returns no exact zeros

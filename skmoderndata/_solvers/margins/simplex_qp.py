@@ -375,7 +375,7 @@ def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
     """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy."""
     program = simplex_program(factor, v)
     # no check of the status: the duality gap shows how accurate the solution is
-    solve(program, solver="CLARABEL", max_iter=200, **ACCURATE)
+    solve(program, solver="CLARABEL", **ACCURATE)
     if program.variable.value is None:
         raise ValueError(f"solver='cvxpy' failed: CLARABEL returned {program.problem.status}.")
     a = np.maximum(np.asarray(program.variable.value), 0.0)
