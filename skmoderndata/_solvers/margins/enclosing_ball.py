@@ -15,6 +15,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.core_problems import Rows
+from skmoderndata._solvers.margins.core_set import QUIET_SAMPLES
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
     active_set,
@@ -24,8 +25,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_qp,
 )
 
-# Number of consecutive samples inside the ball before all points are checked.
-QUIET_SAMPLES = 20
 # Number of rows in a block.
 BLOCK_ROWS = 2**16
 # Number of entries that are centred, and so made dense, at a time.

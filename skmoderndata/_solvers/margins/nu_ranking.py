@@ -19,6 +19,7 @@ from skmoderndata._solvers.margins.box_qp import (
     COUNTED,
     MOST_LEVELS,
     MOVED,
+    POLISHED,
     REACHED,
     STALLED,
     STEPS_BETWEEN_GAPS,
@@ -41,22 +42,21 @@ from skmoderndata._solvers.margins.ranking_certificate import (
     matrix_of_sums,
     ranking_value,
 )
-from skmoderndata._solvers.margins.ranking_faces import constraints, face_step, n_free
+from skmoderndata._solvers.margins.ranking_faces import (
+    BOUNDED_TIMES,
+    constraints,
+    face_step,
+    n_free,
+)
 from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 
-# Maximum number of samples for which the optimum is found to rounding.
-POLISHED_RANKS = 500
 # Largest gap at which the active set method takes less time than more pair steps.
 HANDED_OVER = 1e-2
 # Number of pair steps that cost as much as one face step, in units of m^3 / n (m free weights).
 STEPS_PER_FACE = 0.004
 # Minimum number of free weights that is assumed when the cost of a face step is estimated.
 FEW_FREE = 100
-# Maximum number of times that all weights beyond their bounds are fixed there.
-BOUNDED = 6
-# Maximum number of steps of the active set method for each sample.
-FACES = 1
 # Number of steps for each sample that take about the time of the interior point method.
 STEPS_OF_INTERIOR = 100
 # Tolerance on the duality gap of the interior point method: rounding allows little less.
@@ -109,7 +109,7 @@ def nu_ranking(
     n = len(bounds)
     n_held = len(store.values)
     interior = max_iter < 0 and n <= CVXPY_LIMIT
-    small = n <= min(POLISHED_RANKS, n_held)
+    small = n <= min(POLISHED, n_held)
     if small:
         missing = np.flatnonzero(store.slot < 0)
         store.bring(missing)
@@ -396,7 +396,7 @@ def by_faces(
     E = matrix_of_sums(sign, threshold)
 
     count = 0
-    max_faces = FACES * n if budget < 0 else min(budget, FACES * n)
+    max_faces = n if budget < 0 else min(budget, n)
     zeros = np.zeros(n_thresholds)
     sums = np.r_[zeros, 1.0]  # exact values, as faces of many samples lose 1e-10
     at_minimum = False
@@ -466,7 +466,7 @@ def _towards_minimum(
     d = minimum - v
 
     # fix many bounds at once, in the hope that this lowers the objective
-    for _ in range(BOUNDED):
+    for _ in range(BOUNDED_TIMES):
         if ((minimum >= 0.0) & (minimum <= high)).all():
             break
         free &= (minimum > 0.0) & (minimum < high)
