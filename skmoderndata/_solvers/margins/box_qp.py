@@ -38,8 +38,6 @@ from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING
 
 # Number of kernel rows that are computed at a time.
 ROWS_TOGETHER = 64
-# Slope that stands for infinity: at a bound, or if the row is missing.
-BLOCKED = 1e200
 # Minimum number of steps after which the gap is computed in any case; 100 for each sample if that
 # is more.
 STEPS_BETWEEN_GAPS = 100_000
@@ -85,7 +83,7 @@ class BoxState(NamedTuple):
 
     w: Array
     g: Array  # K w + ridge w + linear
-    up: Array  # g + up is the slope of f when the weight rises, 1e200 at the upper bound
+    up: Array  # g + up is the slope of f when the weight rises, infinite at the upper bound
     down: Array  # g + down is the slope of f when the weight falls, from above
     diagonal: Array  # diagonal of K + diag(ridge)
     ridge: Array
@@ -319,8 +317,8 @@ def wall_off(state, slot, segments):
     for s in range(len(segments)):
         for i in range(segments[s, 0], segments[s, 1]):
             if slot[i] < 0:
-                state.up[i] = BLOCKED
-                state.down[i] = -BLOCKED
+                state.up[i] = np.inf
+                state.down[i] = -np.inf
 
 
 @jit
@@ -331,9 +329,9 @@ def mark(state, i):
     state.up[i] = tube if w >= 0.0 else -tube
     state.down[i] = tube if w > 0.0 else -tube
     if w >= state.high[i]:
-        state.up[i] = BLOCKED
+        state.up[i] = np.inf
     if w <= state.low[i]:
-        state.down[i] = -BLOCKED
+        state.down[i] = -np.inf
 
 
 @jit
@@ -450,7 +448,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     first, last = span
     i = least(state.g, state.up, 1.0, first, last)
     low = state.g[i] + state.up[i]
-    if low > 0.5 * BLOCKED:  # no weight can rise
+    if low == np.inf:  # no weight can rise
         return REACHED
     used[i] = clock
     row_i = values[slot[i]]
@@ -468,7 +466,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     rise = state.g[j] + state.down[j] - low
     if curvature > 0.0 and rise < step * curvature:
         step = rise / curvature
-    if not step < BLOCKED:  # neither a bound nor curvature
+    if not step < np.inf:  # neither a bound nor curvature
         return STALLED
     if state.w[i] + step == state.w[i] and state.w[j] - step == state.w[j]:
         return STALLED

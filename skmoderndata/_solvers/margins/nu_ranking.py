@@ -15,7 +15,6 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
-    BLOCKED,
     COUNTED,
     MOST_LEVELS,
     MOVED,
@@ -606,8 +605,8 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     """Raise both sums of one threshold and lower both of another, for the largest gain."""
     # 1. Find the thresholds whose sums gain most
     g = upper.g
-    rising = BLOCKED
-    falling = -BLOCKED
+    rising = np.inf
+    falling = -np.inf
     i = j = k = m = tops[0, 0]
     y_up = y_down = 0
     for y in range(len(tops)):

@@ -7,7 +7,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.box_qp import BLOCKED, BoxState
+from skmoderndata._solvers.margins.box_qp import BoxState
 from skmoderndata._solvers.margins.certificates import EQUAL
 
 
@@ -61,8 +61,8 @@ def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     upper_down = upper.g + upper.down
     lower_up = upper.g + lower.up
     lower_down = upper.g + lower.down
-    rising = BLOCKED
-    falling = -BLOCKED
+    rising = np.inf
+    falling = -np.inf
     for (first, last), (start, stop) in pairwise(segments):
         above = slice(start, stop)
         below = slice(first, last)
@@ -73,7 +73,7 @@ def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
 
     # no sum can rise if all weights of a side are at their bounds
     slope = falling
-    if rising < 0.1 * BLOCKED:
+    if rising < np.inf:
         slope = 0.5 * (rising + falling)
     return max(0.5 * slope, 0.0)
 
