@@ -46,10 +46,8 @@ STEPS_BETWEEN_GAPS = 100_000
 MOST_STEPS_PER_SAMPLE = 1000
 # Minimum of this maximum, which takes about a second.
 LEAST_MAXIMUM = 1_000_000
-REACHED = 0
-COUNTED = 1
-STALLED = 2
-MOVED = 3
+# What compiled steps report: at the level, out of steps, no progress, one step taken.
+REACHED, COUNTED, STALLED, MOVED = range(4)
 # Maximum number of levels.
 MOST_LEVELS = 100
 # Maximum number of samples for which the optimum is found to rounding, whatever the tolerance.
