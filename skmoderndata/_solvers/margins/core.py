@@ -22,8 +22,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_qp,
 )
 
-# Number of rows of the first matrix, which grows by doubling.
-FIRST_ROWS = 512
 # Number of variables in a working set, without a matrix.
 WORKING_SET = 4000
 # Maximum number of working sets.
@@ -121,8 +119,8 @@ class Core:
         m = len(self)
         total = len(self) + len(new)
         if total > len(self._K):
-            # pages that were never written to take no memory
-            size = self.limit if 2 * total > self.limit else max(2 * total, FIRST_ROWS)
+            # double the matrix; pages that were never written to take no memory
+            size = min(self.limit, 2 * total)
             K = np.empty((size, size))
             K[:m, :m] = self.K
             self._K = K

@@ -14,6 +14,7 @@ from scipy import sparse
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
 from skmoderndata._solvers.margins.core_problems import Rows
 from skmoderndata._solvers.margins.core_set import QUIET_SAMPLES
 from skmoderndata._solvers.margins.simplex_qp import (
@@ -25,9 +26,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_qp,
 )
 
-# Number of rows in a block.
-BLOCK_ROWS = 2**16
-# Number of entries that are centred, and so made dense, at a time.
+# Number of entries that are centred, or converted to dense or double precision, at a time.
 DENSE_ENTRIES = 2**20
 # Maximum number of points whose ball is computed to rounding.
 POLISHED = 200
@@ -70,14 +69,18 @@ class InputPoints:
         """Return inner products of rows."""
         return self.rows(a) @ self.rows(b).T
 
+    def rows_of_block(self) -> int:
+        """Return the number of rows that are converted at a time."""
+        return max(1, DENSE_ENTRIES // max(1, len(self.mean)))
+
     def diag(self, a: Array | slice) -> Array:
         """Return squared distances from the mean."""
         index = np.arange(self.n_rows)[a]
         out = np.empty(len(index))
-        step = max(1, min(BLOCK_ROWS, DENSE_ENTRIES // max(1, len(self.mean))))
-        for first in range(0, len(index), step):
-            rows = self.rows(index[first : first + step])
-            out[first : first + step] = np.einsum("ij,ij->i", rows, rows)
+        n_rows = self.rows_of_block()
+        for first in range(0, len(index), n_rows):
+            rows = self.rows(index[first : first + n_rows])
+            out[first : first + n_rows] = np.einsum("ij,ij->i", rows, rows)
         return out
 
     def expansion(self, b: Array, coef: Array) -> Array:
@@ -92,7 +95,8 @@ class InputPoints:
             else self.X[rows]
         )
         # convert single precision to double, block by block
-        parts = [X[s : s + BLOCK_ROWS] @ expansion for s in range(0, X.shape[0], BLOCK_ROWS)]
+        n_rows = self.rows_of_block()
+        parts = [X[s : s + n_rows] @ expansion for s in range(0, X.shape[0], n_rows)]
         return np.concatenate(parts) - float(self.mean @ expansion)
 
 
@@ -146,6 +150,11 @@ class Ball:
         first = int(self.v.argmax())
         second = int(self.distances(np.array([first]), np.ones(1))[0].argmax())
         return np.unique([first, second])
+
+
+def coincidence(ball: Any) -> float:
+    """Return the largest squared distance of points that coincide up to rounding."""
+    return ROUNDING**2 * float(ball.v.max(initial=0.0))
 
 
 def ball_gap(distances_sq: Array | float, lower_sq: float) -> float:
@@ -205,7 +214,7 @@ def enclosing_ball(
         rng = np.random.RandomState(0) if rng is None else rng
         sampling = None if search != "sampling" else (sample_size, rng)
         return _core_set(ball, it, batch_size, sampling)
-    tiny = 1e-30 * float(ball.v.max(initial=0.0))
+    tiny = coincidence(ball)
     a = _by_cvxpy(ball, it) if solver == "cvxpy" else _steps(ball, it, tiny, solver)
     support = np.flatnonzero(a)
     weights = a[support] / a[support].sum()
@@ -234,7 +243,7 @@ def _certified(
     tol: float,
 ) -> BallResult:
     """Compute bounds of the radius from all points, unless the last step has done so."""
-    tiny = 1e-30 * float(ball.v.max(initial=0.0))
+    tiny = coincidence(ball)
     looked = looked or ball.look(support, weights)
     largest = looked.largest
     gap = 0.0 if largest <= tiny else ball_gap(largest, looked.lower)
@@ -250,7 +259,7 @@ def _certified(
         norm=looked.norm,
         n_iter=max(1, it.n_iter),
         n_passes=ball.n_passes,
-        converged=gap <= tol * (1 + 1e-6) + 1e-15,
+        converged=gap <= tol + EQUAL,
     )
 
 
@@ -266,7 +275,7 @@ def _core_set(
     generator that draws them.
     """
     core = ball.far_pair()
-    tiny = 1e-30 * float(ball.v.max(initial=0.0))
+    tiny = coincidence(ball)
     a = np.full(len(core), 1.0 / len(core))
     K = ball.points.matrix(core, core)
     seen = set(core.tolist())
