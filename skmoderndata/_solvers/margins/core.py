@@ -28,8 +28,6 @@ WORKING_SET = 4000
 MOST_WORKING_SETS = 1000
 # Maximum number of consecutive working sets without a change beyond rounding.
 MOST_IDLE = 20
-# Maximum number of new indices on which the kernel is checked, without a matrix.
-CHECKED = 512
 # Number of rows of the blocks from which the diagonal is computed.
 DIAGONAL_BLOCK_ROWS = 32
 
@@ -96,10 +94,6 @@ class Core:
         if self.held:
             g = self._append(new, linear)
         else:
-            # check a part of the block instead of all
-            probe = new[: min(self.limit, CHECKED)]
-            block = self.problem.gram(probe, probe)
-            append_rows(np.empty_like(block), block, self.problem.slack(probe), 0)
             self._diagonal = np.concatenate([self._diagonal, self._self_products(new)])
             used = self.a > 0
             g = self.problem.products(new, self.indices[used], self.a[used]) - 0.5 * linear
@@ -129,12 +123,15 @@ class Core:
         return block[:, :m] @ self.a - 0.5 * linear
 
     def _self_products(self, new: Array) -> Array:
-        """Compute the diagonal of `K'` in small blocks."""
-        blocks = [
-            new[s : s + DIAGONAL_BLOCK_ROWS] for s in range(0, len(new), DIAGONAL_BLOCK_ROWS)
-        ]
-        diagonals = [self.problem.gram(block, block).diagonal() for block in blocks]
-        return np.asarray(np.concatenate(diagonals) + self.problem.slack(new))
+        """Compute the diagonal of `K'` in small blocks, on which the kernel is checked."""
+        diagonals = []
+        for s in range(0, len(new), DIAGONAL_BLOCK_ROWS):
+            block = new[s : s + DIAGONAL_BLOCK_ROWS]
+            products = self.problem.gram(block, block)
+            K = np.empty_like(products)
+            append_rows(K, products, self.problem.slack(block), 0)
+            diagonals.append(K.diagonal())
+        return np.concatenate(diagonals)
 
     def _release(self) -> None:
         """Free the matrix."""
