@@ -1,7 +1,8 @@
-"""Rows in blocks: one solver for an array, a table on a disk and a Dask array.
+"""Blocks of rows: one solver for arrays in memory, tables on disk and Dask arrays.
 
-A pass is a function of a block and a sum over the blocks. `as_blocks` cuts what it is given;
-`ArrayBlocks` runs a pass in this process, `DaskBlocks` on Dask, which nothing else here knows.
+A pass applies a function to each block and sums the results. `as_blocks` cuts its input into
+blocks; `ArrayBlocks` runs a pass in this process, `DaskBlocks` runs it on Dask. No other module
+of the package depends on Dask.
 
 >>> import numpy as np
 >>> blocks = as_blocks(np.arange(6.0).reshape(3, 2))
@@ -26,14 +27,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-# multiplications in one compiled call, so that an interrupt is heard after seconds
+# Maximum number of multiplications in one compiled call: Ctrl-C takes effect within seconds.
 WORK = 2**31
-BLOCK_BYTES = 2**26  # of a table on a disk in memory at once
-TREE_WIDTH = 4  # sums added at a time: rounding depends on the cuts only
-ROWS_READ_AT_ONCE = 256  # of a file, far from each other
-MAX_TASKS = 200  # of a pass on Dask; beyond, a task takes several neighbours
+# Maximum number of bytes of a table on disk that are in memory at a time.
+BLOCK_BYTES = 2**26
+# Number of sums that are added at a time, so that rounding depends on the cuts only.
+TREE_WIDTH = 4
+# Number of scattered rows of a file that are read at a time.
+ROWS_READ_AT_ONCE = 256
+# Maximum number of Dask tasks in a pass; with more blocks, a task handles several neighbours.
+MAX_TASKS = 200
 PACKAGE = __name__.partition(".")[0]
-PASSES_PER_CHECKPOINT = 20  # what is repeated at most after the loss of a worker
+# Number of passes between checkpoints: the loss of a worker repeats no more passes than this.
+PASSES_PER_CHECKPOINT = 20
 
 _checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
     "checkpoint_dir", default=None
@@ -41,7 +47,10 @@ _checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
 
 
 def row_blocks(n_rows: int, cost: float, *, limit: float | None = None) -> Iterator[slice]:
-    """Yield stretches of rows of `cost` each, multiplications or bytes, below a limit."""
+    """Yield slices of rows that cost at most `limit`, if each row costs `cost`.
+
+    Costs are multiplications or bytes.
+    """
     size = max(1, int((WORK if limit is None else limit) / max(cost, 1.0)))
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
@@ -54,10 +63,10 @@ def blocks_config(*, checkpoint_dir: Any = None) -> Iterator[None]:
     Parameters
     ----------
     checkpoint_dir : str or path-like, default=None
-        Folder that all workers see. Methods whose passes change a state of each row write it there
-        every 20 passes, so that a lost worker repeats 20 passes at most, and not all of them. What
-        is written is removed after the fit. None writes nothing. Methods that only add up sums
-        have no such state.
+        Folder that all workers can access. Methods whose passes change a state of each row write
+        it there every 20 passes, so that the loss of a worker repeats at most 20 passes instead of
+        all. The files are removed after the fit. None writes no checkpoints. Methods that only add
+        up sums have no such state.
 
     Raises
     ------
@@ -85,7 +94,7 @@ def blocks_config(*, checkpoint_dir: Any = None) -> Iterator[None]:
 
 
 class BadRow(ValueError):
-    """Raised by the function of a pass: a row of its block, and a message with {row}."""
+    """A row that the function of a pass rejects; the message contains {row}."""
 
     def __init__(self, row: int, message: str) -> None:
         super().__init__(row, message)
@@ -94,14 +103,14 @@ class BadRow(ValueError):
 
 
 class Refusal(NamedTuple):
-    """A bad row as a value: the first one wins every sum."""
+    """A bad row as a value: in sums, the first bad row replaces the result."""
 
     row: int
     message: str
 
 
 class Block(NamedTuple):
-    """Neighbouring rows: the number of the first, their part of each array, their state."""
+    """Neighbouring rows: the index of the first row, their part of each array, and their state."""
 
     first: int
     arrays: tuple[Any, ...]
@@ -109,7 +118,7 @@ class Block(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What runs on every block: a function, whether it makes a new state, and what it needs."""
+    """The function that runs on every block, whether it returns a new state, and its arguments."""
 
     function: Callable[..., Any]
     makes_state: bool
@@ -117,37 +126,37 @@ class Pass(NamedTuple):
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, which is then imported already."""
+    """Return whether X is a Dask collection (Dask is then already imported)."""
     dask = sys.modules.get("dask")
     return dask is not None and bool(dask.is_dask_collection(X))
 
 
 def is_on_disk(X: Any) -> bool:
-    """Whether X is a memory map, or an array of zarr or HDF5."""
+    """Return whether X is a memory map, or a zarr or HDF5 array."""
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap)
-    if is_dask(X) or hasattr(X, "__array_ufunc__"):  # of Dask, or an array in memory
+    if is_dask(X) or hasattr(X, "__array_ufunc__"):  # Dask, or an array in memory
         return False
     return all(hasattr(X, name) for name in ("shape", "dtype", "chunks"))
 
 
 def as_blocks(X: Any, *aligned: Any, known_rows: bool = True) -> "ArrayBlocks":
-    """Cut X, and what has an entry for each of its rows, into blocks.
+    """Cut X and the arrays aligned with its rows into blocks.
 
     Parameters
     ----------
-    X : array, sparse matrix, memory map, array of zarr or HDF5, Dask array or Dask data frame
-        What is in memory makes one block, what is on a disk blocks of 64 MiB, and Dask keeps its
-        chunks of rows.
+    X : array, sparse matrix, memory map, zarr or HDF5 array, Dask array or Dask data frame
+        Data in memory make one block, data on disk make blocks of 64 MiB, and Dask arrays keep
+        their chunks of rows.
     *aligned : array
-        Targets, weights, a second view, ids of sequences: cut as X is.
+        Targets, weights, a second view or sequence ids, which are cut in the same way as X.
     known_rows : bool, default=True
-        Whether a Dask array must know the lengths of its chunks; only `map_rows` needs none.
+        Whether a Dask array must know the lengths of its chunks; only `map_rows` works without.
 
     Raises
     ------
     ValueError
-        If the lengths differ, or if those of the chunks are unknown.
+        If the lengths differ, or if the lengths of the chunks are unknown.
     """
     if any(is_dask(array) for array in (X, *aligned)):
         return _dask_blocks(X, aligned, known_rows)
@@ -168,7 +177,7 @@ def _check_length(n: int, n_other: int) -> None:
 
 
 class ArrayBlocks:
-    """Blocks of arrays that can be cut: in memory, sparse, or on a disk."""
+    """Blocks of arrays that can be sliced: in memory, sparse, or on disk."""
 
     def __init__(
         self, arrays: Sequence[Any], cuts: Sequence[int], states: list[Any] | None = None
@@ -179,14 +188,15 @@ class ArrayBlocks:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Numbers of rows and columns of the first array."""
+        """Shape of the first array."""
         shape: tuple[int, ...] = self.arrays[0].shape
         return shape
 
     def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Add up the tuples that ``function(block, *shared)`` gives, in a fixed order.
+        """Add up the tuples that ``function(block, *shared)`` returns, in a fixed order.
 
-        Entries need ``+`` only. One block gives its tuple as it is.
+        Their entries only need to support ``+``. If there is one block, its tuple is returned
+        unchanged.
         """
         one_pass = Pass(function, False, shared)
         return _checked(_tree(lambda i: self._run(one_pass, i)[1], len(self.states), _add))
@@ -194,7 +204,7 @@ class ArrayBlocks:
     def step(self, function: Callable[..., Any], *shared: Any) -> tuple["ArrayBlocks", Any]:
         """Return blocks in a new state, and a sum.
 
-        ``function(block, *shared)`` gives both for a block, whose `state` is None at first.
+        ``function(block, *shared)`` returns both for a block, whose `state` is None at first.
         """
         one_pass = Pass(function, True, shared)
         states: list[Any] = []
@@ -208,18 +218,18 @@ class ArrayBlocks:
         return ArrayBlocks(self.arrays, self.cuts, states), total
 
     def without_arrays(self) -> "ArrayBlocks":
-        """Return the blocks with nothing but their state, which says all that is needed."""
+        """Return blocks that hold only their states, for steps that need no arrays."""
         return ArrayBlocks((), self.cuts, self.states)
 
     def sample(self, indices: Any) -> tuple[Any, ...]:
-        """Return some rows of each array, in memory."""
+        """Return the given rows of each array, in memory."""
         return tuple(
             self._read(array, indices) if is_on_disk(array) else array[indices]
             for array in self.arrays
         )
 
     def _read(self, X: Any, indices: Any) -> Any:
-        """Read rows of a file in their order, some at a time: each brings its neighbours along."""
+        """Read rows of a file in ascending order, a few at a time: reads load whole pages."""
         rows, inverse = np.unique(np.asarray(indices), return_inverse=True)
         some = []
         for stretch in row_blocks(len(rows), 1.0, limit=ROWS_READ_AT_ONCE):
@@ -235,7 +245,7 @@ class ArrayBlocks:
         width: int | None,
         meta: Any = None,
     ) -> Any:
-        """Return ``function(block, *shared)`` for all rows, a vector where `width` is None."""
+        """Return ``function(block, *shared)`` for all rows; a vector if `width` is None."""
         results = []
         for i in range(len(self.states)):
             results.append(function(self._block(i), *shared))
@@ -247,7 +257,7 @@ class ArrayBlocks:
     def map_states(
         self, function: Callable[..., Any], *shared: Any, dtype: Any, width: int
     ) -> Any:
-        """Return ``function(block, *shared)`` for all rows, where blocks have their state."""
+        """Return ``function(block, *shared)`` for all rows, from blocks that hold their state."""
         blocks = [self._block(i)._replace(state=state) for i, state in enumerate(self.states)]
         return np.concatenate([function(block, *shared) for block in blocks]).astype(dtype)
 
@@ -268,14 +278,14 @@ class ArrayBlocks:
         return result
 
     def _release(self) -> None:
-        """Let go of the pages of maps that were read; the system may keep them."""
+        """Tell the system that it may drop the pages of memory maps that have been read."""
         for X in self.arrays:
             if isinstance(X, np.memmap) and X.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
                 X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 class DaskBlocks(ArrayBlocks):
-    """Blocks of Dask arrays: their chunks of rows, or groups of these where there are many."""
+    """Blocks of Dask arrays: their chunks of rows, or groups of chunks if there are many."""
 
     def __init__(
         self,
@@ -293,24 +303,24 @@ class DaskBlocks(ArrayBlocks):
         self.group = 1
         while n > MAX_TASKS * self.group:
             self.group *= TREE_WIDTH
-        # what makes each block, and the pairs (states, sums) of the pass before
+        # the tasks that make each block, and the pairs (states, sums) of the previous pass
         self.chunks = _chunks(self.arrays) if chunks is None else chunks
         self.states = [None] * -(-n // self.group) if states is None else states
         self.n_passes = n_passes
-        self.folder = folder  # of the last checkpoint, as long as it is needed
+        self.folder = folder  # holds the last checkpoint until it is no longer needed
 
     def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Add up the tuples that ``function(block, *shared)`` gives, in a fixed order."""
+        """Add up the tuples that ``function(block, *shared)`` returns, in a fixed order."""
         sums = self._tasks(_sum_of_group, Pass(function, False, shared))
         return _checked(_dask_tree(sums).compute())
 
     def step(self, function: Callable[..., Any], *shared: Any) -> tuple["DaskBlocks", Any]:
-        """Return blocks in a new state, which stays where it is made, and a sum."""
+        """Return blocks in a new state, and a sum; the states stay on their workers."""
         from dask.base import persist
         from dask.delayed import delayed
 
-        # the state and the sums are one object, of which a further task takes the sums: the state
-        # stays on its worker
+        # State and sums are one object. A separate task extracts the sums, so that the state
+        # stays on its worker.
         pairs = self._tasks(_run_group, Pass(function, True, shared))
         sums = [delayed(_second, pure=False)(pair) for pair in pairs]
         *states, total = persist(*pairs, _dask_tree(sums))
@@ -323,7 +333,7 @@ class DaskBlocks(ArrayBlocks):
         return blocks, result
 
     def checkpoint(self, folder: str) -> "DaskBlocks":
-        """Write the states below a folder; from here on their recipe is to read them."""
+        """Write the states to a folder; from now on Dask restores them by reading the files."""
         from dask.base import compute, persist
         from dask.delayed import delayed
 
@@ -336,7 +346,7 @@ class DaskBlocks(ArrayBlocks):
         return self._with(list(persist(*[load(path) for path in paths])), self.n_passes, own)
 
     def without_arrays(self) -> "DaskBlocks":
-        """Return the blocks with nothing but their state, which says all that is needed."""
+        """Return blocks that hold only their states, for steps that need no arrays."""
         chunks: list[tuple[Any, ...]] = [()] * len(self.chunks)
         return DaskBlocks(
             (),
@@ -348,7 +358,7 @@ class DaskBlocks(ArrayBlocks):
         )
 
     def sample(self, indices: Any) -> tuple[Any, ...]:
-        """Return some rows of each array, in memory."""
+        """Return the given rows of each array, in memory."""
         from dask.base import compute
 
         rows, inverse = np.unique(np.asarray(indices), return_inverse=True)
@@ -362,11 +372,11 @@ class DaskBlocks(ArrayBlocks):
         width: int | None,
         meta: Any = None,
     ) -> Any:
-        """Return ``function(block, *shared)`` for all rows, as a Dask array; nothing runs yet."""
+        """Return ``function(block, *shared)`` for all rows as a Dask array, without computing."""
         import dask.array as da
         from dask.delayed import delayed
 
-        # what comes for each chunk
+        # shape and type of the result for each chunk
         X = self.arrays[0]
         lengths = X.chunks[0]
         shape: dict[str, Any] = {"drop_axis": 1}
@@ -376,7 +386,8 @@ class DaskBlocks(ArrayBlocks):
             of_none = (0,) if width is None else (0, width)
             meta = np.empty(of_none, dtype)
         cuts = np.cumsum([0, *lengths])
-        once = delayed((function, shared), pure=False, traverse=False)  # not once for a block
+        # sent once, not once a block
+        once = delayed((function, shared), pure=False, traverse=False)
         return da.map_blocks(
             _map_block,
             X,
@@ -391,9 +402,9 @@ class DaskBlocks(ArrayBlocks):
     def map_states(
         self, function: Callable[..., Any], *shared: Any, dtype: Any, width: int
     ) -> Any:
-        """Return ``function(block, *shared)`` for all rows, as a Dask array; nothing runs yet.
+        """Return ``function(block, *shared)`` for all rows as a Dask array, without computing.
 
-        Blocks have their state, which stays on the workers as long as the array is there.
+        Blocks hold their state, which stays on the workers as long as the array exists.
         """
         import dask.array as da
 
@@ -420,7 +431,7 @@ class DaskBlocks(ArrayBlocks):
     def _tasks(self, run_group: Callable[..., Any], one_pass: Pass) -> list[Any]:
         from dask.delayed import delayed
 
-        # once a pass, not once a block
+        # sent once a pass, not once a block
         once = delayed(one_pass, pure=False, traverse=False)
         run = delayed(run_group, pure=False)
         tasks = []
@@ -432,7 +443,7 @@ class DaskBlocks(ArrayBlocks):
 
 
 class _Folder:
-    """A folder of its own below another, removed together with the last blocks that need it."""
+    """A folder inside another one, removed together with the last blocks that need it."""
 
     def __init__(self, parent: str) -> None:
         self.path = tempfile.mkdtemp(dir=parent, prefix="skmoderndata-")
@@ -440,7 +451,7 @@ class _Folder:
 
 
 def _chunks(arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Tasks of Dask that make each block of the arrays, those of no rows left out."""
+    """List the Dask tasks that make each block of the arrays; skip chunks without rows."""
     columns = []
     for X in arrays:
         tasks = X.to_delayed().reshape(-1)
@@ -449,13 +460,13 @@ def _chunks(arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 
 
 def _check_workers() -> None:
-    """Raise if workers of a cluster cannot import the package: Dask would wait for ever."""
+    """Raise if workers of a cluster cannot import the package; otherwise Dask waits forever."""
     from dask.base import get_scheduler
 
     client: Any = getattr(get_scheduler(), "__self__", None)
     if not hasattr(client, "run") or client.asynchronous:  # no cluster
         return
-    # a function of the standard library, which workers need not import from here
+    # call a function of the standard library, which workers can import without this package
     answers = client.run(importlib.import_module, PACKAGE, on_error="return")
     lacking = {
         worker: answer for worker, answer in answers.items() if isinstance(answer, ImportError)
@@ -471,7 +482,7 @@ def _check_workers() -> None:
 def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBlocks:
     _check_workers()
 
-    # rows in chunks, each with all columns
+    # 1. X: chunks of rows, each with all columns
     X = _dask_array(X, lengths=True if known_rows else None)
     lengths = X.chunks[0]
     if known_rows and np.isnan(X.shape[0]):
@@ -482,7 +493,7 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
     if X.ndim > 1 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
 
-    # what goes with them in the same chunks
+    # 2. aligned arrays: in the same chunks
     arrays = [X]
     for array in aligned:
         array = _dask_array(array, lengths=True)
@@ -499,7 +510,7 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
 
 
 def _dask_array(X: Any, lengths: bool | None) -> Any:
-    """Array of Dask of what is an array, or a data frame of Dask."""
+    """Return an array or a Dask data frame as a Dask array."""
     import dask.array as da
 
     if isinstance(X, da.Array):
@@ -514,11 +525,11 @@ def _dask_array(X: Any, lengths: bool | None) -> Any:
     return da.asarray(X)
 
 
-# What runs on the workers
+# Functions that run on the workers
 
 
 def _run_block(one_pass: Pass, block: Block, n_rows: int) -> Any:
-    """Return the state and the sums of a block, or the refusal of a row in place of the sums."""
+    """Return the state and the sums of a block, or a refusal in place of the sums."""
     for array in block.arrays:
         if array.shape[0] != n_rows:
             return block.state, Refusal(
@@ -552,10 +563,11 @@ def _run_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
 
 
 def _aligned(value: Any) -> Any:
-    """Arrays, and tuples of them, at addresses that fit their type.
+    """Return arrays, or tuples of arrays, at addresses aligned to their type.
 
-    What came over a network lies anywhere, and NumPy multiplies such arrays in another way: other
-    bits of ``X.T @ X``, whose factors are copied and then no longer known to be the same.
+    Arrays received over a network may lie at any address, and NumPy multiplies unaligned arrays
+    differently: ``X.T @ X`` then differs in its last bits, because the factors are copied and no
+    longer recognised as the same array.
     """
     if isinstance(value, np.ndarray):
         return value if value.flags.aligned else value.copy(order="K")
@@ -570,7 +582,7 @@ def _sum_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
 
 
 def _rows_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
-    """Return what a function says of the rows of neighbouring blocks and their states."""
+    """Return the result of a function for the rows of neighbouring blocks and their states."""
     dtype, *shared = one_pass.shared
     states = before[0]
     results = []
@@ -593,7 +605,7 @@ def _dask_tree(sums: list[Any]) -> Any:
 
 
 def _tree(leaf: Callable[[int], Any], n: int, add: Callable[..., Any]) -> Any:
-    """Add the n leaves, `TREE_WIDTH` at a time; depth first, so that few sums are alive."""
+    """Add n leaves, `TREE_WIDTH` at a time; depth first, so that few sums are in memory."""
     width = 1
     while width < n:
         width *= TREE_WIDTH
@@ -603,7 +615,7 @@ def _tree(leaf: Callable[[int], Any], n: int, add: Callable[..., Any]) -> Any:
 def _node(
     leaf: Callable[[int], Any], n: int, add: Callable[..., Any], first: int, width: int
 ) -> Any:
-    # no function in a function: one that calls itself would keep all states until a collection
+    # A nested function that calls itself would keep all states alive until garbage collection.
     if width == 1:
         return leaf(first)
     step = width // TREE_WIDTH
@@ -616,7 +628,7 @@ def _node(
 
 
 def _add(*sums: Any) -> Any:
-    """Add tuples entry by entry; of refusals the first row remains."""
+    """Add tuples entry by entry; among refusals, keep the one of the first row."""
     refusals = [entry for entry in sums if isinstance(entry, Refusal)]
     if refusals:
         return min(refusals, key=lambda refusal: refusal.row)
@@ -630,7 +642,7 @@ def _checked(total: Any) -> Any:
 
 
 def _map_block(rows: Any, *, once: Any, cuts: Any, nothing: Any, block_id: Any = None) -> Any:
-    """Return the rows of the answer for a block, if there are as many as asked for."""
+    """Return the result for the rows of a block, after checking their number."""
     function, shared = once
     first = cuts[block_id[0]]
     n_rows = cuts[block_id[0] + 1] - first
@@ -642,7 +654,7 @@ def _map_block(rows: Any, *, once: Any, cuts: Any, nothing: Any, block_id: Any =
     if rows.shape[0] == 0:
         return nothing
 
-    # the answer has the shape that was told
+    # the result must have the shape that Dask was promised
     result = function(Block(first, (rows,)), *shared)
     if result.shape[1:] != nothing.shape[1:]:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Wrapper of numba: compilation on the first call, cached, without the GIL."""
+"""Wrapper around numba: functions are compiled on the first call, cached, and release the GIL."""
 
 import contextlib
 import functools
@@ -9,7 +9,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks
+except ImportError:  # not available on Windows
     fcntl = None  # type: ignore[assignment]
 
 
@@ -39,29 +39,30 @@ class jit:
 
     @functools.cached_property
     def inner(self):
-        """The same for calls by jitted functions only: compiles in two thirds of the time.
+        """The dispatcher for calls from other jitted functions.
 
-        It has none of the code that turns Python objects into arrays and back.
+        It compiles in two thirds of the time, because it contains no code that converts Python
+        objects to arrays and back.
         """
         twin = _with_globals(self.py_func, self.py_func.__globals__)
-        twin.__qualname__ += ".inner"  # another file in the cache
+        twin.__qualname__ += ".inner"  # the cache needs a file name of its own
         without = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         return _compile(twin, {**self.options, **without})
 
     def __call__(self, *args):
         return self.compiled(*args)
 
-    def __reduce__(self):  # by name, as pickle does with functions
+    def __reduce__(self):  # pickle by name, as functions are pickled
         return self.__qualname__  # type: ignore[attr-defined]
 
 
 class jit_leaf(jit):
-    """Like `jit`, for functions that create no arrays and return none.
+    """Like `jit`, for functions that neither create nor return arrays.
 
-    numba counts references to each array that is indexed, sliced or taken from a tuple around a
-    call, by atomic instructions: pursuits with short codes spent half of their time on this. Such
-    functions need no counts, as their callers hold the arrays. numba refuses to compile one that
-    creates an array; one that returns an array would free it too early.
+    Around a call, numba counts the references to each array that is indexed, sliced or taken from
+    a tuple, with atomic instructions: pursuits with short codes spent half of their time on this.
+    These functions need no counts, because their callers hold the arrays. numba refuses to compile
+    one that creates an array; one that returns an array would free it too early.
     """
 
     options: typing.ClassVar[dict[str, bool]] = {"_nrt": False}
@@ -70,7 +71,7 @@ class jit_leaf(jit):
 def _compile(func, options):
     import numba
 
-    # numba resolves global names when it compiles: give it dispatchers in place of our wrappers
+    # numba resolves global names when it compiles, so pass dispatchers in place of our wrappers
     names = {
         name: value.inner
         for name, value in func.__globals__.items()
@@ -81,8 +82,10 @@ def _compile(func, options):
 
     try:
         dispatcher = numba.njit(cache=True, nogil=True, **options)(func)
-    except RuntimeError:  # no place to write the cache, as in a read-only container
-        if Path(func.__code__.co_filename).exists():  # else typed in by hand: nothing to keep
+    except RuntimeError:  # no writable folder for the cache, as in a read-only container
+        if Path(
+            func.__code__.co_filename
+        ).exists():  # functions typed at a prompt are not cached
             _warn_once(
                 "no folder", f"numba finds no folder to keep compiled functions in{AGAIN}"
             )
@@ -93,7 +96,7 @@ def _compile(func, options):
 
 
 class _ForgivingCache:
-    """numba's cache of one function, in which a damaged file or a full disk costs time only."""
+    """numba's cache of one function; a damaged file or a full disk only costs time."""
 
     def __init__(self, cache):
         self._cache = cache
@@ -102,23 +105,23 @@ class _ForgivingCache:
         return getattr(self._cache, name)
 
     def load_overload(self, signature, target):
-        """Load compiled code, or return None if there is none that can be read."""
+        """Load compiled code; return None if no readable copy exists."""
         try:
             return self._cache.load_overload(signature, target)
-        except Exception as error:  # bytes that are no pickle raise whatever they look like
+        except Exception as error:  # damaged pickles can raise any exception
             _warn_once(
                 "damaged",
                 f"A file with compiled functions in {self._cache.cache_path} is damaged "
                 f"({_name(error)}): they are compiled again, and saved again.",
             )
         try:
-            self._cache.flush()  # else the damaged index would be read before each write
+            self._cache.flush()  # otherwise the damaged index is read again before each write
         except OSError:
             self._cache.disable()
         return None
 
     def save_overload(self, signature, compiled):
-        """Save compiled code if it can be written."""
+        """Save compiled code if the cache is writable."""
         try:
             with _locked(self._cache.cache_path):
                 self._cache.save_overload(signature, compiled)
@@ -132,10 +135,10 @@ class _ForgivingCache:
 
 @contextlib.contextmanager
 def _locked(folder):
-    """Let one process at a time write into a folder of the cache.
+    """Let only one process at a time write to a folder of the cache.
 
     numba numbers the files of a function. Two processes that save different signatures at the
-    same time would choose the same number, and one would later load the code of the other.
+    same time would choose the same number, and one would later load the other's code.
     """
     if fcntl is None:
         yield
