@@ -1,6 +1,6 @@
-"""Codes of least l1 norm within a bound for the residual, each with its certificate.
+"""Codes of minimal l1 norm subject to a bound on the residual, each with its certificate.
 
-``min |a|_1  subject to  |x - a D|^2 <= tol_sq``, also with ``a >= 0``.
+``min |a|_1  subject to  |x - a D|^2 <= tol_sq``, also with ``a >= 0`` (basis pursuit denoising).
 """
 
 from typing import Any
@@ -31,7 +31,8 @@ from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
-SEARCH = 60  # steps of the search for a penalty
+# Maximum number of steps of the search for a penalty.
+SEARCH = 60
 
 
 def bounded_lasso_codes(
@@ -49,19 +50,20 @@ def bounded_lasso_codes(
 ) -> SparseCodes:
     """Minimise ``|a|_1`` subject to ``|x - a D|^2 <= tol_sq``, to a certified gap.
 
-    The minimiser of ``1/2 |x - a D|^2 + lam |a|_1`` is followed from large `lam` downwards, and
-    within the segment where the bound is met its `lam` is known. Where that fails, because atoms
-    depend on each other, `lam` is searched for. With ``r = x - a D`` and ``q = |D r|_inf`` the gap
-    is that of the dual point ``r / q``: ``|a|_1 - (r x - |r| sqrt(tol_sq)) / q``, relative to
-    ``|a|_1``.
+    Follows the minimiser of ``1/2 |x - a D|^2 + lam |a|_1`` from large `lam` downwards; within the
+    segment in which the bound is met, the right `lam` has a closed form. If that fails because
+    atoms are linearly dependent, `lam` is found by bisection. With ``r = x - a D`` and
+    ``q = |D r|_inf``, the dual point ``r / q`` gives the gap
+    ``|a|_1 - (r x - |r| sqrt(tol_sq)) / q``, which is reported relative to ``|a|_1``.
 
     Parameters
     ----------
     tol_sq : array of shape (N,)
-        Bounds, which a code that ends with reason "tol" does not exceed.
+        Bounds on the squared residuals; codes that end with reason "tol" do not exceed them.
     alpha : array of shape (N,) or None
-        Smallest penalty `lam`; None for 1e-8 of the largest. A signal that does not meet its bound
-        with it has the code of that penalty, the gap of `lasso_codes`, and reason "stall".
+        Smallest penalty `lam`; None for 1e-8 of the largest. If a signal does not meet its bound
+        with this penalty, it gets the code of that penalty, the gap of `lasso_codes`, and the
+        reason "stall".
 
     Other parameters as in `lasso_codes`.
     """
@@ -70,9 +72,9 @@ def bounded_lasso_codes(
     tol_sq = np.asarray(tol_sq, dtype=np.float64)
 
     def solve(
-        signals: Array, some: Atoms, which: Any, observed: Array | None = None
+        signals: Array, atoms_used: Atoms, which: Any, observed: Array | None = None
     ) -> SparseCodes:
-        code = block_coder(signals, some, settings, observed)
+        code = block_coder(signals, atoms_used, settings, observed)
         least = floor[which]
         bounds = tol_sq[which]
         reached = floor[which].copy()
@@ -84,10 +86,10 @@ def bounded_lasso_codes(
             lam = reached[block]
             codes = code(block, lam, bound)
 
-            # the bound is met, the optimum is certified, or the residual cannot be made
+            # reasons: the optimum is certified within the bound, or the residual cannot be made
             # smaller
-            rr, gap, margin = _bound_gaps(x, seen, codes.a, some.rows, bound, positive)
-            top = dual_norms(x @ some.rows.T, positive)
+            rr, gap, margin = _bound_gaps(x, seen, codes.a, atoms_used.rows, bound, positive)
+            top = dual_norms(x @ atoms_used.rows.T, positive)
             met = rr <= bound - margin
             lowest = np.maximum(least[block], FLOOR * top)
             short = ~met & (lam <= lowest * (1 + 1e-12))
@@ -95,30 +97,34 @@ def bounded_lasso_codes(
             otherwise = np.where(short & codes.done, STALL, MAX_ITER)
             stop = np.where(sure, TOL, otherwise)
             gap = np.where(short, codes.gap, gap)
-            return from_dense(codes.a / some.norms, rr, stop, gap, codes.n_iter)
+            return from_dense(codes.a / atoms_used.norms, rr, stop, gap, codes.n_iter)
 
-        return in_blocks(signals, some, settings, work)
+        return in_blocks(signals, atoms_used, settings, work)
 
-    # codes by homotopy; what missed the bound by rounding is searched for
+    # codes by homotopy; search for the penalty if rounding has missed the bound
     codes = by_pattern(X, mask, atoms, solve, gram=True, memory=memory, each=True)
-    unmet = np.flatnonzero(codes.stop == MAX_ITER)
-    if unmet.size == 0:
+    missed = np.flatnonzero(codes.stop == MAX_ITER)
+    if missed.size == 0:
         return codes
-    observed, least = (None if v is None else v[unmet] for v in (mask, alpha))
-    x = np.array(X[unmet], dtype=np.float64)
-    searched = _search_penalties(x, observed, atoms, tol_sq[unmet], least, settings)
-    return replace_codes(codes, unmet, searched)
+    observed, least = (None if v is None else v[missed] for v in (mask, alpha))
+    x = np.array(X[missed], dtype=np.float64)
+    searched = _search_penalties(x, observed, atoms, tol_sq[missed], least, settings)
+    return replace_codes(codes, missed, searched)
 
 
 def _search_penalties(
-    X: Array, mask: Array | None, atoms: Atoms, tol_sq: Array, alpha: Array | None,
+    X: Array,
+    mask: Array | None,
+    atoms: Atoms,
+    tol_sq: Array,
+    alpha: Array | None,
     settings: Settings,
-) -> SparseCodes:  # fmt: skip
-    """Codes whose squared residual is the bound: bisection of penalties."""
+) -> SparseCodes:
+    """Find codes whose squared residual equals the bound, by bisection of the penalties."""
     if mask is not None:
         X = np.where(mask, X, 0.0)
 
-    # penalties between zero and the one from which on the code is zero
+    # bracket: from zero to the smallest penalty whose code is zero
     high = dual_norms(X @ atoms.rows.T, settings.positive)
     low = FLOOR * high if alpha is None else np.maximum(alpha, FLOOR * high)
     m = len(X)
@@ -131,46 +137,46 @@ def _search_penalties(
     closer = settings._replace(tol=min(settings.tol, 1e-10))
     options = closer._asdict()
 
-    # the least penalty tells whether the bound can be met
-    some = np.arange(m)
+    # start from the smallest penalty, which shows whether the bound can be met
+    pending = np.arange(m)
     lam = low.copy()
     for number in range(SEARCH):
-        x = X[some]
-        bound = tol_sq[some]
-        observed = None if mask is None else mask[some]
+        x = X[pending]
+        bound = tol_sq[pending]
+        observed = None if mask is None else mask[pending]
         solved = lasso_codes(x, atoms, alpha=lam, mask=observed, **options)
         A = to_dense(solved, k) * atoms.norms
         rr, reached, margin = _bound_gaps(x, observed, A, atoms.rows, bound, settings.positive)
 
-        # codes within the bound are kept, and the first ones in any case
+        # keep codes within the bound; in the first pass, keep all
         inside = rr <= bound - margin
-        put = inside | np.bool_(number == 0)
-        written = some[put]
-        codes[written] = A[put]
-        residual_sq[written] = rr[put]
-        gap[written] = np.where(inside, reached, solved.gap)[put]
-        steps[some] += solved.n_iter
+        keep = inside | np.bool_(number == 0)
+        written = pending[keep]
+        codes[written] = A[keep]
+        residual_sq[written] = rr[keep]
+        gap[written] = np.where(inside, reached, solved.gap)[keep]
+        steps[pending] += solved.n_iter
 
-        # the least penalty cannot meet the bound: out of reach
+        # bounds that the smallest penalty does not meet are out of reach
         if number == 0:
             stop[~inside] = STALL
         certified = inside & (reached <= settings.tol)
-        stop[some[certified]] = TOL
-        low[some[inside]] = lam[inside]
-        high[some[~inside]] = lam[~inside]
+        stop[pending[certified]] = TOL
+        low[pending[inside]] = lam[inside]
+        high[pending[~inside]] = lam[~inside]
 
-        # the next penalties, halfway in logarithms
-        some = np.flatnonzero(stop == MAX_ITER)
-        if some.size == 0:
+        # next penalties: geometric means
+        pending = np.flatnonzero(stop == MAX_ITER)
+        if pending.size == 0:
             break
-        lam = np.sqrt(low[some]) * np.sqrt(high[some])
+        lam = np.sqrt(low[pending]) * np.sqrt(high[pending])
     return from_dense(codes / atoms.norms, residual_sq, stop, gap, steps)
 
 
 def _bound_gaps(
     X: Array, observed: Array | None, A: Array, rows: Array, tol_sq: Array, positive: bool
 ) -> tuple[Array, Array, Array]:
-    """Squared residuals, gaps to the least ``|a|_1`` within the bounds, errors by rounding."""
+    """Return squared residuals, gaps to the minimal ``|a|_1`` within the bounds, and rounding."""
     R = X - A @ rows
     if observed is not None:
         R *= observed
@@ -185,7 +191,7 @@ def _bound_gaps(
     bound = np.divide(dual, q, out=np.zeros_like(dual), where=q > 0)
     gap = relative_gaps(norm, bound, unit=norm)
 
-    # rounding of the residual, by the lengths of what it is the difference of
+    # rounding of the residual, from the lengths of the terms that it is the difference of
     lengths = np.linalg.norm(rows, axis=1)
     reach = np.linalg.norm(X, axis=1) + np.abs(A) @ lengths
     margin = 8 * EPS * tol * reach

@@ -1,8 +1,11 @@
 """Bridge regression: least squares with the penalty ``sum |b|^q`` (Frank and Friedman 1993).
 
-From the Gram matrix: with ``G = X'WX / sum w`` and ``c = X'W y / sum w`` of centred X and y, the
-objective is ``1/2 (yy - 2 c'b + b'G b) + alpha sum |b_j|^q``. Of many features, most of which stay
-at zero, only the part of G is asked for that belongs to a working set.
+With the Gram matrix ``G = X'WX / sum w`` and ``c = X'W y / sum w`` of centred X and y, the
+objective is ``1/2 (yy - 2 c'b + b'G b) + alpha sum |b_j|^q``. If there are many features, most
+coefficients stay at zero, and only the block of G that belongs to a working set is computed.
+
+Differs from the paper, which defines the estimate only: 1. Coordinate descent for q >= 1, up to a
+duality gap. 2. Tangents of a smoothed penalty for q < 1, up to a stationary point.
 """
 
 from collections.abc import Callable
@@ -15,14 +18,18 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-SMALLEST = 1e-10  # of the largest coefficient: the last smoothing of exponents below 1
-WHOLE_UP_TO = 1000  # features whose Gram matrix is formed at once
-ADDED_FEATURES = 50  # to a working set at a time, at least; as many as it has
-NEWTON = 60  # steps at most; the start is on the side from which each step improves
+# Smallest smoothing of exponents below 1, as a fraction of the largest coefficient.
+SMALLEST = 1e-10
+# Maximum number of features whose Gram matrix is formed at once.
+WHOLE_UP_TO = 1000
+# Minimum number of features added to the working set at a time; otherwise it doubles.
+ADDED_FEATURES = 50
+# Maximum number of Newton steps; they start on the side from which each step improves.
+NEWTON = 60
 
 
 class BridgeResult(NamedTuple):
-    """Coefficients, relative duality gap (nan for q < 1), KKT residual, sweeps."""
+    """Coefficients, relative duality gap (NaN for q < 1), KKT residual, and number of sweeps."""
 
     coef: Array
     gap: float
@@ -32,9 +39,10 @@ class BridgeResult(NamedTuple):
 
 @jit
 def sweep(G, penalties, q, positive, b, g):
-    """Minimise over each coefficient in turn; ``g = c - G b`` follows; returns the largest step.
+    """Minimise over each coefficient in turn; return the largest change of the fit.
 
-    The penalty of coefficient j is ``penalties[j] |b_j|^q``, q at least 1.
+    The penalty of coefficient j is ``penalties[j] |b_j|^q`` with q of at least 1. Coefficients b
+    and correlations ``g = c - G b`` are updated in place.
     """
     largest = 0.0
     for j in range(len(b)):
@@ -42,7 +50,7 @@ def sweep(G, penalties, q, positive, b, g):
         if a == 0.0:
             continue
 
-        # correlation with the residual in which the coefficient has no part
+        # correlation with the residual of the other features
         z = g[j] + a * b[j]
         new = 0.0
         if not (positive and z < 0):
@@ -59,10 +67,11 @@ def sweep(G, penalties, q, positive, b, g):
 
 @jit
 def shrink(z, a, penalty, q):
-    """``argmin_t a t^2 / 2 - z t + penalty t^q`` over t >= 0, for z >= 0 and q >= 1.
+    """Return ``argmin_t a t^2 / 2 - z t + penalty t^q`` over t >= 0, for z >= 0 and q >= 1.
 
-    The root of ``f(t) = a t + penalty q t^(q - 1) = z`` for q > 1. f is concave for q < 2 and
-    convex for q > 2: Newton's method improves in each step from below, or from above.
+    For q > 1 it is the root of ``f(t) = a t + penalty q t^(q - 1) = z``. f is concave for q < 2
+    and convex for q > 2, so each Newton step improves if the start lies below the root, or above
+    it.
     """
     # closed forms
     if q == 1.0:
@@ -72,9 +81,11 @@ def shrink(z, a, penalty, q):
     if q == 2.0:
         return z / (a + 2 * penalty)
 
-    # Newton's method on the slope: from below the root where f is concave, else from above
+    # Newton's method from below the root if f is concave, else from above
     p = q - 1.0
-    level = 0.5 * z if q < 2.0 else z  # of each term: f is at most z, or at least
+    level = (
+        0.5 * z if q < 2.0 else z
+    )  # of both terms of f, so that f is at most, or at least, z
     t = min(level / a, (level / (penalty * q)) ** (1 / p))
 
     for _ in range(NEWTON):
@@ -89,17 +100,17 @@ def shrink(z, a, penalty, q):
 
 
 class Moments(NamedTuple):
-    """What the objective asks of the data."""
+    """Functions and moments of the data that the objective needs."""
 
-    gram: Callable[[Array, Array], Array]  # block of G of some features and some others
-    products: Callable[[Array], Array]  # G b of coefficients b of all features
+    gram: Callable[[Array, Array], Array]  # block of G for two sets of features
+    products: Callable[[Array], Array]  # G b, for coefficients b of all features
     c: Array  # correlations with the target
-    norms: Array  # roots of the diagonal of G
+    norms: Array  # square roots of the diagonal of G
     yy: float
 
 
 class WorkingSet:
-    """Features that may be non-zero, all of them where they are few, and their coefficients."""
+    """Features that may be non-zero (all of them if they are few), and their coefficients."""
 
     def __init__(self, moments: Moments, whole: bool) -> None:
         self.moments = moments
@@ -123,7 +134,7 @@ class WorkingSet:
         return coef
 
     def add(self, excess: Array) -> bool:
-        """Add the features of largest positive `excess`; False if there are none outside."""
+        """Add features with the largest positive `excess`; return False if there are none."""
         excess[self.indices] = 0.0
         outside = np.flatnonzero(excess > 0.0)
         if len(outside) == 0:
@@ -152,14 +163,14 @@ def bridge(
     tol: float,
     progress: Progress | None = None,
 ) -> BridgeResult:
-    """Coefficients of bridge regression.
+    """Compute the coefficients of bridge regression.
 
-    For q of at least 1 coordinate descent, until the relative duality gap is at most `tol`. For
-    q < 1 the concave penalty ``sum (|b| + e)^q`` is replaced by its tangent, a weighted lasso,
-    again and again, while e falls by halves from the size of the lasso's coefficients; it ends
-    in a stationary point, where the KKT residual is at most `tol`.
+    For q >= 1, coordinate descent runs until the relative duality gap is at most `tol`. For q < 1,
+    the concave penalty ``sum (|b| + e)^q`` is replaced repeatedly by its tangent, a weighted
+    lasso, while e is halved from the size of the lasso's coefficients; the result is a stationary
+    point with a KKT residual of at most `tol`.
 
-    Sweeps go over a working set; where they settle, features outside that would move join it.
+    Sweeps run over a working set. When they settle, features outside that would move are added.
     """
     whole = q > 1 or alpha == 0 or len(moments.c) <= WHOLE_UP_TO
     work = WorkingSet(moments, whole)
@@ -178,14 +189,14 @@ def bridge(
 def _convex_sweeps(
     work: WorkingSet, it: Iterations, alpha: float, q: float, positive: bool
 ) -> float:
-    """Coordinate descent for q >= 1; returns the gap of all features."""
+    """Run coordinate descent for q >= 1; return the gap over all features."""
     _, _, c, _, yy = work.moments
     for _ in it:
         penalties = np.full(len(work.b), alpha)
         sweep(work.G, penalties, q, positive, work.b, work.g)
         it.residual = duality_gap(work.b, work.c, work.g, yy, alpha, q, positive)
 
-        # so far the gap of the problem without those outside
+        # the residual ignores features outside the working set; check them, too
         if it.residual <= it.tol and not work.whole:
             slopes = work.slopes()
             it.residual = duality_gap(work.coef(), c, slopes, yy, alpha, q, positive)
@@ -196,12 +207,12 @@ def _convex_sweeps(
 def _concave_sweeps(
     work: WorkingSet, it: Iterations, alpha: float, q: float, positive: bool
 ) -> None:
-    """Weighted lassos for q < 1, whose smoothing e is halved when they settle."""
+    """Solve weighted lassos for q < 1; halve the smoothing e whenever they settle."""
     _, _, c, norms, yy = work.moments
     largest = np.max(np.abs(c), initial=0.0)
     curvature = max(float(norms.max(initial=0.0)) ** 2, 1e-300)
     scale = float(largest / curvature)
-    little = it.tol * float(np.sqrt(max(yy, 0.0)))  # a change of the fit that is none
+    negligible = it.tol * float(np.sqrt(max(yy, 0.0)))  # largest negligible change of the fit
     e = scale
 
     for _ in it:
@@ -209,13 +220,13 @@ def _concave_sweeps(
         if scale > 0:
             penalties = alpha * q * (np.abs(work.b) + e) ** (q - 1)
         step = sweep(work.G, penalties, 1.0, positive, work.b, work.g)
-        settled = step <= little
+        settled = step <= negligible
 
-        # features outside, whose coefficient is zero
+        # features outside the working set, at coefficient zero
         if settled and not work.whole and scale > 0:
             slopes = work.slopes()
             excess = (slopes if positive else np.abs(slopes)) - alpha * q * e ** (q - 1)
-            settled = not work.add(excess - little * norms)
+            settled = not work.add(excess - negligible * norms)
 
         it.residual = np.inf
         if settled and e <= SMALLEST * scale:
@@ -227,11 +238,11 @@ def _concave_sweeps(
 def duality_gap(
     b: Array, c: Array, g: Array, yy: float, alpha: float, q: float, positive: bool
 ) -> float:
-    """Objective minus the dual objective at the residual r, relative to ``yy / 2``; q >= 1.
+    """Return the objective minus the dual objective, relative to ``yy / 2``, for q >= 1.
 
-    The dual function is ``r'y - r'r / 2 - sum h*(x_j'r)`` (over sum w), where ``h*(u) = (q - 1)
-    alpha (|u| / (alpha q))^(q / (q - 1))``, and for q = 1 the constraint ``|u| <= alpha``, which
-    scales r.
+    The dual function at the residual r is ``r'y - r'r / 2 - sum h*(x_j'r)`` (over sum w), with
+    ``h*(u) = (q - 1) alpha (|u| / (alpha q))^(q / (q - 1))``. For q = 1, the constraint
+    ``|u| <= alpha`` takes the place of h*, and r is scaled to fulfil it.
     """
     if yy <= 0:
         return 0.0
@@ -245,7 +256,7 @@ def duality_gap(
         slopes = np.abs(g * b).sum() + steepest * np.abs(b).sum()
         return relative_gap(slopes, 0.0, unit=yy / 2)
 
-    # the best multiple of the residual, or the conjugate of the penalty
+    # dual value: the best multiple of the residual for q = 1, else the conjugate of the penalty
     if q == 1:
         s = min(1.0, alpha / max(float(steepest), 1e-300))
         dual = s * ry - s * s * rr / 2
@@ -254,15 +265,16 @@ def duality_gap(
         with np.errstate(over="ignore"):
             conjugate = (q - 1) * alpha * (u / (alpha * q)) ** power
         dual = ry - rr / 2 - float(conjugate.sum())
-    return relative_gap(primal, max(dual, 0.0), unit=yy / 2)  # the dual is 0 at r = 0
+    return relative_gap(primal, max(dual, 0.0), unit=yy / 2)  # r = 0 has the dual value 0
 
 
 def kkt_residual(
     b: Array, c: Array, g: Array, alpha: float, q: float, positive: bool
 ) -> float:
-    """Largest violation of ``x_j'r = alpha q |b_j|^(q - 1) sign(b_j)``, relative to ``max |c|``.
+    """Return the largest violation of the optimality conditions, relative to ``max |c|``.
 
-    At ``b_j = 0`` nothing is asked for q < 1, ``|x_j'r| <= alpha`` for q = 1.
+    They are ``x_j'r = alpha q |b_j|^(q - 1) sign(b_j)``; at ``b_j = 0``, there is no condition for
+    q < 1, and ``|x_j'r| <= alpha`` for q = 1.
     """
     scale = float(np.abs(c).max(initial=0.0))
     if scale == 0:

@@ -1,23 +1,25 @@
-"""A lower Cholesky factor that grows and shrinks by one row, and solves.
+"""A lower Cholesky factor that grows and shrinks by one row, and triangular solves with it.
 
-The factor ``L L^T = A`` of a matrix with t rows is the leading t x t block of a larger
-array; what lies above the diagonal or beyond row t is never read. Codes hold the factor of
-``G_II``, the inner products of the chosen atoms I.
+The factor ``L L^T = A`` of a matrix with t rows is the leading t x t block of a larger array;
+entries above the diagonal or beyond row t are never read. Codes hold the factor of ``G_II``, the
+inner products of the chosen atoms I.
 """
 
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit_leaf
 
-SPAN = 1e-10  # a vector whose squared distance from others is less, relatively, lies in their span
+# Smallest squared distance of a vector from the span of others, relative to its squared length;
+# below it, the vector counts as linearly dependent.
+SPAN = 1e-10
 
 
 @jit_leaf
 def append(L, t, column, diagonal):
-    """Grow the factor of t rows by one; returns the squared pivot, 0 for a dependent row.
+    """Grow the factor of t rows by one; return the squared pivot, 0 for a dependent row.
 
-    The new row of A is ``column[:t]``, `diagonal`. Row t of L may serve as `column`. Where the
-    pivot is 0, or where L is full, there are t rows as before.
+    The new row of A is ``column[:t]``, `diagonal`. Row t of L may serve as `column`. If the
+    pivot is 0, or if L is full, the factor still has t rows.
     """
     if t >= L.shape[0]:
         return 0.0
@@ -35,7 +37,7 @@ def append(L, t, column, diagonal):
 
 @jit_leaf
 def append_atom(L, t, g, index, new):
-    """`append` for atom `new` after the atoms ``index[:t]``; `g` is its row of the Gram matrix."""
+    """Append atom `new` to the atoms ``index[:t]``; `g` is its row of the Gram matrix."""
     if t >= L.shape[0]:
         return 0.0
     row = L[t]
@@ -47,7 +49,7 @@ def append_atom(L, t, g, index, new):
 @jit_leaf
 def drop(L, t, position):
     """Remove row and column `position` of A from a factor of t rows, by Givens rotations."""
-    # without the row, L is triangular but for one entry a row
+    # without the row, L is triangular except for one entry in each later row
     for s in range(position, t - 1):
         for q in range(s + 2):
             L[s, q] = L[s + 1, q]
@@ -70,7 +72,7 @@ def drop(L, t, position):
 def solve_lower(L, t, b):
     """Replace ``b[:t]`` by the solution of ``L z = b``."""
     for s in range(t):
-        # four sums at a time, as one would wait for each addition
+        # four sums at a time, because each addition waits for the previous one
         s0 = b[s]
         s1 = 0.0
         s2 = 0.0
@@ -94,7 +96,7 @@ def solve_upper(L, t, b):
     for s in range(t - 1, -1, -1):
         last = b[s] / L[s, s]
         b[s] = last
-        for q in range(s):  # by rows of L, which are consecutive in memory
+        for q in range(s):  # along a row of L, which is contiguous
             b[q] -= L[s, q] * last
 
 

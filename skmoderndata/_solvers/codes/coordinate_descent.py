@@ -1,7 +1,7 @@
-"""Lasso codes by coordinate descent over the active atoms, and then over all.
+"""Lasso codes by coordinate descent over the active atoms, and then over all atoms.
 
-Where atoms are alike it is slow: what it has not settled goes on with feature-sign search, from
-the signs that it has reached (`lasso`).
+It is slow if atoms are similar. Signals that have not settled continue with feature-sign search,
+from the signs reached so far (`lasso`).
 """
 
 from skmoderndata._solvers.codes.gram_rows import ask_row
@@ -9,13 +9,13 @@ from skmoderndata._solvers.codes.lasso_signal import correlations, observed_entr
 from skmoderndata._solvers.codes.products import ZERO
 from skmoderndata._solvers.common.jit import jit
 
-# sweeps over the active atoms, after which their equations are better solved
+# Maximum number of sweeps over the active atoms before it pays to solve their equations instead.
 SWEEPS_BEFORE_SOLVING = 30
 
 
 @jit
 def code_by_coordinate_descent(signals, active, scratch, G, codes, R, steps, thorough):
-    """Descend from the code of each signal in `codes`, which is replaced; returns G."""
+    """Start from the code of each signal in `codes` and replace it; return G."""
     for i in range(signals.X.shape[0]):
         steps[i], G = coordinate_descent(signals, i, active, scratch, G, codes[i], thorough)
         t = ZERO
@@ -32,9 +32,9 @@ def code_by_coordinate_descent(signals, active, scratch, G, codes, R, steps, tho
 
 @jit
 def coordinate_descent(signals, i, active, scratch, G, code, thorough):
-    """Descend from `code` in place, until it moves little; returns the sweeps, and G.
+    """Descend from `code` in place until it moves little; return the number of sweeps, and G.
 
-    Unless `thorough`, it ends after `SWEEPS_BEFORE_SOLVING` sweeps over the active atoms, too.
+    Unless `thorough`, it also ends after `SWEEPS_BEFORE_SOLVING` sweeps over the active atoms.
     """
     observed = observed_entries(signals, i)
     row_of = signals.row_of
@@ -44,7 +44,7 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
     a = active.a
     t = ZERO
 
-    # rows of the Gram matrix for the atoms of the start
+    # rows of the Gram matrix for the atoms of the initial code
     for j in range(code.shape[0]):
         if signals.positive:
             code[j] = max(code[j], 0.0)
@@ -62,7 +62,7 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
     every = True
     on_active = 0
     for sweep in range(1, signals.max_iter + 1):
-        # one sweep, and the objective without the residual
+        # one sweep, then the objective, which needs no residual
         moved, G = _sweep(signals, i, observed, index, t, c, G, code, every)
         objective = 0.5 * signals.sizes[i]
         t = ZERO
@@ -74,7 +74,7 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
                 objective += lam * abs(code[j])
                 t += 1
 
-        # the steps of a sweep bound what another one would gain
+        # the steps of a sweep bound the gain of the next one
         enough = (1e-9 if thorough else 1e-3) * signals.tol * max(objective, 0.0)
         little = moved <= enough / max(1, t)
         on_active = 0 if every else on_active + 1
@@ -88,7 +88,7 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
 
 @jit
 def _sweep(signals, i, observed, index, t, c, G, code, every):
-    """Minimise over each coefficient, of all atoms or of the active ones, given the others.
+    """Minimise over each coefficient, of all atoms or of the active ones, with the rest fixed.
 
     Returns the largest squared change of the fit, and G.
     """
@@ -100,7 +100,7 @@ def _sweep(signals, i, observed, index, t, c, G, code, every):
     moved = 0.0
 
     for visit in range(k if every else t):
-        # u: correlation of the atom with the residual of the others
+        # u: correlation of the atom with the residual of the other atoms
         j = visit if every else index[visit]
         norm_sq = norms_sq[j]
         if norm_sq <= 0.0:
@@ -108,7 +108,7 @@ def _sweep(signals, i, observed, index, t, c, G, code, every):
         old = code[j]
         u = c[j] + norm_sq * old
 
-        # shrink by lam and divide by |d_j|^2; negative coefficients only where they are allowed
+        # shrink by lam and divide by |d_j|^2; negative coefficients only if they are allowed
         new = 0.0
         if u > lam:
             new = (u - lam) / norm_sq
@@ -118,7 +118,7 @@ def _sweep(signals, i, observed, index, t, c, G, code, every):
         if new == old:
             continue
 
-        # one row of the Gram matrix per change, asked for when an atom first moves
+        # each change needs one row of the Gram matrix, computed when the atom first moves
         step = new - old
         moved = max(moved, step * step * norm_sq)
         code[j] = new

@@ -1,8 +1,12 @@
 """Lasso codes by feature-sign search [Lee, Battle, Raina, Ng 2007, algorithm 1].
 
-Guess the signs of the active coefficients and solve the equations they make of the problem; if
-signs change on the way to the solution, go to the best point where one does. Admit an atom
-whose correlation exceeds the penalty when the signs are right.
+Guess the signs of the active coefficients and solve the linear equations that they imply. If signs
+change on the way to the solution, go to the best point at which one does. When the signs are
+right, admit an atom whose correlation exceeds the penalty.
+
+Differs from the paper: 1. Codes may start from a given code, and may be restricted to ``a >= 0``.
+2. An atom that depends on the active ones takes the place of one of them. 3. Atoms that rounding
+makes inadmissible are banned until the next step.
 """
 
 import numpy as np
@@ -20,16 +24,18 @@ from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 
-# relative excess of a correlation over the penalty that counts as none
+# Largest excess of a correlation over the penalty that counts as rounding, relative to the
+# penalty.
 EXCESS_RELATIVE = 1e-10
 
 
 @jit
 def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
-    """Write the code of one signal after the other, its residual, and its steps; returns G.
+    """Write the code, the residual and the number of steps of each signal; return G.
 
-    `codes` holds the start of each signal. `solved` says that the coefficients have their signs
-    and solve the equations of the active atoms; `entered` is the atom that became active last.
+    `codes` holds the start of each signal. `solved` is True if the coefficients have the assumed
+    signs and solve the equations of the active atoms; `entered` is the atom that became active
+    last.
     """
     theta = active.theta
     z = active.z
@@ -54,7 +60,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
             steps[i] += 1
             entered = ZERO - 1
 
-            # 1. where the signs are right, admit the atom of the largest correlation
+            # 1. if the signs are right, admit the atom with the largest correlation
             if solved:
                 correlations(b, active, G, t, c)
                 _scores(c, positive, banned, some_banned, active.chosen, t, score)
@@ -67,27 +73,27 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 before = t
                 sign = 1.0 if c[new] > 0.0 else -1.0
                 t = _admit(active, t, G[row_of[new]], row_of[new], new, sign)
-                if t < 0:  # no atom would leave: against theory, hence rounding
+                if t < 0:  # no atom would leave, which only rounding can cause
                     t = before
                     banned[new] = some_banned = True
                     continue
                 if t > before:
                     entered = new
 
-            # 2. go to the solution for the present signs, or to where one changes
+            # 2. go to the solution for the current signs, or to a point where a sign changes
             solved = solve_signs(b, active, t, lam)
             if solved:
                 for s in range(t):
                     active.a[s] = z[s]
             elif entered >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
-                # an atom that enters moves along its sign: rounding again
+                # an entering atom moves along its sign, unless rounding intervenes
                 t -= 1
                 banned[entered] = some_banned = solved = True
                 continue
             else:
                 step = _best_step(b, active, G, t, lam)
                 if step == 0.0:
-                    break  # no descent but for rounding
+                    break  # any further descent is rounding
                 t = _move(active, t, step, positive)
                 solved = t == 0
 
@@ -102,7 +108,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
 
 @jit_leaf
 def _entering_level(b, lam):
-    """Magnitude above which a correlation admits its atom: the penalty, but for rounding."""
+    """Return the penalty plus rounding: a larger correlation admits its atom."""
     top = 0.0
     for j in range(b.shape[0]):
         top = max(top, abs(b[j]))
@@ -111,7 +117,7 @@ def _entering_level(b, lam):
 
 @jit
 def _start(signals, observed, active, code, G):
-    """Activate the atoms of a code that are independent; returns how many, and G."""
+    """Activate the independent atoms of a code; return their number, and G."""
     row_of = signals.row_of
     t = ZERO
     for j in range(code.shape[0]):
@@ -127,7 +133,7 @@ def _start(signals, observed, active, code, G):
 
 @jit_leaf
 def _scores(c, positive, banned, some_banned, index, t, score):
-    """Write the correlations of the atoms that may enter; the others count as zero."""
+    """Write the correlations of the atoms that may enter, and zero for all others."""
     for j in range(c.shape[0]):
         score[j] = max(c[j], 0.0) if positive else c[j]
     if some_banned:
@@ -145,10 +151,10 @@ def _allow_all(banned):
 
 @jit_leaf
 def _admit(active, t, g, row, new, sign):
-    """Make atom `new` active; returns how many are, or -1 where it cannot be.
+    """Make atom `new` active; return the number of active atoms, or -1 if that is impossible.
 
-    An atom in the span of the active ones takes the place of the first of them that becomes zero
-    on the line along which the fit stays what it is.
+    If the atom lies in the span of the active ones, move along the line on which the fit is
+    constant; the first active atom whose coefficient becomes zero is replaced.
     """
     a = active.a
     theta = active.theta
@@ -159,7 +165,7 @@ def _admit(active, t, g, row, new, sign):
         theta[t] = sign
         return grown
 
-    # dependent: move along the combination until an active atom leaves
+    # dependent: move along the line until an active atom leaves
     solve_signs(g, active, t, 0.0)  # the atom as a combination of the active ones
     step = np.inf
     gone = ZERO - 1
@@ -185,11 +191,11 @@ def _admit(active, t, g, row, new, sign):
 
 @jit_leaf
 def _best_step(b, active, G, t, lam):
-    """Step from a towards z with the lowest objective, 0 if none lowers it.
+    """Return the step from a towards z with the lowest objective, 0 if none lowers it.
 
-    Candidates are the end and the points where a coefficient changes sign.
+    Candidates are the full step and the points at which a coefficient changes sign.
     """
-    # slope and curvature of the smooth part along the direction
+    # slope and curvature of the smooth part in this direction
     a = active.a
     z = active.z
     theta = active.theta
@@ -208,7 +214,7 @@ def _best_step(b, active, G, t, lam):
         curve += move * (correlation - lam * theta[s])
         start += lam * abs(a[s])
 
-    # the best of the full step and of those at which a coefficient meets zero
+    # compare the full step with the steps at which a coefficient becomes zero
     best = 0.0
     lowest = start
     for candidate in range(t + 1):
@@ -228,7 +234,7 @@ def _best_step(b, active, G, t, lam):
 
 @jit_leaf
 def _move(active, t, step, positive):
-    """Go from a towards z; atoms that become zero leave. Returns how many are active."""
+    """Move from a towards z and drop atoms that become zero; return the number of active atoms."""
     a = active.a
     z = active.z
     theta = active.theta

@@ -1,4 +1,4 @@
-"""The duality gap of penalised codes, in one place."""
+"""The duality gap of penalised codes."""
 
 from typing import Any
 
@@ -11,27 +11,27 @@ from skmoderndata._solvers.common.typing import Array
 def penalised_bounds(
     xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any
 ) -> tuple[Any, Any]:
-    """Objective of ``min over a  1/2 |x - a D|^2 + lam Omega(a)``, and a bound from below.
+    """Return objective and lower bound of ``min over a  1/2 |x - a D|^2 + lam Omega(a)``.
 
-    With the residual ``r = x - a D`` the dual problem is ``max x.v - 1/2 |v|^2`` over v with
+    With the residual ``r = x - a D``, the dual problem is ``max x.v - 1/2 |v|^2`` over v with
     ``Omega*(D v) <= lam``. The best feasible multiple of r gives the bound.
 
     Parameters
     ----------
-    xr, rr : float, or array of shape (N,), as all others
+    xr, rr : float, or array of shape (N,); the other parameters likewise
         ``x.r`` and ``r.r``.
     penalty : float
         ``Omega(a)``.
     largest : float
-        Dual norm ``Omega*(D r)`` of the correlations: for the lasso the largest magnitude (the
-        largest entry or 0 for codes of at least zero).
+        Dual norm ``Omega*(D r)`` of the correlations; for the lasso, their largest magnitude (for
+        non-negative codes, the largest entry or 0).
     lam : float
         Weight of the penalty.
 
     Returns
     -------
     objective, bound : float
-        Rounding may put the first below the second.
+        Rounding may make the objective smaller than the bound.
     """
     objective = 0.5 * rr + lam * penalty
     best = np.maximum(xr / np.where(rr > 0, rr, 1.0), 0.0)
@@ -42,7 +42,7 @@ def penalised_bounds(
 
 
 def dual_norms(C: Array, positive: bool) -> Array:
-    """Least penalties for which the code with correlations C (N, k) of the residual is zero."""
+    """Return the smallest penalties with zero codes; C (N, k) correlates residuals and atoms."""
     largest: Array = C.max(axis=1, initial=0.0)
     return largest if positive else np.maximum(largest, -C.min(axis=1, initial=0.0))
 
@@ -50,9 +50,9 @@ def dual_norms(C: Array, positive: bool) -> Array:
 def code_gaps(
     X: Array, R: Array, A: Array, rows: Array, alpha: Array, positive: bool
 ) -> tuple[Array, Array, Array]:
-    """Duality gaps, objectives and squared residuals of lasso codes A (N, k).
+    """Return duality gaps, objectives and squared residuals of lasso codes A (N, k).
 
-    All from the residuals ``R = X - A D``, zero where entries are missing.
+    All are computed from the residuals ``R = X - A D``, which are zero at missing entries.
     """
     xr = np.einsum("ij,ij->i", X, R)
     rr = np.einsum("ij,ij->i", R, R)

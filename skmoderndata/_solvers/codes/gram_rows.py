@@ -1,8 +1,8 @@
-"""Inner products of atoms, computed row by row when an algorithm first asks for them.
+"""Inner products of atoms, computed row by row when an algorithm needs them.
 
-For a signal with missing entries the Gram matrix of the atoms is ``D diag(m) D^T``: another one
-for every mask, of which a sparse code needs the rows of the few atoms that it takes up. So does a
-code with a dictionary whose whole Gram matrix would not fit in memory.
+For a signal with missing entries, the Gram matrix of the atoms is ``D diag(m) D^T``: it differs
+for every mask, and a sparse code needs only the rows of the few atoms that it uses. The same holds
+for a dictionary whose full Gram matrix does not fit in memory.
 """
 
 import numpy as np
@@ -11,11 +11,12 @@ from skmoderndata._solvers.codes.products import ZERO, add_rows
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
-ROWS_KEPT = 2**25  # bytes of rows that the next signal takes over
+# Maximum number of bytes of rows that are kept for the next signal.
+ROWS_KEPT = 2**25
 
 
 def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
-    """Room for rows of a Gram matrix, none of them computed: ``(G, row_of)`` for `ask_row`."""
+    """Allocate ``(G, row_of)`` for `ask_row`, with no row of the Gram matrix computed yet."""
     row_of = np.full(n_atoms + 1, -1)
     row_of[n_atoms] = 0
     n_rows = max(1, min(n_atoms, capacity))
@@ -23,33 +24,33 @@ def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
 
 
 def all_rows(gram: Array) -> tuple[Array, Array]:
-    """Return a Gram matrix in the form that `ask_row` takes, complete."""
+    """Return a complete Gram matrix in the form that `ask_row` expects."""
     return np.require(gram, requirements=["C", "W"]), np.arange(len(gram) + 1)
 
 
 @jit
 def ask_row(j, columns, observed, scale, G, row_of):
-    """Make sure that ``G[row_of[j]]`` is row j of the Gram matrix; returns G, enlarged if need be.
+    """Ensure that ``G[row_of[j]]`` is row j of the Gram matrix; return G, enlarged if necessary.
 
-    Computed from the transposed dictionary `columns` (n, k) and the weights `observed` (n,) of the
-    entries of the signal (0 for a missing one), times ``scale[j] * scale[i]``: the reciprocal
-    norms of masked atoms make them of unit norm, zero bars an atom. `row_of` (k + 1,) tells where
-    the row of each atom is, -1 for nowhere, and at its end how many rows there are. Call as
-    ``G = ask_row(j, columns, observed, scale, G, row_of)``.
+    The row is computed from the transposed dictionary `columns` (n, k) and the weights `observed`
+    (n,) of the entries of the signal (0 if missing), times ``scale[j] * scale[i]``. With the
+    reciprocal norms of masked atoms as `scale`, these have unit norm; 0 bars an atom. `row_of`
+    (k + 1,) holds the index of each atom's row, -1 if it is not computed, and in its last entry
+    the number of rows. Call as ``G = ask_row(j, columns, observed, scale, G, row_of)``.
     """
     if row_of[j] >= 0:
         return G
     n, k = columns.shape
     t = row_of[k]
 
-    # twice as many rows, at most all
+    # double the number of rows, up to all atoms
     if t == G.shape[0]:
         larger = np.empty((min(k, 2 * t), k))
         for s in range(t):
             for i in range(k):
                 larger[s, i] = G[s, i]
         G = larger
-
+    # inner products over the observed entries
     # products with the observed entries
     g = G[t]
     for i in range(k):
@@ -76,7 +77,7 @@ def ask_row(j, columns, observed, scale, G, row_of):
 
 @jit_leaf
 def forget_rows(row_of):
-    """Start afresh: no row is computed."""
+    """Discard all rows."""
     k = row_of.shape[0] - 1
     for j in range(k):
         row_of[j] = -1
@@ -85,7 +86,7 @@ def forget_rows(row_of):
 
 @jit_leaf
 def same_entries(observed, former):
-    """Tell whether two signals have the same mask: rows computed for one serve both."""
+    """Return whether two signals have the same mask, so that computed rows serve both."""
     for p in range(observed.shape[0]):
         if observed[p] != former[p]:
             return False
