@@ -1,6 +1,10 @@
 """Orthogonal matching pursuit: greedy sparse codes of many signals with one dictionary.
 
-Signals `x` and atoms `d_j` are rows; a code `a` stands for the signal ``a D = sum_j a_j d_j``.
+Signals `x` and atoms `d_j` are rows; a code `a` represents the signal ``a D = sum_j a_j d_j``.
+
+Differs from the papers (Pati et al. 1993; Rubinstein et al. 2008): 1. The factor grows together
+with the products ``U = D Q^T``, so no triangular system is solved before the end. 2. Near the
+bound, the residual is computed from the signal. 3. Atoms in the span of chosen ones are barred.
 """
 
 from typing import Any, NamedTuple
@@ -47,11 +51,11 @@ from skmoderndata._solvers.common.typing import Array
 class Signals(NamedTuple):
     """A block of m signals, and the dictionary.
 
-    `x` (m, n) are the signals, zero where `observed` (m, n) is 0 instead of 1. `scale` (m, k)
-    holds the reciprocal norms of the masked atoms, 0 for barred ones, so that `b` (m, k) are
-    inner products with atoms of unit norm. `tol_sq` (m,) bounds squared residuals, `n_observed`
-    (m,) counts observed entries, and `mask_changed` (m,) tells where a mask is not that of the
-    signal before. The atoms are in `rows` (k, n) and in `columns` (n, k).
+    `x` (m, n) holds the signals, with zeros where `observed` (m, n) is 0 instead of 1. `scale`
+    (m, k) holds the reciprocal norms of the masked atoms, 0 for barred ones, so that `b` (m, k)
+    contains inner products with atoms of unit norm. `tol_sq` (m,) bounds the squared residuals,
+    `n_observed` (m,) counts observed entries, and `mask_changed` (m,) is True if a mask differs
+    from the previous signal's. `rows` (k, n) and `columns` (n, k) hold the atoms.
     """
 
     x: Array
@@ -66,7 +70,7 @@ class Signals(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What `_omp` fills in: `counts[i]` pairs for signal i, and how its code ended.
+    """Output of `_omp`: `counts[i]` pairs for signal i, and how its code ended.
 
     Coefficients refer to atoms of unit norm.
     """
@@ -90,48 +94,48 @@ def orthogonal_matching_pursuit(
     n_jobs: int | None = None,
     memory: float = MEMORY,
 ) -> SparseCodes:
-    """Choose atoms one by one, and fit the signal by all chosen ones after each choice.
+    """Choose atoms one by one, and refit the signal to all chosen atoms after each choice.
 
-    Atom i with the largest ``|d_i^T r|`` enters, `r` being the residual of the least squares fit
-    by the atoms chosen so far; ``optimised=True`` (optimised, or order-recursive, matching
-    pursuit) takes instead the atom after which the residual is smallest. A signal is done when
-    ``|r|^2 <= tol_sq``, or with `n_nonzero` atoms, or when nothing remains that could be fitted.
+    The atom i with the largest ``|d_i^T r|`` enters, where `r` is the residual of the least
+    squares fit to the atoms chosen so far. With ``optimised=True`` (optimised, or order-recursive,
+    matching pursuit), it is the atom that leaves the smallest residual. A signal is done when
+    ``|r|^2 <= tol_sq``, with `n_nonzero` atoms, or when no atom can reduce the residual.
 
-    With `q_t` the Gram-Schmidt vectors of the chosen atoms, ``u_t = D q_t`` and ``h_t = q_t x``
-    follow from the Gram matrix: a progressive Cholesky factorisation in which each step costs one
-    row of the Gram matrix and t rows of U [Rubinstein, Zibulevsky, Elad 2008].
+    With the Gram-Schmidt vectors `q_t` of the chosen atoms, ``u_t = D q_t`` and ``h_t = q_t x``
+    follow from the Gram matrix by a progressive Cholesky factorisation, in which each step costs
+    one row of the Gram matrix and t rows of U [Rubinstein, Zibulevsky, Elad 2008].
 
     Parameters
     ----------
     X : array of shape (N, n)
-        Finite numbers; entries that the mask hides are ignored.
+        Finite numbers; entries hidden by the mask are ignored.
     atoms : Atoms
-        Of unit norm. Without `gram`, it is computed where that pays and takes at most `memory`;
-        else rows of it are, when they are asked for.
+        Atoms of unit norm. If `gram` is None, the Gram matrix is computed if that pays and it fits
+        in `memory`; otherwise its rows are computed on demand.
     tol_sq : array of shape (N,)
-        Bound for ``|r|^2``, never exceeded by a code that ends with reason "tol"; -1 for none. It
-        is the residual of the code as it is returned that counts, computed from the signal.
+        Bound for ``|r|^2``, or -1 for none; codes that end with reason "tol" never exceed it. The
+        bound applies to the residual of the returned code, computed from the signal.
     mask : boolean array of shape (N, n) or None
-        True where an entry counts. Signals that share a mask share a dictionary of masked atoms
-        of unit norm.
+        True if an entry counts. Signals that share a mask share a dictionary of masked atoms of
+        unit norm.
     """
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
     tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
 
     def solve(
-        signals: Array, some: Atoms, which: Any, mask: Array | None = None
+        signals: Array, atoms_used: Atoms, which: Any, mask: Array | None = None
     ) -> SparseCodes:
         (m, n) = signals.shape
-        k = len(some.rows)
-        gram = None if mask is not None else some.gram
+        k = len(atoms_used.rows)
+        gram = None if mask is not None else atoms_used.gram
         if mask is None and gram is None and gram_pays(k, m * cap, memory):
-            gram = some.rows @ some.rows.T
+            gram = atoms_used.rows @ atoms_used.rows.T
 
-        # rows of the Gram matrix on demand, as many as fit into the memory that is kept
+        # compute Gram rows on demand and cache as many as fit in memory
         n_kept = max(ROWS_PER_CODE, cap, ROWS_KEPT // (8 * k))
         max_rows = n_kept if gram is None else k
-        rows = np.ascontiguousarray(some.rows)
-        columns = np.ascontiguousarray(some.rows.T)
+        rows = np.ascontiguousarray(atoms_used.rows)
+        columns = np.ascontiguousarray(atoms_used.rows.T)
         bounds = tol_sq[which]
         fitting = 2**22 // max(n, k)
         size = max(16, min(BLOCK_SIGNALS, fitting))
@@ -144,10 +148,17 @@ def orthogonal_matching_pursuit(
             b = x @ columns
             n_observed = np.full(m, n)
             mask_changed = np.zeros(m, np.bool_)
-            dictionary = (rows, columns)
             inputs = Signals(
-                x, observed[:m], scale[:m], b, bounds[block], n_observed, mask_changed, *dictionary
-            )  # fmt: skip
+                x,
+                observed[:m],
+                scale[:m],
+                b,
+                bounds[block],
+                n_observed,
+                mask_changed,
+                rows,
+                columns,
+            )
             if mask is not None:
                 inputs = _masked(inputs, mask[block])
 
@@ -157,7 +168,7 @@ def orthogonal_matching_pursuit(
 
             used = np.arange(cap) < codes.counts[:, None]
             chosen = codes.chosen[used]
-            values = codes.values[used] / some.norms[chosen]
+            values = codes.values[used] / atoms_used.norms[chosen]
             no_gap = np.full(m, np.nan)
             return from_pairs(
                 codes.counts,
@@ -177,7 +188,7 @@ def orthogonal_matching_pursuit(
 
 
 def _empty_output(m: int, cap: int) -> Pairs:
-    """Make room for the codes of m signals, of at most `cap` atoms each."""
+    """Allocate the codes of m signals with at most `cap` atoms each."""
     chosen = np.zeros((m, cap), np.int64)
     values = np.zeros((m, cap))
     counts = np.zeros(m, np.int32)
@@ -188,7 +199,7 @@ def _empty_output(m: int, cap: int) -> Pairs:
 
 
 def _masked(signals: Signals, mask: Array) -> Signals:
-    """Signals of which each has its own mask."""
+    """Return signals that have a mask each."""
     observed = mask.astype(np.float64)
     norms_sq = observed @ signals.columns**2
     usable = norms_sq > BARRED
@@ -201,7 +212,7 @@ def _masked(signals: Signals, mask: Array) -> Signals:
 
 @jit
 def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
-    """Orthogonal matching pursuit by a progressive Cholesky factorisation."""
+    """Run orthogonal matching pursuit with a progressive Cholesky factorisation."""
     (m, k) = signals.b.shape
     n = signals.x.shape[1]
     cap = codes.chosen.shape[1]
@@ -213,7 +224,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
     r = np.empty(n)
     alpha = np.empty(k)
     score = np.empty(k)
-    outside = np.empty(k)  # squared norms of the atoms outside of the span of the chosen ones
+    outside = np.empty(k)  # squared distances of the atoms from the span of the chosen ones
     alpha_bits = alpha.view(np.int64)
     score_bits = score.view(np.int64)
     banned = np.empty(k, np.int64)
@@ -259,13 +270,13 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
                 new = largest_entry(alpha_bits, k, low)
                 gain = abs(alpha[new])
 
-            # nothing that could be fitted
+            # stop if no atom correlates with the residual
             if gain <= floor:
                 stop = RANK if n_banned > 0 else STALL
                 break
             steps += 1
 
-            # 3. extend the factor; an atom in the span of the chosen ones is barred
+            # 3. extend the factor; bar an atom in the span of the chosen ones
             if row_of[new] < 0:
                 G = ask_row(new, signals.columns, observed, scale, G, row_of)
             g = G[row_of[new]]
@@ -281,13 +292,13 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
                 n_banned += 1
                 continue
 
-            # 4. u_t = (g - L[t, :t] U) / L[t, t], and what the new Gram-Schmidt vector explains
+            # 4. u_t = (g - L[t, :t] U) / L[t, t], the new Gram-Schmidt vector's products
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):
                 u[j] = g[j]
-            # four rows at a time in place: with 20 atoms, 1.4 times as fast as one at a time, and
-            # as a call of `add_rows`, to which LLVM hands each array as seven arguments
+            # Four rows at a time, in place: with 20 atoms, it is 1.4 times as fast as one row at a
+            # time, or as a call of `add_rows`, where LLVM passes each array as seven arguments.
             s = ZERO
             while s + 4 <= t:
                 c0 = L[t, s]
@@ -326,20 +337,20 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             _set_zeros(alpha, u, index, t, banned, n_banned)
             rho -= min(step * step, rho)
 
-            # 6. near the bound the residual from the signal itself: the recursion is exact to
-            # rounding of |x|^2 only
+            # 6. near the bound, compute the residual from the signal: the recursion is exact only
+            # to rounding of |x|^2
             if rho <= bound:
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t = t
                     best_rho = rho
 
-        # coefficients and residual of what was chosen
-        if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits
+        # coefficients and residual of the chosen atoms
+        if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on further digits
             _solve_code(L, h, index, t, a, scale, value)
         elif stop != TOL:
             rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
-            if best_rho < rho:  # rounding made it worse after
+            if best_rho < rho:  # later atoms made it worse, by rounding
                 t = best_t
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if rho <= bound:
@@ -354,7 +365,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
 
 @jit_leaf
 def _set_zeros(alpha, u, index, t, banned, n_banned):
-    """Set correlations of chosen and of barred atoms, and rows of the factor, to exact zeros."""
+    """Set correlations of chosen and barred atoms, and entries of the factor, to exact zeros."""
     for s in range(t):
         alpha[index[s]] = 0.0
     for s in range(n_banned):
@@ -365,7 +376,7 @@ def _set_zeros(alpha, u, index, t, banned, n_banned):
 
 @jit_leaf
 def _solve_code(L, h, index, t, a, scale, value):
-    """Code ``L^T a = h`` of the first t atoms."""
+    """Solve ``L^T a = h`` for the code of the first t atoms."""
     for s in range(t):
         a[s] = h[s]
     solve_upper(L, t, a)
@@ -375,10 +386,10 @@ def _solve_code(L, h, index, t, a, scale, value):
 
 @jit_leaf
 def _fit_residual_sq(signals, i, L, h, index, t, a, value, r):
-    """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned.
+    """Solve ``L^T a = h`` for the first t atoms; return the squared residual of that code.
 
-    `value` receives the coefficients for atoms of unit norm, `a` has those for masked atoms of
-    unit norm, `r` receives the residual.
+    `value` receives the coefficients for atoms of unit norm, `a` the coefficients for masked atoms
+    of unit norm, and `r` the residual.
     """
     _solve_code(L, h, index, t, a, signals.scale[i], value)
     return residual_sq(signals.x[i], signals.observed[i], signals.rows, index, value, t, r)

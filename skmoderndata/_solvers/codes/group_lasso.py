@@ -1,10 +1,13 @@
-"""Least squares with a penalty on the norms of groups of coefficients, and on their magnitudes.
+"""Least squares with penalties on the norms of groups of coefficients, and on their magnitudes.
 
 ``min over w  1/2 |y - X w|^2 + lam Omega(w)``,
 ``Omega(w) = sum_g (1 - mix) weight_g |w_g|_2 + mix |w_g|_1``, also with ``w >= 0``. Groups are
-consecutive columns. The problem is solved on a working set of groups, by block coordinate descent
-and Newton steps on the coefficients that are not zero; groups that the residual asks for enter,
-until the duality gap of the whole problem is small.
+consecutive columns.
+
+Differs from the papers (Yuan and Lin 2006; Simon et al. 2013): 1. Groups need not be orthonormal;
+each is majorised by its largest eigenvalue. 2. Sweeps run over a working set of groups, which
+grows until the duality gap of the full problem is small. 3. Newton steps on the non-zero
+coefficients follow if further sweeps would cost more.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -21,17 +24,22 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-FLOOR = 64 * np.finfo(np.float64).eps  # of 1/2 |y|^2: a gap below this is rounding
-SWEEPS_BETWEEN_GAPS = 20  # of coordinate descent between two looks at the gap
-NEWTON_STEPS = 8  # while each is worth it
-WIDE = 1000  # columns of a group up to which its inner products are stored
-ONE_THREAD_ENTRIES = 2**24  # entries of X up to which one thread is enough
+# Fraction of 1/2 |y|^2 below which a gap is rounding.
+FLOOR = 64 * np.finfo(np.float64).eps
+# Number of coordinate descent sweeps between two checks of the gap.
+SWEEPS_BETWEEN_GAPS = 20
+# Maximum number of Newton steps in a row; they end earlier if a step gains too little.
+NEWTON_STEPS = 8
+# Maximum number of columns of a group whose inner products are stored.
+WIDE = 1000
+# Maximum number of entries of X for which one BLAS thread is enough.
+ONE_THREAD_ENTRIES = 2**24
 
 
 class GroupLassoResult(NamedTuple):
-    """Coefficients (p,), the duality gap relative to ``1/2 |y|^2``, sweeps taken.
+    """Coefficients (p,), duality gap relative to ``1/2 |y|^2``, and number of sweeps.
 
-    From `lam_max` on all coefficients are zero. `objective` is absolute.
+    For `lam` of at least `lam_max`, all coefficients are zero. `objective` is absolute.
     """
 
     coef: Array
@@ -42,17 +50,17 @@ class GroupLassoResult(NamedTuple):
 
 
 class Columns:
-    """Columns of X, weighted and centred: ``root * (X - mean)``, never formed for a sparse X.
+    """Columns of X, weighted and centred: ``root * (X - mean)``, never formed if X is sparse.
 
-    Of a sparse X also the projections onto the orthogonal complement of ``basis`` are implicit.
+    For sparse X, the projections onto the orthogonal complement of ``basis`` are implicit, too.
 
     Parameters
     ----------
-    X : array (n, p), weighted and centred already, or CSC array, weighted
+    X : array (n, p), already weighted and centred, or CSC array, weighted
     mean : array (p,)
-        Weighted means of the columns of a sparse X, zero without an intercept; None if dense.
+        Weighted means of the columns of a sparse X (zero without an intercept); None if dense.
     root : array (n,)
-        Square roots of the weights of a sparse X.
+        Square roots of the sample weights, for a sparse X.
     basis : array (n, q)
         Orthonormal columns that are projected out of a sparse X; None if there are none.
     """
@@ -72,11 +80,11 @@ class Columns:
         if basis is not None:
             self.loads = np.array([self.cross(column) for column in basis.T])
             self.basis = basis
-        # group -> largest eigenvalue and inner products of its columns, for all working sets
+        # largest eigenvalue and inner products of the columns of each group, for all working sets
         self.blocks: dict[int, tuple[float, Array]] = {}
 
     def times(self, w: Array) -> Array:
-        """Linear combination of the columns that `w` uses."""
+        """Return the linear combination of the columns with coefficients `w`."""
         used = np.flatnonzero(w)
         if not self.is_sparse:
             return np.asarray(w[used] @ self.X.T[used])
@@ -88,7 +96,7 @@ class Columns:
         return np.asarray(out)
 
     def cross(self, r: Array) -> Array:
-        """Inner products of a vector with all columns."""
+        """Return the inner products of a vector with all columns."""
         out = self.X.T @ r
         if self.mean is not None:
             out = out - self.mean * (self.root @ r)
@@ -97,7 +105,7 @@ class Columns:
         return np.asarray(out)
 
     def rows(self, which: Array) -> Array:
-        """Dense columns, in rows."""
+        """Return the given columns as rows of a dense array."""
         if not self.is_sparse:
             return np.asarray(self.X.T[which])
         out = np.ascontiguousarray(self.X[:, which].toarray().T)
@@ -108,7 +116,7 @@ class Columns:
         return out
 
     def gram(self, which: Array) -> Array:
-        """Inner products of some columns."""
+        """Return the inner products of the given columns."""
         if not self.is_sparse:
             rows = self.X.T[which]
             return np.asarray(rows @ rows.T)
@@ -123,20 +131,20 @@ class Columns:
 
 
 def one_thread_if_small(size: int) -> AbstractContextManager[Any]:
-    """Keep the BLAS to one thread where others gain little: with a busy core all wait for one.
+    """Limit BLAS to one thread for small data: more threads gain little and wait for busy cores.
 
-    Measured on two cores, both busy: 4 to 30 times as fast.
+    It is 4 to 30 times as fast if both of two cores are busy.
     """
     return one_blas_thread() if size <= ONE_THREAD_ENTRIES else nullcontext()
 
 
 class WorkingSet:
-    """Groups taken into the problem so far, with coefficients for the rows of a matrix Z.
+    """Groups in the problem so far; the coefficients refer to the rows of a matrix Z.
 
-    These are the columns of X in the set, or, with more samples than columns, rows with the same
-    inner products: with Z the Cholesky factor of ``X_A' X_A`` the problem has the same solutions
-    for ``Z^-1 X_A' y`` in the place of y. `all_edges` are the first columns of all groups and
-    their end, `edges` those of the set.
+    Z holds the columns of X in the set or, with more samples than columns, rows with the same
+    inner products: if Z is the Cholesky factor of ``X_A' X_A``, the problem has the same solutions
+    with ``Z^-1 X_A' y`` in place of y. `all_edges` holds the first column of every group and the
+    end, and `edges` the same for the groups in the set.
     """
 
     def __init__(self, X: Columns, edges: Array) -> None:
@@ -147,7 +155,7 @@ class WorkingSet:
         self.add(self.groups)
 
     def add(self, groups: Array) -> None:
-        """Take groups in."""
+        """Add groups to the set."""
         self.groups = np.append(self.groups, groups)
         sizes = np.diff(self.all_edges)[self.groups]
         self.edges = np.append(0, np.cumsum(sizes))
@@ -155,7 +163,7 @@ class WorkingSet:
         within = np.arange(count) - np.repeat(self.edges[:-1], sizes)
         self.columns = np.repeat(self.all_edges[self.groups], sizes) + within
 
-        # the columns, or their Cholesky factor where they are few
+        # the columns, or their Cholesky factor if they are few
         self.factor: Array | None = None
         if 2 * count > self.X.X.shape[0]:
             self.Z = self.X.rows(self.columns)
@@ -167,7 +175,7 @@ class WorkingSet:
             self.Z = np.empty((count, rank))
             self.Z[pivots - 1] = self.factor
 
-        # inner products within new groups, those of one size together
+        # inner products within new groups, computed together for groups of one size
         stored = self.X.blocks if self.factor is None else self.blocks_of_factor
         new = np.array([g not in stored for g in self.groups.tolist()], np.bool_)
         for size in np.unique(sizes[new]):
@@ -189,7 +197,7 @@ class WorkingSet:
         self.blocks = np.concatenate([np.zeros(0), *(block for _, block in pairs)])
 
     def target(self, y: Array, b: Array) -> Array:
-        """Compute what takes the place of y from ``b = X' y``."""
+        """Return the vector that replaces y, given ``b = X' y``."""
         if self.factor is None:
             return y
         L = self.factor[: len(self.pivots)]
@@ -197,7 +205,7 @@ class WorkingSet:
 
 
 class Penalty(NamedTuple):
-    """``lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``, also with ``w >= 0``.
+    """The penalty ``lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``, also with ``w >= 0``.
 
     Group g holds the coefficients ``edges[g]:edges[g + 1]``.
     """
@@ -209,23 +217,23 @@ class Penalty(NamedTuple):
     positive: bool = False
 
     def of(self, w: Array) -> float:
-        """Penalty divided by `lam`."""
+        """Return the penalty divided by `lam`."""
         norms = np.sqrt(np.add.reduceat(w * w, self.edges[:-1]))
         of_groups = self.weights @ norms
         return float((1 - self.mix) * of_groups + self.mix * np.abs(w).sum())
 
     def slopes(self, w: Array) -> Array:
-        """Slopes of the penalty at the coefficients that are not zero, 0 at the others."""
+        """Return the slopes of the penalty at non-zero coefficients, and 0 at the others."""
         sizes = np.diff(self.edges)
         norms = np.sqrt(np.add.reduceat(w * w, self.edges[:-1]))
         factors = (1 - self.mix) * self.weights / np.where(norms > 0, norms, 1.0)
         return self.lam * (np.repeat(factors, sizes) * w + self.mix * np.sign(w))
 
     def dual_norms(self, c: Array) -> Array:
-        """Dual norm for each group: the smallest `lam` for which it stays zero.
+        """Return the dual norm of each group: the smallest `lam` for which it stays zero.
 
-        For group g it is the root v of ``|soft(c_g, mix v)|_2 = (1 - mix) weight_g v``; with
-        `positive` only positive entries count.
+        For group g, it is the root v of ``|soft(c_g, mix v)|_2 = (1 - mix) weight_g v``; with
+        `positive`, only positive entries count.
         """
         out = np.empty(len(self.edges) - 1)
         size = np.maximum(c, 0.0) if self.positive else np.abs(c)
@@ -249,24 +257,25 @@ def group_lasso(
 ) -> GroupLassoResult:
     """Solve ``min 1/2 |y - X w|^2 + lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``.
 
-    Block coordinate descent with majorised blocks on a working set of groups (Yuan and Lin 2006;
-    Simon, Friedman, Hastie and Tibshirani 2013), and Newton steps on the coefficients that are not
-    zero, where these cost less than the sweeps they save.
+    Runs block coordinate descent with majorised blocks on a working set of groups (Yuan and Lin
+    2006; Simon, Friedman, Hastie and Tibshirani 2013), and Newton steps on the non-zero
+    coefficients if these cost less than the sweeps that they save.
+
 
     Parameters
     ----------
     y : array (n,)
-        Centred, if there is an intercept.
+        Targets, centred if there is an intercept.
     work : WorkingSet
-        Of the columns; it grows, and serves several `y` and `lam`.
+        Working set of the columns; it grows, and can be reused for several `y` and `lam`.
     penalty : Penalty
-        Over all groups, with positive `lam` and weights.
+        Penalty on all groups, with positive `lam` and weights.
     tol : float
-        Duality gap relative to ``1/2 |y|^2``, or with `of_objective` to the objective.
+        Duality gap relative to ``1/2 |y|^2`` or, with `of_objective`, relative to the objective.
     max_iter : int
-        Sweeps of coordinate descent.
+        Maximum number of coordinate descent sweeps.
     start : array (p,) or None
-        Coefficients to start from.
+        Initial coefficients.
     """
     X = work.X
     lam = penalty.lam
@@ -297,13 +306,13 @@ def group_lasso(
 
         # 2. stop: gap, number of sweeps, or no progress
         unit = best.objective if of_objective else scale
-        wanted_gap = max(tol * unit, FLOOR * scale)
-        if best.gap <= wanted_gap or taken >= max_iter or idle > 5:
+        target_gap = max(tol * unit, FLOOR * scale)
+        if best.gap <= target_gap or taken >= max_iter or idle > 5:
             break
         if progress is not None:
             progress.begin()
 
-        # 3. groups that violate their constraint most join the working set
+        # 3. add the groups that violate their constraint most
         active = np.zeros(len(scores), np.bool_)
         active[of_group[w != 0]] = True
         missing = active | (scores > lam * (1 + 1e-12))
@@ -315,8 +324,8 @@ def group_lasso(
             order = np.argsort(-urgency, kind="stable")
             work.add(np.sort(new[order[:largest]]))
 
-        # 4. solve on the working set, no closer than needed while other groups wait
-        goal = max(0.3 * wanted_gap, 0.1 * gap if new.size else 0.0)
+        # 4. solve on the working set, less accurately while other groups wait
+        goal = max(0.3 * target_gap, 0.1 * gap if new.size else 0.0)
         w, steps = _solve_working_set(y, b, work, w, penalty, goal, max_iter - taken)
         taken += steps
         if progress is not None and progress.end():
@@ -325,7 +334,7 @@ def group_lasso(
 
 
 def group_lasso_gap(X: Columns, y: Array, w: Array, penalty: Penalty) -> float:
-    """Duality gap of any coefficients; the dual point is the best multiple of the residual.
+    """Return the duality gap of any coefficients, for the best multiple of the residual.
 
     The dual problem is ``max y'v - 1/2 |v|^2`` with ``dual_norms(X'v) <= lam`` for every group.
     """
@@ -338,7 +347,7 @@ def group_lasso_gap(X: Columns, y: Array, w: Array, penalty: Penalty) -> float:
 def _gap(
     yr: float, rr: float, w: Array, scores: Array, penalty: Penalty
 ) -> tuple[float, float]:
-    """Duality gap, at least 0, and objective; `scores` are the dual norms of ``X' r``."""
+    """Return a non-negative gap and the objective; `scores` holds the dual norms of ``X' r``."""
     objective, bound = penalised_bounds(yr, rr, penalty.of(w), scores.max(), penalty.lam)
     return relative_gap(objective, bound, unit=1.0), float(objective)
 
@@ -352,9 +361,9 @@ def _solve_working_set(
     goal: float,
     max_iter: int,
 ) -> tuple[Array, int]:
-    """Coefficients of the problem on the working set, all others zero, and the sweeps taken.
+    """Return the solution on the working set, with all others zero, and the number of sweeps.
 
-    ``b = X' y``; it ends with a duality gap of at most `goal`.
+    ``b = X' y``; the loop ends with a duality gap of at most `goal`.
     """
     Z = work.Z
     edges = work.edges
@@ -362,17 +371,17 @@ def _solve_working_set(
     target = work.target(y, b)
     size = float(y @ y)
     outside = float(y @ y - target @ target)
-    some = penalty._replace(edges=edges, weights=penalty.weights[work.groups])
-    group_lam = some.lam * (1 - some.mix) * some.weights
-    single_lam = some.lam * some.mix
-    positive = some.positive
+    restricted = penalty._replace(edges=edges, weights=penalty.weights[work.groups])
+    group_lam = restricted.lam * (1 - restricted.mix) * restricted.weights
+    single_lam = restricted.lam * restricted.mix
+    positive = restricted.positive
 
     def look() -> tuple[Array, Array, float]:
         r = target - a @ Z
         c = Z @ r
         yr = outside + float(target @ r)
         rr = outside + float(r @ r)
-        return r, c, _gap(yr, rr, a, some.dual_norms(c), some)[0]
+        return r, c, _gap(yr, rr, a, restricted.dual_norms(c), restricted)[0]
 
     r, c, gap = look()
     taken = 0
@@ -388,7 +397,7 @@ def _solve_working_set(
         )
         r, c, gap = look()
 
-        # Newton's steps where sweeps to come would take longer, by measurement
+        # Newton steps if the remaining sweeps would take longer, judged by measured times
         system = min(np.count_nonzero(a), Z.shape[1])
         worth = False
         if system <= NEWTON_SIZE and gap > goal:
@@ -403,10 +412,10 @@ def _solve_working_set(
             if gap <= goal or (gap > 0.1 * former and not zeroed):
                 break
 
-        # no progress but for rounding
+        # stop if there is no progress except rounding
         idle = 0 if gap < 0.99 * best else idle + 1
         best = min(best, gap)
-        if idle >= 20 and gap <= 500 * FLOOR * size:  # rounding
+        if idle >= 20 and gap <= 500 * FLOOR * size:
             break
 
     out = np.zeros_like(w)
@@ -416,13 +425,13 @@ def _solve_working_set(
 
 @jit
 def _dual_norms(size, edges, weights, mix, out):
-    """Roots v of ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2``; sizes of groups descend."""
+    """Solve ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2``; sizes descend in each group."""
     for g in range(len(out)):
         first = edges[g]
         last = edges[g + 1]
         a = (1.0 - mix) * weights[g]
 
-        # closed forms: groups of Euclidean norm, of one column, of maximum norm
+        # closed forms: Euclidean norm, groups of one column, maximum norm
         if mix == 0.0 or last - first == 1:
             total = 0.0
             for j in range(first, last):
@@ -433,7 +442,7 @@ def _dual_norms(size, edges, weights, mix, out):
             out[g] = size[first]
             continue
 
-        # the root lies between two sizes: go down until the sign changes
+        # the root lies between two sizes: descend until the sign changes
         ordered = size[first:last]
         s1 = 0.0
         s2 = 0.0
@@ -458,7 +467,7 @@ def _dual_norms(size, edges, weights, mix, out):
 
 @jit
 def _shrink_group(z, group_lam, single_lam, positive):
-    """Soft thresholding in place, then shrinking of the group: the proximal operator."""
+    """Apply the proximal operator in place: soft thresholding, then shrinking of the group."""
     total = 0.0
     for j in range(len(z)):
         v = max(abs(z[j]) - single_lam, 0.0)
@@ -473,7 +482,7 @@ def _shrink_group(z, group_lam, single_lam, positive):
 
 @jit
 def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, max_sweeps):
-    """Sweeps of block coordinate descent in place, the first and last over all groups.
+    """Sweep by block coordinate descent in place; the first and last sweep visit all groups.
 
     The rows of Z hold the columns, and r the residual. Each block takes proximal gradient steps
     with its own curvature until it moves little. Returns the number of sweeps.
@@ -495,14 +504,14 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
             block = after
             after += size * size if size <= WIDE else 0
 
-            # groups of zeros wait for a sweep over all
+            # groups that are zero wait for a sweep over all groups
             used = False
             for j in range(first, first + size):
                 used = used or a[j] != 0.0
-            if not used and not (every and L > 0.0):  # columns of zeros have L = 0
+            if not used and not (every and L > 0.0):  # L = 0 if the columns are zero
                 continue
 
-            # slopes of the group, then a few steps within it
+            # slopes of the group, then some steps within it
             for j in range(size):
                 old[j] = a[first + j]
                 slope[j] = np.dot(Z[first + j], r)
@@ -528,7 +537,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                             for j in range(size):
                                 slope[j] -= blocks[block + q * size + j] * z[q]
 
-            # the residual follows once for the whole group
+            # update the residual once for the full group
             for j in range(size):
                 v = a[first + j] - old[j]
                 if v != 0.0:
@@ -537,7 +546,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                     for q in range(len(r)):
                         r[q] -= v * row[q]
 
-        # over the active groups while they move, then over all
+        # visit the active groups while they move, then all
         reference = max(reference, moved)
         if moved <= 1e-3 * reference:
             if every:

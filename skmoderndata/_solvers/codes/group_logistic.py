@@ -1,8 +1,11 @@
 """Logistic loss with a penalty on the norms of groups of coefficients.
 
 ``min over w, b  sum_i s_i log(1 + exp(-y_i (x_i'w + b))) + lam Omega(w)`` with labels y of -1 and
-1, weights s and the penalty of `group_lasso`. Newton's method with a proximal step: each step
-minimises the quadratic model of the loss plus the penalty, which is a group lasso.
+1, weights s and the penalty of `group_lasso`.
+
+Differs from the paper (Meier et al. 2008): 1. Proximal Newton steps replace block coordinate
+gradient descent: each minimises the quadratic model of the loss plus the penalty, which is a group
+lasso. 2. A duality gap decides when to stop.
 """
 
 from typing import Any, NamedTuple
@@ -22,14 +25,18 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.typing import Array
 
-CURVATURE_FLOOR = 1e-6  # of a sample of weight 1, whose loss is flat far from the boundary
-INTERCEPT_STEPS = 50  # of Newton's method in one variable
-SMALLEST_STEP = 2.0**-20  # of the line search
+# Minimum curvature of a sample of weight 1, whose loss is flat far from the boundary.
+CURVATURE_FLOOR = 1e-6
+# Maximum number of Newton steps for the intercept.
+INTERCEPT_STEPS = 50
+# Smallest step of the line search.
+SMALLEST_STEP = 2.0**-20
 # Number of times that rounding errors of a dual point are corrected.
 REFINEMENTS = 1
-# Pivot of a QR factorisation, relative to the largest, that counts as zero.
+# Largest pivot of a QR factorisation that counts as zero, relative to the largest one.
 RANK_RELATIVE = 1e-12
-STEPS_WITHOUT_GAIN = 3  # of the gap: rounding
+# Number of Newton steps without a smaller gap after which the rest is rounding.
+STEPS_WITHOUT_GAIN = 3
 
 
 class LogisticProblem(NamedTuple):
@@ -38,13 +45,13 @@ class LogisticProblem(NamedTuple):
     Attributes
     ----------
     X : ndarray or CSC array of shape (n, p)
-        Columns in the order of the groups, as the penalty has them.
+        Columns, in the order of the groups of the penalty.
     y : ndarray of shape (n,)
         Labels, -1 or 1.
     weights : ndarray of shape (n,)
         Weights of the samples.
     intercept : bool
-        Whether there is one; it is not penalised.
+        Whether there is an intercept, which is not penalised.
     """
 
     X: Any
@@ -53,18 +60,18 @@ class LogisticProblem(NamedTuple):
     intercept: bool
 
     def loss(self, f: Array) -> float:
-        """Sum of the losses at the values f."""
+        """Return the sum of the losses at the values f."""
         return float(self.weights @ np.logaddexp(0.0, -self.y * f))
 
     def residual(self, f: Array) -> Array:
-        """Minus the slope of the loss."""
+        """Return the negative slope of the loss."""
         return self.weights * self.y * expit(-self.y * f)
 
 
 class LogisticResult(NamedTuple):
-    """Coefficients, intercept, gap relative to the objective of zero coefficients, Newton steps.
+    """Coefficients, intercept, gap relative to the objective at zero, and Newton steps.
 
-    From `lam_max` on all coefficients are zero.
+    For `lam` of at least `lam_max`, all coefficients are zero.
     """
 
     coef: Array
@@ -88,24 +95,24 @@ def group_logistic(
     Parameters
     ----------
     problem : LogisticProblem
-        Data.
+        Data of the problem.
     penalty : Penalty
-        Over all groups, with positive `lam` and weights.
+        Penalty on all groups, with positive `lam` and weights.
     tol : float
-        Duality gap relative to the objective of zero coefficients.
+        Duality gap relative to the objective at zero coefficients.
     max_iter : int
-        Newton steps.
+        Maximum number of Newton steps.
     start : tuple of array (p,) and float
-        Coefficients and intercept to start from.
+        Initial coefficients and intercept.
     """
-    # once: the problem at zero, whose objective is the unit of the gap
+    # once: solve the problem at zero coefficients, where the objective is the unit of the gap
     X = problem.X
     w = np.zeros(X.shape[1])
     b = best_intercept(problem, np.zeros(len(problem.y)), 0.0)
     scale = problem.loss(np.full(len(problem.y), b))
     slope = X.T @ problem.residual(np.full(len(problem.y), b))
     lam_max = float(penalty.dual_norms(slope).max())
-    # from zero, or from coefficients near by
+    # start from zero, or from the given coefficients
     if start is not None:
         w = np.array(start[0], dtype=np.float64)
         b = float(start[1])
@@ -115,7 +122,7 @@ def group_logistic(
     idle = 0
     n_iter = 0
     while True:
-        # 1. the intercept, so that the residuals sum to zero; then the gap
+        # 1. set the intercept so that the residuals sum to zero, then compute the gap
         b = best_intercept(problem, products, b)
         gap = logistic_gap(problem, products + b, w, penalty) / scale
         idle = 0 if gap < 0.9 * best.gap else idle + 1
@@ -135,24 +142,24 @@ def group_logistic(
         along = X @ direction
         shift = model.mean_target - float(means @ step.coef) - b if problem.intercept else 0.0
 
-        # 3. go as far along the way as the objective falls
+        # 3. go along the direction as far as the objective falls
         t = _step_length(problem, penalty, w, products + b, direction, along + shift)
         w = w + t * direction
         products = products + t * along
         b = b + t * shift
         if progress is not None and progress.end():
             break
-        if t == 0.0:  # rounding
+        if t == 0.0:  # any further decrease is rounding
             break
     return best._replace(n_iter=n_iter)
 
 
 def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float:
-    """Return the intercept at which the residuals sum to zero, for given ``X w``."""
+    """Return the intercept at which the residuals sum to zero, given ``X w``."""
     if not problem.intercept:
         return 0.0
 
-    # the root lies between values that put all samples on one side
+    # the root lies between two values for which all samples are on one side
     span = float(np.abs(products).max(initial=0.0)) + 50.0
     low = -span
     high = span
@@ -167,7 +174,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
         size = np.abs(r)
         curvature = float((size * (1 - size / problem.weights)).sum())
 
-        # Newton's step, or half of the interval
+        # Newton step, or bisection
         new = b + total / curvature if curvature > 0 else np.inf
         if not low < new < high:
             new = (low + high) / 2
@@ -178,14 +185,14 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
 
 
 def logistic_gap(problem: LogisticProblem, f: Array, w: Array, penalty: Penalty) -> float:
-    """Duality gap at values ``f = X w + b``, whose residuals sum to zero if b is a variable.
+    """Return the duality gap at ``f = X w + b``; residuals sum to zero if b is a variable.
 
-    The dual problem is ``max sum_i s_i H(q_i)``, with H the entropy of a coin and ``s_i y_i q_i``
-    in place of the residuals: they must have dual norms of at most `lam`, and sum to zero.
+    The dual problem is ``max sum_i s_i H(q_i)``, where H is the binary entropy and ``s_i y_i q_i``
+    takes the place of the residuals: they must have dual norms of at most `lam`, and sum to zero.
     """
     objective = problem.loss(f) + penalty.lam * penalty.of(w)
 
-    # bound from below by the better of two dual points
+    # lower bound: the better of two dual points
     r = problem.residual(f)
     bound = _dual_value(problem, r, penalty)
     if w.any():
@@ -194,7 +201,7 @@ def logistic_gap(problem: LogisticProblem, f: Array, w: Array, penalty: Penalty)
 
 
 def _dual_value(problem: LogisticProblem, r: Array, penalty: Penalty) -> float:
-    """Value of the dual at residuals that sum to zero, scaled until they are feasible."""
+    """Return the dual value at residuals that sum to zero, after scaling them to be feasible."""
     largest = float(penalty.dual_norms(problem.X.T @ r).max())
     factor = min(1.0, penalty.lam / largest) if largest > 0 else 1.0
 
@@ -206,39 +213,39 @@ def _dual_value(problem: LogisticProblem, r: Array, penalty: Penalty) -> float:
 
 
 def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) -> Array:
-    """Residuals whose inner products with the columns in use balance the penalty's slopes.
+    """Return residuals whose inner products with the columns in use balance the penalty's slopes.
 
-    Of a group with a small weight the inner products must nearly vanish: scaling all residuals
-    until these do gives a poor bound long after the coefficients are right. Newton's step over the
+    If a group has a small weight, its inner products must nearly vanish: scaling all residuals
+    until they do gives a poor bound long after the coefficients are right. A Newton step over the
     columns in use removes the imbalance to first order.
     """
     used = np.flatnonzero(w)
     if len(used) >= len(r):
         return r
 
-    # state the stationarity conditions, with the intercept as one more column
+    # stationarity conditions, with the intercept as an additional column
     A: Any = problem.X[:, used]
     A = A.toarray() if hasattr(A, "toarray") else A
-    wanted = penalty.slopes(w)[used]
+    slopes = penalty.slopes(w)[used]
     if problem.intercept:
         A = np.column_stack([A, np.ones(len(r))])
-        wanted = np.append(wanted, 0.0)
+        slopes = np.append(slopes, 0.0)
 
-    # solve them to first order, by the curvature of the loss
+    # solve them to first order, with the curvature of the loss
     size = np.abs(r)
     curvature = size * (1 - size / problem.weights)
     root = np.sqrt(curvature)
-    # orthonormal columns: products with them lose less than those with A
+    # products with orthonormal columns lose fewer digits than products with A
     Q, R, pivots = _qr(root[:, None] * A)
     for _ in range(1 + REFINEMENTS):
-        imbalance = (A.T @ r - wanted)[pivots]
+        imbalance = (A.T @ r - slopes)[pivots]
         coef = linalg.solve_triangular(R, imbalance, trans=1)
         r = r - root * (Q @ coef)
     return r
 
 
 def _qr(A: Array) -> tuple[Array, Array, Array]:
-    """Factors ``A[:, pivots] = Q R`` of full rank, without dependent columns."""
+    """Factorise ``A[:, pivots] = Q R`` with full rank, leaving out dependent columns."""
     qr: Any = linalg.qr
     Q, R, pivots = qr(A, mode="economic", pivoting=True)
     size = np.abs(R.diagonal())
@@ -247,7 +254,7 @@ def _qr(A: Array) -> tuple[Array, Array, Array]:
 
 
 class _Model(NamedTuple):
-    """Least squares whose objective is the quadratic model of the loss."""
+    """Least squares problem that equals the quadratic model of the loss."""
 
     columns: Columns
     target: Array
@@ -257,8 +264,8 @@ class _Model(NamedTuple):
 def _quadratic_model(
     problem: LogisticProblem, products: Array, b: float
 ) -> tuple[_Model, Array]:
-    """Return columns and target, weighted by the curvature and centred, and the means."""
-    # with q the probability of the wrong label, the slope is s q and the curvature s q (1 - q)
+    """Return the weighted and centred columns and target, and the means of the columns."""
+    # If q is the probability of the wrong label, the slope is s q and the curvature s q (1 - q).
     r = problem.residual(products + b)
     size = np.abs(r)
     curvature = size * (1 - size / problem.weights)
@@ -266,7 +273,7 @@ def _quadratic_model(
     target = products + b + r / h
     root = np.sqrt(h)
 
-    # the best intercept of the model leaves weighted means
+    # the best intercept of the model subtracts weighted means
     X = problem.X
     means = np.zeros(X.shape[1])
     mean_target = 0.0
@@ -275,8 +282,8 @@ def _quadratic_model(
         mean_target = float(h @ target) / float(h.sum())
     # centring of sparse columns stays implicit
     if sparse.issparse(X):
-        given: Any = X
-        scaled = given.copy()
+        X_sparse: Any = X
+        scaled = X_sparse.copy()
         scaled.data = scaled.data * root[scaled.indices]
         columns = Columns(scaled, means, root)
     else:
@@ -285,7 +292,7 @@ def _quadratic_model(
 
 
 def _model_minimum(model: _Model, penalty: Penalty, w: Array, goal: float) -> GroupLassoResult:
-    """Minimise the model and the penalty to a duality gap of about `goal`."""
+    """Minimise the model plus the penalty to a duality gap of about `goal`."""
     unit = 0.5 * float(model.target @ model.target)
     tol = max(goal / unit, 1e-14) if unit > 0 else 1.0
     work = WorkingSet(model.columns, penalty.edges)
@@ -300,11 +307,11 @@ def _step_length(
     direction: Array,
     along: Array,
 ) -> float:
-    """Return the first of 1, 1/2, 1/4, ... with a sufficient decrease (Armijo), 0 if none has.
+    """Return the first of 1, 1/2, 1/4, ... with a sufficient decrease (Armijo), or 0 if none has.
 
-    `along` is how the values f change in the direction.
+    `along` is the change of the values f in this direction.
     """
-    # the decrease that the slope of the loss and the penalty promise
+    # decrease predicted by the slope of the loss and the penalty
     before = penalty.lam * penalty.of(w)
     objective = problem.loss(f) + before
     expected = penalty.lam * penalty.of(w + direction) - before
@@ -312,7 +319,7 @@ def _step_length(
     if expected >= 0:
         return 0.0
 
-    # halve until a part of it is there
+    # halve the step until a fraction of that decrease is reached
     t = 1.0
     while t >= SMALLEST_STEP:
         value = problem.loss(f + t * along) + penalty.lam * penalty.of(w + t * direction)

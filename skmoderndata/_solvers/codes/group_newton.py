@@ -1,4 +1,4 @@
-"""Newton steps on the coefficients of a group lasso that are not zero.
+"""Newton steps on the non-zero coefficients of a group lasso.
 
 The objective is smooth there: a group norm has gradient ``w_g / |w_g|`` and Hessian
 ``(I - w_g w_g' / |w_g|^2) / |w_g|``.
@@ -12,14 +12,18 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from skmoderndata._solvers.common.typing import Array
 
-NEWTON_SIZE = 3000  # equations of a step, at most
-DENSE_UP_TO = 500  # coefficients up to which a step solves for all of them
-# of conjugate gradients
+# Maximum number of equations of a step.
+NEWTON_SIZE = 3000
+# Maximum number of coefficients for which the Hessian is formed and factorised.
+DENSE_UP_TO = 500
+# Tolerance of the conjugate gradients, relative to the right-hand side.
 RTOL = 1e-2
+# Maximum number of conjugate gradient steps.
 MAX_STEPS = 20
-# curvature of a norm along the group, relative, so that there is a solution
+# Fraction of the curvature of a norm that is assumed along its group, so that a solution exists.
 CURVATURE_ALONG = 1e-6
-ALONG = 1e-4  # curvature of a norm along the group in systems of the size of the samples
+# Fraction of the curvature of a norm that the preconditioner assumes along the group.
+ALONG = 1e-4
 
 
 def newton_step(
@@ -31,17 +35,17 @@ def newton_step(
     single_lam: float,
     positive: bool,
 ) -> Array:
-    """Coefficients after a Newton step on those that are not zero; the same if none is lower.
+    """Take a Newton step on the non-zero coefficients; return `a` unchanged if none descends.
 
     The rows of Z are the columns of the problem, and c their products with the residual.
-    Coefficients that change their sign against a kink, and groups that turn round, are set to
-    zero; where that is not lower, the step ends at the first.
+    Coefficients that change their sign at a kink, and groups that reverse their direction, are set
+    to zero; if that does not lower the objective, the step ends at the first kink.
     """
     S = np.flatnonzero(a)
     if min(S.size, Z.shape[1]) > NEWTON_SIZE or S.size == 0:
         return a
 
-    # coefficients that are not zero, by groups
+    # non-zero coefficients, by groups
     owner = np.repeat(np.arange(len(group_lam)), np.diff(edges))[S]
     first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
     sizes = np.diff(np.append(first, S.size))
@@ -58,26 +62,26 @@ def newton_step(
     if d is None or not np.isfinite(descent) or descent >= 0:
         return a
 
-    # step sizes at which coefficients pass a kink at zero, and groups turn round
+    # step sizes at which coefficients pass a kink at zero, or groups reverse their direction
     with np.errstate(divide="ignore", invalid="ignore"):
         turn_at = norms**2 / -np.add.reduceat(z * d, first)
         zero_at = np.repeat(turn_at, sizes)
         zero_at[zero_at <= 0] = np.inf
         if single_lam > 0 or positive:
-            own = -z / d
-            zero_at = np.where(own > 0, np.minimum(zero_at, own), zero_at)
+            kink_at = -z / d
+            zero_at = np.where(kink_at > 0, np.minimum(zero_at, kink_at), zero_at)
 
     penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
     magnitude = penalty + abs(float(z @ c[S]))
-    slack = 4 * np.finfo(np.float64).eps * magnitude  # rounding
+    slack = 4 * np.finfo(np.float64).eps * magnitude  # rounding of the change
 
-    # the full step, kinks on the way, and halves of the first kink
+    # candidates: the full step, kinks on the way, and fractions of the first kink
     ordered = np.sort(zero_at[zero_at < 1])
     halves = len(ordered) >> np.arange(1, 1 + len(ordered).bit_length())
     tried = np.concatenate([[1.0], ordered[halves[halves > 0] - 1]])
     tried = np.append(tried, tried[-1] * 0.5 ** np.arange(1, 20))
 
-    # the first minimum of the objective among them
+    # take the first minimum of the objective among them
     best = np.inf
     out = a
     for size in tried:
@@ -103,13 +107,13 @@ def newton_step(
 def newton_direction(
     rows: Array, slope: Array, z: Array, first: Array, curvature: Array
 ) -> Array | None:
-    """Solve ``(A A' + D) d = -slope``; None where that is impossible.
+    """Solve ``(A A' + D) d = -slope``; return None if that is impossible.
 
-    The Hessian holds the inner products of the columns, A in `rows`, and with the unit vectors
-    ``u_g = z_g / |z_g|`` the blocks ``D_g = curvature_g (I - u_g u_g')``. With more coefficients
-    than samples conjugate gradients solve it, preconditioned by the system of the size of the
-    latter ``I + T' T``, ``T = D^-1/2 A`` (Sherman, Morrison and Woodbury) in single precision, for
-    D with the fraction `ALONG` of its curvature along `u_g`.
+    `rows` holds A, the columns of the problem. With the unit vectors ``u_g = z_g / |z_g|``, D has
+    the blocks ``D_g = curvature_g (I - u_g u_g')``. With more coefficients than samples, conjugate
+    gradients solve the system, preconditioned in single precision by the smaller system
+    ``I + T' T`` with ``T = D^-1/2 A`` (Sherman, Morrison and Woodbury), for D with the fraction
+    `ALONG` of its curvature along `u_g`.
     """
     sizes = np.diff(np.append(first, len(z)))
     owner = np.repeat(np.arange(len(first)), sizes)
@@ -150,7 +154,7 @@ def newton_direction(
         solution, _ = cg(operator, -slope, rtol=RTOL, maxiter=MAX_STEPS, M=M)
         return np.asarray(solution)
 
-    # few: the Hessian itself
+    # few coefficients: form the Hessian
     same_group = owner == owner[:, None]
     H = rows @ rows.T - np.where(same_group, np.outer(bend * u, u), 0.0)
     H[np.diag_indices_from(H)] += bend
@@ -159,7 +163,7 @@ def newton_direction(
 
 
 def _factor(K: Array) -> Any:
-    """Cholesky factor; a little is added to the diagonal where K is singular, None beyond that."""
+    """Return a Cholesky factor; increase the diagonal if K is singular, None if that fails."""
     unit = float(np.finfo(K.dtype).eps * np.diagonal(K).max())
     for ridge in (1e2, 1e5, 1e8):
         K[np.diag_indices_from(K)] += ridge * unit

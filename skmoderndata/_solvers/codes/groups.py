@@ -30,7 +30,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.typing import Array
 
-WHOLE = 500  # atoms up to which all groups are in the problem from the start
+# Maximum number of atoms for which all groups are in the working set from the start.
+ALL_GROUPS_UP_TO = 500
 
 
 def group_lasso_codes(
@@ -57,13 +58,13 @@ def group_lasso_codes(
     alpha : array of shape (N,)
         Weight of the penalty for each signal, positive.
     groups : integer array of shape (k,)
-        Number of the group of each atom, from 0 on.
+        Group of each atom, numbered from 0.
     max_iter : int
-        Most sweeps for a signal.
+        Maximum number of sweeps for a signal.
     mask : boolean array of shape (N, n) or None
-        True where an entry counts.
+        True if an entry counts.
     start : array or CSR array of shape (N, k) or None
-        Codes to start from.
+        Initial codes.
     """
 
     def solve(signals: Array, atoms: Atoms, which: Any) -> SparseCodes:
@@ -74,15 +75,15 @@ def group_lasso_codes(
         starts = None if start is None else start[which]
         columns = Columns(rows.T)
         everything = WorkingSet(columns, edges)
-        if len(rows) <= WHOLE:
+        if len(rows) <= ALL_GROUPS_UP_TO:
             everything.add(np.arange(len(weights)))
 
         def work(block: slice) -> SparseCodes:
             x = np.array(signals[block], dtype=np.float64)
             first = np.zeros((len(x), len(rows)))
             if starts is not None:
-                some = starts[block]
-                first += some if isinstance(some, np.ndarray) else some.toarray()
+                initial = starts[block]
+                first += initial if isinstance(initial, np.ndarray) else initial.toarray()
                 first = first[:, order] * atoms.norms
             a = np.empty_like(first)
             gap = np.empty(len(x))
@@ -91,10 +92,12 @@ def group_lasso_codes(
 
             options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "of_objective": True}
             for i, (signal, lam) in enumerate(zip(x, levels[block], strict=True)):
-                # a set of its own where groups join: codes do not depend on other signals
-                own = everything if len(rows) <= WHOLE else WorkingSet(columns, edges)
+                # A separate set if groups are added, so that codes do not depend on other signals.
+                working_set = (
+                    everything if len(rows) <= ALL_GROUPS_UP_TO else WorkingSet(columns, edges)
+                )
                 penalty = Penalty(edges, weights, float(lam), positive=positive)
-                result = group_lasso(signal, own, penalty, start=first[i], **options)
+                result = group_lasso(signal, working_set, penalty, start=first[i], **options)
 
                 half = 0.5 * float(signal @ signal)
                 absolute_gap = result.gap * half

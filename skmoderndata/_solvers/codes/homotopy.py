@@ -1,9 +1,13 @@
 """Lasso codes by following the minimiser from large penalties downwards.
 
-On a segment of the path with active atoms I of signs theta the coefficients move along
+On a segment of the path with active atoms I of signs theta, the coefficients move along
 ``z = G_II^-1 theta`` as the penalty falls, and all active correlations have the magnitude of the
-penalty, the level. A segment ends where an inactive correlation reaches the level, or where a
+penalty, the level. A segment ends when an inactive correlation reaches the level, or when a
 coefficient becomes zero [Osborne, Presnell, Turlach 2000].
+
+Differs from the paper: 1. The path may end where the squared residual meets a bound. 2. Codes may
+be restricted to ``a >= 0``. 3. Atoms in the span of active ones are barred until an atom leaves.
+4. The final equations are solved afresh, to remove accumulated rounding.
 """
 
 import numpy as np
@@ -28,15 +32,17 @@ from skmoderndata._solvers.codes.products import (
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 
-CANCELS = 1e-6  # below this fraction of |x|^2, updated squared residuals have lost digits
-FLOOR = 1e-8  # fraction of the largest penalty: below, a bound that is not met is out of reach
+# Smallest squared residual, as a fraction of |x|^2, that updates compute with enough digits.
+CANCELS = 1e-6
+# Smallest penalty, as a fraction of the largest; bounds not met with it are out of reach.
+FLOOR = 1e-8
 
 
 @jit
 def code_by_homotopy(signals, active, scratch, G, codes, R, steps):
-    """Write the code of one signal after the other, its residual, and its steps; returns G.
+    """Write the code, the residual and the number of steps of each signal; return G.
 
-    With a bound `alpha` receives the penalty that meets it. There is no use for a start.
+    If there is a bound, `alpha` receives the penalty that meets it. Initial codes are not used.
     """
     for i in range(signals.X.shape[0]):
         t, steps[i], G = homotopy(signals, i, active, scratch, G)
@@ -48,8 +54,8 @@ def code_by_homotopy(signals, active, scratch, G, codes, R, steps):
 def homotopy(signals, i, active, scratch, G):
     """Follow the minimiser of signal i from the largest penalty down to `alpha`.
 
-    With a `bound` (at least 0) for the squared residual, only down to where it is met: on a
-    segment ``|r|^2`` changes as ``level^2 theta z``. Returns the number of active atoms, the
+    With a `bound` (at least 0) on the squared residual, stop as soon as it is met: on a segment,
+    ``|r|^2`` changes as ``level^2 theta z``. Returns the number of active atoms, the number of
     events, and G; `alpha` receives the penalty at the end.
     """
     observed = observed_entries(signals, i)
@@ -67,7 +73,7 @@ def homotopy(signals, i, active, scratch, G):
     bits = score.view(np.int64)
     low = low_bits(k)
 
-    # start: the atom of the largest correlation, at the penalty from which on the code is zero
+    # start: the atom of largest correlation, at the smallest penalty with a zero code
     for j in range(k):
         c[j] = b[j]
         score[j] = max(c[j], 0.0) if positive else c[j]
@@ -90,7 +96,7 @@ def homotopy(signals, i, active, scratch, G):
     for _ in range(8 * k + 50):
         events += 1
 
-        # 1. the entering atom extends the factor; in the span of the others it is barred
+        # 1. extend the factor by the entering atom, or bar it if it lies in the span of the others
         if leaving < 0:
             if row_of[new] < 0:
                 G = ask_row(new, signals.columns, observed, signals.scale, G, row_of)
@@ -106,7 +112,7 @@ def homotopy(signals, i, active, scratch, G):
         if t == 0:
             break
 
-        # 2. direction: z, and the change v of the correlations, as the penalty falls by one
+        # 2. direction: z, and the change v of the correlations per unit of the penalty
         for s in range(t):
             z[s] = theta[s]
         solve(L, t, z)
@@ -114,11 +120,11 @@ def homotopy(signals, i, active, scratch, G):
             v[j] = 0.0
         add_rows(v, 1.0, z, G, gram_rows, t)
 
-        # 3. the penalty at which the next atom enters
+        # 3. find the penalty at which the next atom enters
         _steps_to_level(c, v, level, positive, score)
         for s in range(t):
             score[index[s]] = np.inf
-        if last >= 0:  # it has just left
+        if last >= 0:  # this atom has just left
             score[last] = np.inf
         if some_banned:
             for j in range(k):
@@ -126,7 +132,7 @@ def homotopy(signals, i, active, scratch, G):
         new = _smallest(bits, k, low)
         step = score[new]
 
-        # the step ends earlier where an active coefficient meets zero
+        # the step ends earlier if an active coefficient becomes zero
         leaving = ZERO - 1
         for s in range(t):
             if z[s] * theta[s] < 0.0 and -a[s] / z[s] < step:
@@ -137,12 +143,12 @@ def homotopy(signals, i, active, scratch, G):
         if done:
             step = level - lam
 
-        # or the residual meets the bound
+        # or if the residual meets the bound
         if bound >= 0.0:
             slope = inner(z, theta, t)
             if rr < CANCELS * size:
                 rr = residual_sq(x, observed, signals.rows, index, a, t, r)
-            # the squared level that meets the bound
+            # squared level at which the bound is met
             goal = level * level - (rr - bound) / slope
             after = level - step
             met = goal >= after * after
@@ -162,7 +168,7 @@ def homotopy(signals, i, active, scratch, G):
             c[j] -= step * v[j]
         last = ZERO - 1
 
-        # 5. the atom that met zero leaves
+        # 5. drop the atom that became zero
         if leaving >= 0:
             last = index[leaving]
             t = leave(active, t, leaving)
@@ -171,7 +177,7 @@ def homotopy(signals, i, active, scratch, G):
 
     banned[:] = False
 
-    # at the end the equations are solved afresh
+    # at the end, solve the equations afresh
     for _ in range(6):
         if not solve_signs(b, active, t, level):
             break
@@ -183,7 +189,7 @@ def homotopy(signals, i, active, scratch, G):
         if not met:
             break
 
-        # the bound is to hold for the residual itself, but for rounding
+        # the bound applies to the residual itself, up to rounding
         rr = residual_sq(x, observed, signals.rows, index, a, t, r)
         margin = 8 * EPS * np.sqrt(bound) * reach + 1e-10 * bound
         aim = bound - 2.0 * margin
@@ -198,7 +204,7 @@ def homotopy(signals, i, active, scratch, G):
 
 @jit_leaf
 def _steps_to_level(c, v, level, positive, score):
-    """Write the steps at which ``c - step v`` meets ``level - step`` in magnitude to `score`."""
+    """Write to `score` the steps at which ``c - step v`` equals ``level - step`` in magnitude."""
     if positive:
         for j in range(c.shape[0]):
             below = 1.0 - v[j]
@@ -209,7 +215,7 @@ def _steps_to_level(c, v, level, positive, score):
         down = max(level + c[j], 0.0)
         rise = 1.0 - v[j]
         fall = 1.0 + v[j]
-        # which of up/rise and down/fall comes first, without a second division
+        # choose the smaller of up/rise and down/fall without a second division
         first = up * fall < down * rise
         over = up if first else down
         under = rise if first else fall
@@ -218,7 +224,7 @@ def _steps_to_level(c, v, level, positive, score):
 
 @jit_leaf
 def _smallest(bits, k, low):
-    """Index of the smallest of non-negative numbers, by their bits as in `largest_entry`."""
+    """Return the index of the smallest non-negative number, from the bits as `largest_entry`."""
     keep = MAGNITUDE & ~low
     lowest = MAGNITUDE
     for j in range(k):

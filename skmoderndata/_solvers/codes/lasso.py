@@ -1,7 +1,7 @@
-"""Sparse codes of many signals by an l1 penalty, each with the certificate of its optimality.
+"""Sparse codes of many signals by an l1 penalty, each with a certificate of optimality.
 
-``min over a  1/2 |x - a D|^2 + alpha sum_j |a_j|``, also with ``a >= 0``. The three routes stand
-in `homotopy`, `feature_sign` and `coordinate_descent`; only the one in use is compiled.
+``min over a  1/2 |x - a D|^2 + alpha sum_j |a_j|``, also with ``a >= 0``. `homotopy`,
+`feature_sign` and `coordinate_descent` hold the three routes; only the routes in use are compiled.
 """
 
 from collections.abc import Callable
@@ -37,15 +37,15 @@ from skmoderndata._solvers.common.typing import Array
 Start = Array | sparse.csr_array | None
 
 
-def _descend(*given: Any) -> Any:
-    return code_by_coordinate_descent(*given, False)
+def _descend(*args: Any) -> Any:
+    return code_by_coordinate_descent(*args, False)
 
 
-def _descend_thoroughly(*given: Any) -> Any:
-    return code_by_coordinate_descent(*given, True)
+def _descend_thoroughly(*args: Any) -> Any:
+    return code_by_coordinate_descent(*args, True)
 
 
-# a signal whose gap is not reached goes on with the next route
+# Routes in order: signals that miss the tolerance continue with the next one.
 ROUTES = {
     "feature_sign": (
         code_by_feature_sign,
@@ -60,7 +60,7 @@ METHODS = tuple(ROUTES)
 
 
 class Settings(NamedTuple):
-    """How the lasso is solved: see `lasso_codes`."""
+    """Settings of the lasso, see `lasso_codes`."""
 
     method: str = "homotopy"
     positive: bool = False
@@ -71,9 +71,9 @@ class Settings(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """Codes of a block of signals; on entry `a` holds a start."""
+    """Codes of a block of signals; on entry, `a` holds the initial codes."""
 
-    a: Array  # (m, k), for atoms as they were made ready
+    a: Array  # (m, k), for the prepared atoms
     residual_sq: Array  # (m,)
     gap: Array  # (m,), relative to the objective
     done: Array  # (m,), Boolean
@@ -96,35 +96,35 @@ def lasso_codes(
 ) -> SparseCodes:
     """Minimise ``1/2 |x - a D|^2 + alpha |a|_1`` for every signal, to a certified gap.
 
-    - "feature_sign": guess the signs of the active coefficients, solve, search along the line to
-      the solution; admit one atom at a time [Lee, Battle, Raina, Ng 2007].
+    - "feature_sign": guess the signs of the active coefficients, solve, and search along the line
+      to the solution; admit one atom at a time [Lee, Battle, Raina, Ng 2007].
     - "homotopy": follow the minimiser from large penalties down to `alpha`, atom by atom
       [Osborne, Presnell, Turlach 2000].
-    - "coordinate_descent": one coefficient at a time over the active atoms and then over all.
+    - "coordinate_descent": one coefficient at a time, over the active atoms and then over all.
 
-    A signal whose gap, relative to the objective, is above `tol` goes on with another route;
-    `max_iter` bounds the sweeps of coordinate descent.
+    If the gap of a signal, relative to the objective, exceeds `tol`, the signal continues with
+    another route; `max_iter` bounds the sweeps of coordinate descent.
 
     Parameters
     ----------
     X : array of shape (N, n)
     atoms : Atoms
-        Without repeated atoms (``prepare_atoms(distinct=True)``), or the split between them is
-        arbitrary.
+        Atoms without duplicates (``prepare_atoms(distinct=True)``); otherwise, the split between
+        duplicates is arbitrary.
     alpha : array of shape (N,)
         Weight of the penalty for each signal, positive.
     start : array or CSR array of shape (N, k) or None
-        Codes to start from ("feature_sign" and "coordinate_descent").
+        Initial codes ("feature_sign" and "coordinate_descent").
     mask : boolean array of shape (N, n) or None
-        True where an entry counts.
+        True if an entry counts.
     """
     settings = Settings(method, positive, tol, max_iter, n_jobs, memory)
     alpha = np.asarray(alpha, dtype=np.float64)
 
     def solve(
-        signals: Array, some: Atoms, which: Any, observed: Array | None = None
+        signals: Array, atoms_used: Atoms, which: Any, observed: Array | None = None
     ) -> SparseCodes:
-        code = block_coder(signals, some, settings, observed)
+        code = block_coder(signals, atoms_used, settings, observed)
         starts = None if start is None else start[which]
         levels = alpha[which]
 
@@ -132,10 +132,10 @@ def lasso_codes(
             first = None if starts is None else starts[block]
             codes = code(block, levels[block].copy(), start=first)
             stop = np.where(codes.done, TOL, MAX_ITER)
-            a = codes.a / some.norms
+            a = codes.a / atoms_used.norms
             return from_dense(a, codes.residual_sq, stop, codes.gap, codes.n_iter)
 
-        return in_blocks(signals, some, settings, work)
+        return in_blocks(signals, atoms_used, settings, work)
 
     return by_pattern(X, mask, atoms, solve, gram=True, memory=memory, each=True)
 
@@ -153,8 +153,9 @@ def block_coder(
 ) -> Callable[..., Codes]:
     """Prepare to code blocks of signals: ``code(block, alpha, bound=None, start=None)``.
 
-    The whole Gram matrix is taken, or those of its rows that are asked for. With a `bound` for
-    each squared residual `alpha` holds the least penalties, and receives those that meet them.
+    Uses the full Gram matrix if that pays, else computes its rows on demand. With a `bound` on
+    each squared residual, `alpha` holds the smallest penalties, and receives the penalties that
+    meet the bounds.
     """
     n = X.shape[1]
     k = len(atoms.rows)
@@ -177,7 +178,7 @@ def block_coder(
     def code(
         block: slice, alpha: Array, bound: Array | None = None, start: Start = None
     ) -> Codes:
-        # the signals
+        # signals of the block
         x = np.array(X[block], dtype=np.float64, order="C")
         m = len(x)
         observed = np.ones((1, n)) if mask is None else mask[block].astype(np.float64)
@@ -186,11 +187,22 @@ def block_coder(
         bounds = np.full(m, -1.0) if bound is None else bound
         G, row_of = no_rows(k) if gram is None else all_rows(gram)
         signals = Signals(
-            x, observed, B, norms_sq(observed), sizes, alpha, bounds, rows, columns, ones,
-            row_of, max_rows, *limits,
-        )  # fmt: skip
+            x,
+            observed,
+            B,
+            norms_sq(observed),
+            sizes,
+            alpha,
+            bounds,
+            rows,
+            columns,
+            ones,
+            row_of,
+            max_rows,
+            *limits,
+        )
 
-        # their codes at the start
+        # initial codes
         a = np.zeros((m, k))
         if start is not None:
             dense = start.toarray() if sparse.issparse(start) else start
@@ -198,54 +210,54 @@ def block_coder(
         done = np.ones(m, np.bool_)
         out = Codes(a, sizes.copy(), np.zeros(m), done, np.zeros(m, np.int32))
 
-        # from the largest correlation on the code is zero
-        some = np.arange(m)
+        # the code is zero unless a correlation exceeds the penalty
+        pending = np.arange(m)
         if bound is None:
             nonzero = dual_norms(B, settings.positive) > alpha
             if start is not None:
                 nonzero |= a.any(axis=1)
-            some = np.flatnonzero(nonzero)
-        out.done[some] = False
+            pending = np.flatnonzero(nonzero)
+        out.done[pending] = False
 
-        # routes in turn, for the codes that the one before did not finish; a bound is for the
-        # first one, which has all signals and so the caller's `alpha` itself
+        # Run the routes in turn on codes that are not finished. A bound only applies to the first
+        # one, which has all signals and thus the caller's `alpha` itself.
         for route in ROUTES[settings.method]:
-            if some.size:
-                _run(route, signals, out, some, G)
-                some = some[~out.done[some]]
+            if pending.size:
+                _run(route, signals, out, pending, G)
+                pending = pending[~out.done[pending]]
         return out
 
     return code
 
 
-def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> None:
-    """Code some of the signals by a route, from the codes that `out` holds, and certify them."""
-    # signals of their own, where some are finished
-    whole = len(some) == len(out.a)
-    if not whole:
+def _run(route: Any, signals: Signals, out: Codes, pending: Array, G: Array) -> None:
+    """Code the given signals by a route, starting from `out`, and certify them."""
+    # select these signals, if others are finished
+    all_pending = len(pending) == len(out.a)
+    if not all_pending:
         fields = ["X", "B", "sizes", "alpha", "bound"]
         if len(signals.observed) > 1:
             fields += ["observed", "norms_sq"]
-        taken = {name: getattr(signals, name)[some] for name in fields}
+        taken = {name: getattr(signals, name)[pending] for name in fields}
         signals = signals._replace(**taken)
 
-    if signals.max_rows >= 0:  # the rows at hand may be those of another mask
+    if signals.max_rows >= 0:  # existing rows may belong to another mask
         signals.row_of[:-1] = -1
         signals.row_of[-1] = 0
 
-    a = out.a if whole else out.a[some]
+    a = out.a if all_pending else out.a[pending]
     R = np.empty_like(signals.X)
     steps = np.zeros(len(a), np.int32)
     active, scratch = work_space(signals)
     route(signals, active, scratch, G, a, R, steps)
 
-    # certificate of all codes at once
+    # certificates of all codes at once
     x = signals.X
     gap, objective, rr = code_gaps(x, R, a, signals.rows, signals.alpha, signals.positive)
-    if not whole:
-        out.a[some] = a
-    out.residual_sq[some] = rr
-    out.gap[some] = relative_gaps(gap, 0.0, unit=objective)
+    if not all_pending:
+        out.a[pending] = a
+    out.residual_sq[pending] = rr
+    out.gap[pending] = relative_gaps(gap, 0.0, unit=objective)
     rounding = 4 * EPS * signals.sizes
-    out.done[some] = gap <= np.maximum(signals.tol * objective, rounding)
-    out.n_iter[some] += steps
+    out.done[pending] = gap <= np.maximum(signals.tol * objective, rounding)
+    out.n_iter[pending] += steps

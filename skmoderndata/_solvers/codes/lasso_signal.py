@@ -1,9 +1,9 @@
-"""What the three routes to a lasso code share: the signals, the active atoms of one of them.
+"""Signals, active atoms and linear algebra that the three lasso routes share.
 
 ``min over a  1/2 |x - a D|^2 + lam sum_j |a_j|``, also with ``a >= 0``. Everything follows from
-``b = D x``, the Gram matrix G, and ``c = b - G a``, the correlations of the residual. Rows of G
-are computed when an atom first needs them (`gram_rows`); G is passed on as a value, because it
-may have to grow.
+``b = D x``, the Gram matrix G, and the correlations ``c = b - G a`` of the residual. Rows of G are
+computed when an atom first needs them (`gram_rows`); G is passed on as a value, because it may
+have to grow.
 """
 
 from typing import NamedTuple
@@ -20,22 +20,22 @@ from skmoderndata._solvers.common.typing import Array
 class Signals(NamedTuple):
     """Signals of a block, the dictionary, and the settings of the solver.
 
-    `observed` and `norms_sq`, the squared norms of the atoms on the observed entries, have one
-    row for each signal or one for all.
+    `observed`, and the squared norms `norms_sq` of the atoms on the observed entries, have one row
+    per signal or one row for all.
     """
 
     X: Array  # (m, n), 0 for missing entries
-    observed: Array  # (m or 1, n), 1 for an entry that counts, 0 for a missing one
+    observed: Array  # (m or 1, n), 1 for entries that count, 0 for missing ones
     B: Array  # (m, k), products of signals and atoms
     norms_sq: Array  # (m or 1, k)
     sizes: Array  # (m,), squared norms of the signals
-    alpha: Array  # (m,), weights of the penalty; a route with a bound writes the one that meets it
-    bound: Array  # (m,), bounds of the squared residual, -1 for none (homotopy only)
+    alpha: Array  # (m,), penalties; a route with a bound writes the penalty that meets it
+    bound: Array  # (m,), bounds on the squared residual, -1 for none (homotopy only)
     rows: Array  # (k, n), the atoms
-    columns: Array  # (n, k), the same transposed
+    columns: Array  # (n, k), the atoms transposed
     scale: Array  # (k,), see `ask_row`
     row_of: Array  # (k + 1,), see `ask_row`
-    max_rows: int  # rows of G that are taken over to the next signal; -1 where G is complete
+    max_rows: int  # maximum number of rows of G kept for the next signal; -1 if G is complete
     positive: bool
     tol: float
     max_iter: int
@@ -45,15 +45,15 @@ class Active(NamedTuple):
     """The t active atoms of a signal, in the first entries of each array."""
 
     chosen: Array  # the atoms
-    gram_rows: Array  # the row of each in G
-    a: Array  # coefficients
+    gram_rows: Array  # the index of each atom's row in G
+    a: Array  # the coefficients
     theta: Array  # their signs
-    z: Array  # work space: a solution, a direction
+    z: Array  # work space for a solution or a direction
     L: Array  # Cholesky factor of G_II
 
 
 class Scratch(NamedTuple):
-    """Work space for each atom, and for the residual r."""
+    """Work space for the atoms, and for the residual r."""
 
     c: Array  # correlations of the residual
     v: Array
@@ -63,7 +63,7 @@ class Scratch(NamedTuple):
 
 
 def work_space(signals: Signals) -> tuple[Active, Scratch]:
-    """Work space for one signal after the other."""
+    """Allocate work space that serves one signal after the other."""
     k, n = signals.rows.shape
     cap = min(n, k)
     a, theta, z, c, v, score = (np.empty(k) for _ in range(6))
@@ -77,7 +77,7 @@ def work_space(signals: Signals) -> tuple[Active, Scratch]:
 
 @jit
 def observed_entries(signals, i):
-    """Row of `observed` for signal i; rows of G that belong to another mask are forgotten."""
+    """Return the row of `observed` for signal i; discard rows of G if the mask has changed."""
     observed = signals.observed
     row_of = signals.row_of
     shared = observed.shape[0] == 1
@@ -91,7 +91,7 @@ def observed_entries(signals, i):
 
 @jit_leaf
 def enter(active, t, g, row, new):
-    """Make atom `new` with row ``g = G[at]`` active; returns t + 1, or t if it is dependent."""
+    """Activate atom `new` with row g of G; return t + 1, or t if it depends on active atoms."""
     if not append_atom(active.L, t, g, active.chosen, new) > 0.0:
         return t
     active.chosen[t] = new
@@ -101,7 +101,7 @@ def enter(active, t, g, row, new):
 
 @jit_leaf
 def leave(active, t, position):
-    """Remove active atom number `position`; returns how many are active."""
+    """Remove the active atom at `position`; return the number of active atoms."""
     index = active.chosen
     gram_rows = active.gram_rows
     a = active.a
@@ -117,7 +117,7 @@ def leave(active, t, position):
 
 @jit_leaf
 def write_code(signals, i, observed, active, t, code, r):
-    """Write the code of the active atoms, and its residual from the signal itself."""
+    """Write the code of the active atoms, and its residual, computed from the signal."""
     index = active.chosen
     a = active.a
     x = signals.X[i]
@@ -134,7 +134,7 @@ def write_code(signals, i, observed, active, t, code, r):
 
 @jit_leaf
 def correlations(b, active, G, t, c):
-    """``c = b - G a``."""
+    """Compute ``c = b - G a``."""
     for j in range(b.shape[0]):
         c[j] = b[j]
     add_rows(c, -1.0, active.a, G, active.gram_rows, t)
@@ -142,7 +142,7 @@ def correlations(b, active, G, t, c):
 
 @jit_leaf
 def solve_signs(b, active, t, lam):
-    """Solve ``G_II z = b_I - lam theta``; tells whether z has the signs theta."""
+    """Solve ``G_II z = b_I - lam theta``; return whether z has the signs theta."""
     index = active.chosen
     theta = active.theta
     z = active.z

@@ -1,8 +1,10 @@
-"""Matching pursuit and two variants of orthogonal matching pursuit, many signals at a time.
+"""Matching pursuit and two variants of orthogonal matching pursuit, for many signals at a time.
 
-Matching pursuit [Mallat and Zhang 1993] subtracts projections on atoms; the others fit the chosen
-atoms by non-negative least squares [Bruckstein, Elad and Zibulevsky 2008] or take whole groups of
-them. The pursuit for codes in large numbers stands in `greedy`.
+Matching pursuit subtracts projections on atoms; the variants fit the chosen atoms by non-negative
+least squares, or choose whole groups. `greedy` has the pursuit for large numbers of codes.
+
+As in the papers (Mallat and Zhang 1993; Bruckstein, Elad and Zibulevsky 2008), except that an atom
+whose non-negative coefficient becomes zero leaves and may return.
 """
 
 from typing import Any
@@ -49,10 +51,10 @@ def matching_pursuit(
     max_iter: int | None = None,
     **options: Any,
 ) -> SparseCodes:
-    """Subtract from the residual its projection on the most correlated atom, again and again.
+    """Repeatedly subtract from the residual its projection on the most correlated atom.
 
     An atom may be chosen several times; `n_nonzero` bounds the number of coefficients and
-    `max_iter` (None: ten times as many) the number of steps. With ``positive=True`` no step makes
+    `max_iter` the number of steps (None: ten times as many). With ``positive=True``, no step makes
     a coefficient negative. Options as in `code_by_problems`.
     """
     limit = 10 * n_nonzero if max_iter is None else max_iter
@@ -66,11 +68,11 @@ def matching_pursuit(
 def nonnegative_matching_pursuit(
     X: Array, atoms: Atoms, *, n_nonzero: int, tol_sq: Array, **options: Any
 ) -> SparseCodes:
-    """Orthogonal matching pursuit with coefficients of at least zero.
+    """Run orthogonal matching pursuit with non-negative coefficients.
 
-    The atom with the largest positive ``d_i^T r`` enters, and the signal is fitted by non-negative
-    least squares on the chosen atoms; an atom whose coefficient reaches zero leaves, and may
-    return. At most ``3 * n_nonzero`` steps. Options as in `code_by_problems`.
+    The atom with the largest positive ``d_i^T r`` enters, and the signal is fitted to the chosen
+    atoms by non-negative least squares; an atom whose coefficient becomes zero leaves, and may
+    return. There are at most ``3 * n_nonzero`` steps. Options as in `code_by_problems`.
     """
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
 
@@ -81,15 +83,22 @@ def nonnegative_matching_pursuit(
 
 
 def group_matching_pursuit(
-    X: Array, atoms: Atoms, groups: Array, *, n_nonzero: int, tol_sq: Array,
-    mask: Array | None = None, **options: Any,
-) -> SparseCodes:  # fmt: skip
-    """Orthogonal matching pursuit that takes whole groups of atoms.
+    X: Array,
+    atoms: Atoms,
+    groups: Array,
+    *,
+    n_nonzero: int,
+    tol_sq: Array,
+    mask: Array | None = None,
+    **options: Any,
+) -> SparseCodes:
+    """Run orthogonal matching pursuit with groups of atoms.
 
-    The group g whose span holds the largest part of the residual enters: the largest ``|Q_g r|``,
-    with `Q_g` an orthonormal basis of the group. `n_nonzero` counts groups. `groups` (k,) holds
-    the number of the group of each atom, 0, 1, ... Among the codes of a group for the same signal,
-    that of least norm is returned. Other parameters and options as in `code_by_problems`.
+    The group g whose span holds the largest part of the residual enters: it has the largest
+    ``|Q_g r|`` with an orthonormal basis `Q_g` of its atoms. `n_nonzero` counts groups. `groups`
+    (k,) holds the group of each atom, numbered from 0. If several codes of a group give the same
+    signal, the code of minimal norm is returned. Other parameters and options as in
+    `code_by_problems`.
     """
 
     def solve(signals: Array, atoms: Atoms, which: Any) -> SparseCodes:
@@ -102,7 +111,7 @@ def group_matching_pursuit(
         def pursue(p: Problem, rows: slice) -> Pursued:
             return _fit_after_each_choice(p, bounds[rows], n_nonzero, start)
 
-        # codes of orthonormal bases, turned back into those of the atoms
+        # code with the orthonormal bases, then transform to codes of the atoms
         widest = min(W.shape[0], n_nonzero * int(np.diff(edges).max()))
         codes = code_by_problems(signals, bases, pursue, widest=widest, **options)
         turned = to_csr(codes, W.shape[0]) @ W
@@ -121,21 +130,21 @@ def group_matching_pursuit(
 
 
 def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
-    """W such that ``W D`` are orthonormal bases of the groups, and where each begins.
+    """Return W, for which ``W D`` are orthonormal bases of the groups, and where each begins.
 
-    With ``D_g D_g^T = U S U^T`` it has the blocks ``S^-1/2 U^T``, without what is dependent, so
-    that ``z W`` is the code of least norm for ``z W D``.
+    With ``D_g D_g^T = U S U^T``, it has the blocks ``S^-1/2 U^T`` without dependent rows, so that
+    ``z W`` is the code of minimal norm for ``z W D``.
     """
     sizes = np.diff(edges)
     data = []
     columns = []
     widths = []
     ranks = []
-    for width in np.unique(sizes[sizes > 0]):  # groups of one size together
+    for width in np.unique(sizes[sizes > 0]):  # all groups of one size at a time
         first = edges[:-1][sizes == width]
         members = first[:, None] + np.arange(width)
 
-        # orthonormal bases by the eigenvectors of the Gram matrices
+        # orthonormal bases from the eigenvectors of the Gram matrices
         D = rows[members]
         S, U = np.linalg.eigh(D @ D.transpose(0, 2, 1))
         independent = S > SPAN * S[:, -1:]
@@ -158,7 +167,7 @@ def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
 
 
 def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> Pursued:
-    """Take steps of matching pursuit; signals leave the block when they are done."""
+    """Take steps of matching pursuit; finished signals leave the block."""
     size = squares(p.X)
     stop = np.zeros(len(size), np.int64)
     out = Pursued(np.zeros(p.shape), size.copy(), stop, np.zeros_like(size))
@@ -171,13 +180,13 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
     floor = 10 * EPS * np.sqrt(size)
     bound = tol_sq
     for step in range(max_iter + 1):
-        # 1. the largest correlation; with `positive` a step may take back what was given, and
-        # no more
+        # 1. the largest correlation; with `positive`, a step may only take back what earlier
+        # steps added
         magnitude = np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C)
         new, gain = first_largest(magnitude)
         pairs = np.arange(len(live)), new
 
-        # 2. signals that are done leave
+        # 2. remove finished signals
         met = squares(R) <= bound
         last = np.full(len(live), step == max_iter)
         full = (A[pairs] == 0) & (np.count_nonzero(A, axis=1) >= s)
@@ -185,14 +194,14 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
         reason = np.select(done, [TOL, STALL, MAX_ITER, ATOMS], -1)
         ended = live[reason >= 0]
         if ended.size:
-            on = reason < 0
-            out.a[ended] = A[~on]
-            out.stop[ended] = reason[~on]
+            going = reason < 0
+            out.a[ended] = A[~going]
+            out.stop[ended] = reason[~going]
             out.n_iter[ended] = step
-            q = q.of(on)
-            live = live[on]
-            new = new[on]
-            A, C, R, floor, bound = (v[on] for v in (A, C, R, floor, bound))
+            q = q.of(going)
+            live = live[going]
+            new = new[going]
+            A, C, R, floor, bound = (v[going] for v in (A, C, R, floor, bound))
             pairs = np.arange(len(live)), new
 
         if live.size == 0:
@@ -209,9 +218,9 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
 
 
 def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | None) -> Pursued:
-    """Orthogonal matching pursuit by least squares from scratch, for the problem's sign.
+    """Run orthogonal matching pursuit with a new least squares fit after each choice.
 
-    Takes rows one by one, or those from ``start[g]`` to ``start[g + 1]`` together.
+    Chooses atoms one by one, or groups of rows from ``start[g]`` to ``start[g + 1]``.
     """
     size = squares(p.X)
     m = len(size)
@@ -219,7 +228,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
     stop = np.full(m, MAX_ITER)
     out = Pursued(np.zeros(p.shape), size.copy(), stop, np.zeros(m, np.int64))
 
-    # single atoms and a Gram matrix: compiled
+    # single atoms with a Gram matrix: compiled
     if start is None and p.gram is not None:
         n = p.X.shape[1]
         _enter_one_by_one(p.b, p.gram, size, tol_sq, s, n, out.a, out.stop, out.n_iter)
@@ -232,7 +241,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
 
     for step in range(3 * s + 1):
-        # 1. correlations, of atoms or of groups
+        # 1. correlations of atoms or groups
         q = p.of(live)
         A = out.a[live]
         chosen = A != 0
@@ -244,29 +253,29 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
             norms_sq = np.add.reduceat(C * C, start[:-1], axis=1)
             score = np.sqrt(norms_sq) * ~chosen
 
-        # 2. choose the largest; signals that are done leave
+        # 2. choose the largest; remove finished signals
         new, gain = first_largest(score)
         count = chosen.sum(axis=1)
         met = squares(R[live]) <= tol_sq[live]
         full = count >= q.n_observed if start is None else np.zeros(len(live), np.bool_)
         done = [met, count >= s, full, gain <= floor[live]]
         reason = np.select(done, [TOL, ATOMS, RANK, STALL], -1)
-        on = reason < 0
-        out.stop[live[~on]] = reason[~on]
-        if not on.any() or step == 3 * s:
+        going = reason < 0
+        out.stop[live[~going]] = reason[~going]
+        if not going.any() or step == 3 * s:
             break
 
-        # 3. least squares on all chosen ones
-        q = q.of(on)
-        live = live[on]
-        A = A[on]
-        new = new[on]
+        # 3. least squares on all chosen atoms
+        q = q.of(going)
+        live = live[going]
+        A = A[going]
+        new = new[going]
         entering = owner == new[:, None]
         out.n_iter[live] += 1
         out.a[live] = fitted = q.fit((A != 0) | entering, A)
         R[live] = q.residuals(fitted)
 
-        entered = (fitted * entering).any(axis=1)  # always, but for rounding
+        entered = (fitted * entering).any(axis=1)  # False only by rounding
         out.stop[live[~entered]] = STALL
         live = live[entered]
     return out.certified(p, tol_sq)
@@ -274,10 +283,11 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
 
 @jit
 def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
-    """Non-negative pursuit from the products b with atoms of Gram matrix G, a tenth of the time.
+    """Run the non-negative pursuit from the products b and the Gram matrix G of the atoms.
 
-    Lawson and Hanson's method, which ends early. The factor L of the chosen atoms grows and
-    shrinks with them. Codes, reasons to stop and numbers of steps are written into the last three.
+    It takes a tenth of the time of the route for groups. Lawson and Hanson's method with an early
+    end: the factor L of the chosen atoms grows and shrinks with them. The last three arguments
+    receive the codes, the reasons to stop, and the numbers of steps.
     """
     (m, k) = b.shape
     width = min(s, n)
@@ -294,7 +304,7 @@ def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
         t = 0
 
         for step in range(3 * s + 1):
-            # correlations and squared residual of the code
+            # correlations and squared residual of the current code
             for q in range(t):
                 z[q] = a[index[q]]
             for j in range(k):
@@ -304,7 +314,7 @@ def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
             for q in range(t):
                 rho -= z[q] * (b[i, index[q]] + c[index[q]])
 
-            # the largest correlation, unless the pursuit ends
+            # find the largest correlation, unless the pursuit ends
             for j in range(k):
                 score[j] = c[j] if c[j] > 0.0 and a[j] == 0.0 else 0.0
             new = largest_entry(bits, k, low)
@@ -318,7 +328,7 @@ def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
             if stop[i] != MAX_ITER or step == 3 * s:
                 break
 
-            # extend the factor; codes stay non-negative
+            # extend the factor and refit with non-negative coefficients
             if append_atom(L, t, G[new], index, new) <= 0.0:
                 stop[i] = STALL
                 break
@@ -331,10 +341,10 @@ def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
 
 @jit_leaf
 def _to_boundary(L, index, t, b, z, a):
-    """Least squares on the chosen atoms with codes a >= 0; atoms leave where a reaches zero."""
+    """Fit the chosen atoms by least squares with a >= 0; drop atoms that become zero."""
     size = 0.0
     while size < 1.0:
-        # towards the least squares solution, as far as codes stay non-negative
+        # move towards the least squares solution while all coefficients are non-negative
         solve_chosen(L, index, t, b, z)
         size = 1.0
         for q in range(t):
@@ -342,7 +352,7 @@ def _to_boundary(L, index, t, b, z, a):
                 value = a[index[q]]
                 size = min(size, value / max(value - z[q], 1e-300))
 
-        # atoms at zero leave
+        # drop atoms at zero
         for q in range(t - 1, -1, -1):
             j = index[q]
             moved = a[j] + size * (z[q] - a[j])

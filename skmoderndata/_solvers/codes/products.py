@@ -1,7 +1,7 @@
 """Inner loops of the coders: products, weighted sums of rows, residuals, the largest entry.
 
-numba keeps the order of floating-point sums, so that a plain sum waits for each addition and a
-plain loop over rows loads and stores its result once a row: hence four of them at a time.
+numba keeps the order of floating-point sums: a plain sum waits for each addition, and a plain loop
+over rows loads and stores its result once per row. The loops therefore handle four at a time.
 """
 
 from typing import Any
@@ -10,13 +10,15 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit_leaf
 
-ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
-MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign
+# A variable, because numba would compile functions again for a literal 0.
+ZERO: Any = np.int64(0)
+# Mask of all bits of a double except the sign.
+MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @jit_leaf
 def inner(u, v, count):
-    """Inner product of the first `count` entries."""
+    """Return the inner product of the first `count` entries."""
     s0 = 0.0
     s1 = 0.0
     s2 = 0.0
@@ -36,11 +38,11 @@ def inner(u, v, count):
 
 @jit_leaf
 def add_rows(out, sign, a, rows, which, count):
-    """``out += sign * sum_s a[s] rows[which[s]]`` over the first `count` of `a` and `which`."""
+    """Add ``sign * sum_s a[s] rows[which[s]]`` to `out`, for the first `count` entries s."""
     k = out.shape[0]
     s = 0
 
-    # four rows at a time: each of `out` is read and written once for them
+    # four rows at a time, so that `out` is read and written once for all four
     while s + 4 <= count:
         a0 = sign * a[s]
         a1 = sign * a[s + 1]
@@ -54,7 +56,7 @@ def add_rows(out, sign, a, rows, which, count):
             out[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
         s += 4
 
-    # the rest
+    # the remaining rows
     while s < count:
         a0 = sign * a[s]
         g0 = rows[which[s]]
@@ -65,9 +67,9 @@ def add_rows(out, sign, a, rows, which, count):
 
 @jit_leaf
 def residual_sq(x, observed, rows, index, a, t, r):
-    """Squared norm of ``x - sum_s a[s] d_index[s]`` on the observed entries; `r` receives it.
+    """Return ``|x - sum_s a[s] d_index[s]|^2`` on the observed entries; `r` gets the residual.
 
-    Computed from the signal itself: this is the number that bounds are compared with.
+    It is computed from the signal, because bounds are compared with this number.
     """
     n = x.shape[0]
     for p in range(n):
@@ -80,11 +82,12 @@ def residual_sq(x, observed, rows, index, a, t, r):
 
 @jit_leaf
 def largest_entry(bits, k, low):
-    """Index of the double of largest magnitude among `k`, given as bits; the first of ties.
+    """Return the index of the double with the largest magnitude, the first of ties.
 
-    Magnitudes of doubles are ordered as their bits are, and integers can be compared many at a
-    time: OMP as a whole takes 1.5 times as long with comparisons of doubles. The index takes the
-    place of the last bits (`low`, from `low_bits`), so that ties are ties up to rounding.
+    `bits` holds k doubles as integers. Magnitudes of doubles are ordered as their bits are, and
+    integers can be compared many at a time: with comparisons of doubles, OMP takes 1.5 times as
+    long. The index replaces the last bits (`low`, from `low_bits`), so that entries that are equal
+    up to rounding count as ties.
     """
     keep = MAGNITUDE & ~low
     best = np.int64(-1)
@@ -96,7 +99,7 @@ def largest_entry(bits, k, low):
 
 @jit_leaf
 def low_bits(k):
-    """Mask of the bits that hold an index below k."""
+    """Return the mask of the bits that hold an index below k."""
     low = np.int64(1)
     while low < k:
         low *= 2

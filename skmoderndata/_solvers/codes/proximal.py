@@ -1,4 +1,9 @@
-"""Codes of the lasso by proximal gradient steps, many signals at a time: ISTA and FISTA."""
+"""Lasso codes by proximal gradient steps, many signals at a time: ISTA and FISTA.
+
+Differs from the papers (Beck and Teboulle 2009; O'Donoghue and Candes 2015): 1. Each signal
+restarts its own momentum. 2. The step size is the reciprocal of the largest eigenvalue, without
+backtracking. 3. A duality gap decides when to stop.
+"""
 
 import numpy as np
 
@@ -19,7 +24,8 @@ from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
-LOOKS = 10  # steps between two looks at the gap
+# Number of steps between two checks of the gap.
+LOOKS = 10
 
 
 def proximal_codes(
@@ -37,18 +43,18 @@ def proximal_codes(
 ) -> SparseCodes:
     """Minimise ``1/2 |x - a D|^2 + alpha |a|_1`` by proximal gradient steps.
 
-    All signals of a block take their steps together, each with its own momentum, which starts
-    afresh when it points uphill [Beck, Teboulle 2009; O'Donoghue, Candes 2015]; with
-    ``accelerate=False`` there is none (ISTA). A signal is done when its duality gap is at most
-    `tol` of its objective. Other parameters as in `lasso_codes`.
+    All signals of a block take their steps together, each with its own momentum, which restarts
+    when it points uphill [Beck, Teboulle 2009; O'Donoghue, Candes 2015]; ``accelerate=False``
+    turns momentum off (ISTA). A signal is done when its duality gap is at most `tol` of its
+    objective. Other parameters as in `lasso_codes`.
     """
     n = X.shape[1]
     k = len(atoms.rows)
-    # steps through the signal take 4 n k operations, through the Gram matrix 2 k^2
+    # a step costs 4 n k operations with the signals, 2 k^2 with the Gram matrix
     through_gram = mask is None and 2 * n > k and gram_pays(k, k, memory)
     if through_gram:
         atoms = with_gram(atoms)
-    # a mask does not make the norm larger
+    # a mask does not increase the norm, so that one step size serves all masks
     rows = atoms.rows
     smooth = _largest_eigenvalue(rows @ rows.T if k <= n else rows.T @ rows)
     gram = atoms.gram if through_gram else None
@@ -68,7 +74,7 @@ def proximal_codes(
 
 
 def _largest_eigenvalue(gram: Array) -> float:
-    """Upper bound on the largest eigenvalue, tight up to one per cent."""
+    """Return an upper bound on the largest eigenvalue, tight to one per cent."""
     k = len(gram)
     if k <= 2000:
         return float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-12)
@@ -79,10 +85,18 @@ def _largest_eigenvalue(gram: Array) -> float:
 
 
 def _proximal_gradient(
-    x: Array, observed: Array, rows: Array, gram: Array | None, smooth: float, alpha: Array,
-    positive: bool, accelerate: bool, tol: float, max_iter: int,
-) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
-    """Codes, squared residuals, reasons to stop, relative gaps and steps; rows leave when done."""
+    x: Array,
+    observed: Array,
+    rows: Array,
+    gram: Array | None,
+    smooth: float,
+    alpha: Array,
+    positive: bool,
+    accelerate: bool,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return codes, squared residuals, reasons to stop, relative gaps, and numbers of steps."""
     size = np.einsum("ij,ij->i", x, x)
     B = x @ rows.T
     m, k = B.shape
@@ -92,7 +106,7 @@ def _proximal_gradient(
     stop = np.full(m, TOL)
     steps = np.zeros(m, np.int64)
 
-    # from the largest correlation on, and without an atom, the code is zero
+    # the code is zero unless a correlation exceeds the penalty and there is a non-zero atom
     active: Array = np.flatnonzero((dual_norms(B, positive) > alpha) & (smooth > 0))
     A: Array = np.zeros((active.size, k))
     Y = A
@@ -104,7 +118,7 @@ def _proximal_gradient(
         if active.size == 0:
             break
 
-        # 1. a step along the negative gradient, in the way of fewer operations, and shrunk
+        # 1. a gradient step, by the route with fewer operations, then shrinkage
         slope = (x - Y @ rows) * observed @ rows.T if gram is None else B - Y @ gram
         Z = Y + slope / smooth
         threshold = (alpha / smooth)[:, None]
@@ -112,7 +126,7 @@ def _proximal_gradient(
         if not positive:
             new -= np.maximum(-Z - threshold, 0.0)
 
-        # 2. momentum, begun anew where it leads uphill [O'Donoghue and Candes 2015]
+        # 2. momentum, restarted if it points uphill [O'Donoghue and Candes 2015]
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
@@ -125,7 +139,7 @@ def _proximal_gradient(
 
         A = new
 
-        # 3. now and then look at the gap; rows leave when it is small
+        # 3. check the gap every few steps; finished signals leave
         if step % LOOKS == 0 or step == max_iter:
             R = (x - A @ rows) * observed
             gap, objective, rr = code_gaps(x, R, A, rows, alpha, positive)

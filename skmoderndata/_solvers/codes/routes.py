@@ -1,4 +1,4 @@
-"""The algorithms of sparse codes by name: what each can do, and how it is called."""
+"""The algorithms for sparse codes by name: what each supports, and how it is called."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,34 +22,34 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class Task(NamedTuple):
-    """What a code is to meet; each route takes what it needs."""
+    """Requirements on the codes; each route uses the fields that it needs."""
 
     atoms: Atoms
     mask: Array | None  # observed entries
-    tol_sq: Array  # largest squared residual of each signal, -1 for none
+    tol_sq: Array  # maximum squared residual of each signal, -1 for none
     bounded: bool  # whether any signal has such a bound
-    n_nonzero: int | None  # largest number of atoms; None is the default of the route
+    n_nonzero: int | None  # maximum number of atoms; None for the default of the route
     alpha: Array | None  # weights of the penalty
     groups: Array | None
     positive: bool
     tol: float
-    max_iter: int | None  # None is the default of the route
+    max_iter: int | None  # None for the default of the route
     n_jobs: int | None
-    memory: float  # bytes for the Gram matrix
+    memory: float  # maximum size of the Gram matrix in bytes
 
 
 class Route(NamedTuple):
-    """An algorithm."""
+    """An algorithm and the options that it supports."""
 
     kind: str  # "greedy", "pruning" or "convex"
     solve: Callable[[Array, Task], SparseCodes]
-    bounded: bool = False  # takes bounds of the residual
+    bounded: bool = False  # accepts bounds on the residual
     groups: bool = False
     positive: bool = True
 
 
 def _greedy_options(task: Task) -> dict[str, Any]:
-    """So many atoms, by default all where a bound ends it, else a tenth of the values."""
+    """Options of the pursuits; by default, all atoms if there is a bound, else n / 10 atoms."""
     atoms = task.atoms.rows
     default = len(atoms) if task.bounded else max(1, atoms.shape[1] // 10)
     return {
@@ -81,9 +81,14 @@ def _pruning(X: Array, task: Task, *, method: str) -> SparseCodes:
     options = _greedy_options(task)
     options["n_nonzero"] = task.n_nonzero or max(1, X.shape[1] // 10)
     return hard_thresholding(
-        X, task.atoms, method=method, groups=task.groups, positive=task.positive,
-        max_iter=task.max_iter or 100, **options,
-    )  # fmt: skip
+        X,
+        task.atoms,
+        method=method,
+        groups=task.groups,
+        positive=task.positive,
+        max_iter=task.max_iter or 100,
+        **options,
+    )
 
 
 def _convex_options(X: Array, task: Task) -> dict[str, Any]:
@@ -101,7 +106,7 @@ def _convex_options(X: Array, task: Task) -> dict[str, Any]:
 def _lasso(X: Array, task: Task, *, method: str) -> SparseCodes:
     options = _convex_options(X, task)
     if task.groups is not None:
-        del options["memory"]  # no Gram matrix
+        del options["memory"]  # the group lasso forms no Gram matrix
         return group_lasso_codes(X, task.atoms, groups=task.groups, **options)
     if task.bounded:
         return bounded_lasso_codes(X, task.atoms, tol_sq=task.tol_sq.clip(min=0.0), **options)

@@ -1,4 +1,4 @@
-"""Codes of many signals: the dictionary made ready, blocks of signals, sparse results."""
+"""Codes of many signals: prepared dictionaries, blocks of signals, sparse results."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,24 +9,28 @@ from scipy import sparse
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-# why the code of a signal ended where it did
+# Reasons why the code of a signal ended.
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
-# signals a block: their correlations with some hundred atoms stay in the cache
+# Number of signals per block: correlations with some hundred atoms stay in the cache.
 BLOCK_SIGNALS = 256
-BLOCK_BYTES = 2**25  # bytes of the arrays of a block
-SMALL_DICTIONARY_ATOMS = 512  # atoms: their Gram matrix is small whatever it is for
-MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for
-SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
-# rows of the Gram matrix for a code, where its number of atoms is not known
+# Maximum number of bytes of the arrays of a block.
+BLOCK_BYTES = 2**25
+# Maximum number of atoms whose Gram matrix is always worth computing.
+SMALL_DICTIONARY_ATOMS = 512
+# Default for the maximum number of bytes of a Gram matrix.
+MEMORY = 2**28
+# Margin for rounding codes to single precision, as a fraction of the norm of a signal.
+SINGLE_MARGIN = 2.0**-20
+# Number of Gram rows assumed per code if its number of atoms is not known.
 ROWS_PER_CODE = 16
 
 
 class Atoms(NamedTuple):
-    """A dictionary made ready for coding.
+    """A dictionary prepared for coding.
 
-    `rows` (k, n) are the atoms in double precision, divided by `norms` (k,); zero rows take part
-    in no code. `gram` (k, k) holds their inner products, None where it would be too large.
+    `rows` (k, n) holds the atoms in double precision, divided by `norms` (k,); zero rows are never
+    used. `gram` (k, k) holds their inner products, or None if it would be too large.
     """
 
     rows: Array
@@ -35,11 +39,11 @@ class Atoms(NamedTuple):
 
 
 class SparseCodes(NamedTuple):
-    """Codes of N signals as the three arrays of a CSR matrix, and how each ended.
+    """Codes of N signals as the three arrays of a CSR matrix, and how each code ended.
 
-    `residual_sq` is ``|x - a D|^2`` (on the observed entries), `stop` an index of `STOP_REASONS`,
-    `gap` the duality gap relative to the objective (NaN for problems that have none),
-    `n_iter` the steps taken for each signal.
+    `residual_sq` is ``|x - a D|^2`` (on the observed entries), `stop` an index into
+    `STOP_REASONS`, `gap` the duality gap relative to the objective (NaN for problems without a
+    dual), and `n_iter` the number of steps for each signal.
     """
 
     indptr: Array
@@ -59,16 +63,16 @@ def prepare_atoms(
     signed: bool = False,
     gram: bool = True,
 ) -> Atoms:
-    """Divide the rows of `dictionary` by their norms and take their inner products.
+    """Divide the rows of `dictionary` by their norms and compute their inner products.
 
-    With ``normalize=False`` the rows stay as they are. With ``distinct=True`` all but the first of
-    equal rows (or of opposite ones, unless `signed`) become zero, so that no code holds two of
-    them. For codes without negative entries opposite rows are not the same: ``signed=True``.
+    ``normalize=False`` keeps the rows unchanged. With ``distinct=True``, all but the first of
+    equal rows (or opposite ones, unless `signed`) become zero, so that no code contains two of
+    them. Non-negative codes distinguish opposite rows: use ``signed=True``.
     """
     rows = np.array(dictionary, dtype=np.float64, order="C")
     largest = np.abs(rows).max(axis=1, initial=0.0)
     used = largest > 0
-    # the largest entry first: squares of tiny or huge entries would under- or overflow
+    # scale by the largest entry first: squares of tiny or huge entries would under- or overflow
     unit = np.where(used, largest, 1.0)[:, None]
     norms = largest * np.linalg.norm(rows / unit, axis=1)
     norms[~used] = 1.0
@@ -84,12 +88,12 @@ def prepare_atoms(
 
 
 def with_gram(atoms: Atoms) -> Atoms:
-    """`atoms` with the Gram matrix, where it was left out."""
+    """Return `atoms` with the Gram matrix, computed if necessary."""
     return atoms if atoms.gram is not None else atoms._replace(gram=atoms.rows @ atoms.rows.T)
 
 
 def in_group_order(atoms: Atoms, groups: Array) -> tuple[Atoms, Array, Array]:
-    """Atoms of a group one after the other, their order, and the first of each group."""
+    """Sort atoms by group; return them with their order and the first index of each group."""
     order = np.argsort(groups, kind="stable")
     start = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
     gram = None if atoms.gram is None else atoms.gram[np.ix_(order, order)]
@@ -97,7 +101,7 @@ def in_group_order(atoms: Atoms, groups: Array) -> tuple[Atoms, Array, Array]:
 
 
 def from_group_order(codes: SparseCodes, order: Array) -> SparseCodes:
-    """Codes for the atoms before `in_group_order`."""
+    """Return codes in the order that atoms had before `in_group_order`."""
     shape = (len(codes.stop), len(order))
     back = sparse.csr_array((codes.values, order[codes.indices], codes.indptr), shape)
     back.sort_indices()
@@ -105,9 +109,9 @@ def from_group_order(codes: SparseCodes, order: Array) -> SparseCodes:
 
 
 def gram_pays(n_atoms: int, n_requests: int, memory: float = MEMORY) -> bool:
-    """Tell whether to compute the whole Gram matrix for codes with so many atoms in all.
+    """Return whether the full Gram matrix pays for codes that use `n_requests` atoms in all.
 
-    Row by row it takes some ten times as long as at once. It has to fit in `memory` (in bytes).
+    Computing it row by row takes about ten times as long. It must fit in `memory` (in bytes).
     """
     if 8 * n_atoms**2 > memory:
         return False
@@ -118,32 +122,32 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
     """Mark the first of rows that are equal up to rounding (and up to sign, unless `signed`)."""
     peaks = np.abs(rows).max(axis=1, initial=0.0)
     peaks[peaks == 0] = 1.0
-    # each row at its own scale: a small atom is not the same as another small one
+    # compare each row at its own scale, so that small atoms are not all equal
     scales = np.round(np.log(peaks), 11)
-    some = _repeated(scales)
-    keys = np.round(rows[some] / peaks[some, None], 12)
-    if not signed and some.size:
+    repeated = _repeated(scales)
+    keys = np.round(rows[repeated] / peaks[repeated, None], 12)
+    if not signed and repeated.size:
         largest = np.abs(keys).argmax(axis=1)[:, None]
         peak = np.take_along_axis(keys, largest, axis=1)
         keys = np.where(peak < 0, -keys, keys)
-    keys = np.column_stack([keys, scales[some]]) + 0.0
-    # rows are sorted where their sums are equal: all would take as long as half of a Gram matrix
+    keys = np.column_stack([keys, scales[repeated]]) + 0.0
+    # sort only rows with equal sums: sorting all would cost half as much as a Gram matrix
     alike = _repeated(keys.sum(axis=1))
     _, distinct = np.unique(keys[alike], axis=0, return_index=True)
     first = np.ones(len(rows), np.bool_)
-    first[some[alike]] = False
-    first[some[alike[distinct]]] = True
+    first[repeated[alike]] = False
+    first[repeated[alike[distinct]]] = True
     return first
 
 
 def _repeated(values: Array) -> Array:
-    """Where values are that occur more than once."""
+    """Return the indices of values that occur more than once."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.flatnonzero(counts[which] > 1)
 
 
 def block_size(n: int, k: int, memory: float = MEMORY) -> int:
-    """Signals of n values a block, so that a few arrays of their correlations stay small."""
+    """Return the number of signals per block for which some arrays of correlations are small."""
     signal_bytes = 8 * (4 * n + 6 * k)
     fitting = min(memory, BLOCK_BYTES) // signal_bytes
     return int(max(1, min(BLOCK_SIGNALS, fitting)))
@@ -156,9 +160,9 @@ def code_in_blocks(
     n_jobs: int | None = None,
     block: int = BLOCK_SIGNALS,
 ) -> SparseCodes:
-    """Run ``work(rows)`` on consecutive blocks of rows, in `n_jobs` threads, and join the codes.
+    """Run ``work(rows)`` on consecutive blocks of rows in `n_jobs` threads, and join the codes.
 
-    The result does not depend on `n_jobs`. BLAS runs in one thread while several of ours do.
+    The result does not depend on `n_jobs`. BLAS uses one thread while several of ours run.
     """
     from joblib import effective_n_jobs
 
@@ -186,18 +190,18 @@ def by_pattern(
 ) -> SparseCodes:
     """Code signals with missing entries: ``solve(signals, masked atoms, rows)`` per pattern.
 
-    Signals of one mask share a dictionary of masked atoms. Those of which the mask leaves at most
-    the fraction `barred` of the squared norm are zero in it; with ``renormalize=True`` the others
-    are of unit norm again, and their Gram matrix is computed with ``gram=True``. With
-    ``each=True`` signals whose pattern too few others share, or all where a Gram matrix takes
-    more than `memory`, go together to ``solve(signals, atoms, rows, mask)``: in an order in which
-    equal masks follow one another, with zeros for what is missing. Without a mask all signals are
-    solved for at once.
+    Signals with the same mask share a dictionary of masked atoms. Atoms of which the mask leaves
+    at most the fraction `barred` of the squared norm become zero; with ``renormalize=True``, the
+    remaining atoms have unit norm again. ``gram=True`` computes their Gram matrix. With
+    ``each=True``, signals whose pattern is too rare (or all, if a Gram matrix takes more than
+    `memory`) are passed together to ``solve(signals, atoms, rows, mask)``, sorted so that equal
+    masks are adjacent, and with zeros for missing entries. Without a mask, all signals are solved
+    at once.
     """
     if mask is None:
         return solve(X, atoms, slice(None))
 
-    # signals of one pattern are coded together
+    # signals with the same pattern are coded together
     packed = np.packbits(mask, axis=1)
     patterns, which = np.unique(packed, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -208,7 +212,7 @@ def by_pattern(
     shared = np.ones(len(patterns), np.bool_)
     if each:
         k = len(atoms.rows)
-        # below, the rows of the Gram matrix that are used are less work than all of it
+        # with fewer signals, the Gram rows in use cost less than the full matrix
         enough = max(2, k // ROWS_PER_CODE)
         shared = (np.diff(edges) >= enough) & gram_pays(k, k, memory)
 
@@ -222,7 +226,7 @@ def by_pattern(
             signals = np.zeros((len(rows), 1), X.dtype)
             masked = atoms._replace(rows=np.zeros((len(full), 1)), gram=None)
         else:
-            # the observed columns alone: nothing is computed with the missing ones
+            # keep only the observed columns, so that nothing is computed with missing entries
             signals = np.ascontiguousarray(X[rows][:, observed])
             masked = atoms
             if not observed.all():
@@ -230,13 +234,13 @@ def by_pattern(
         codes.append(solve(signals, masked, rows))
         done.append(rows)
 
-    # patterns of few signals: all of them at once, each with its own mask
-    others = order[~np.repeat(shared, np.diff(edges))]
-    if others.size and each:
-        observed = mask[others]
-        signals = np.where(observed, X[others], X.dtype.type(0))
-        codes.append(solve(signals, atoms, others, observed))
-        done.append(others)
+    # rare patterns: all at once, each signal with its own mask
+    remaining = order[~np.repeat(shared, np.diff(edges))]
+    if remaining.size and each:
+        observed = mask[remaining]
+        signals = np.where(observed, X[remaining], X.dtype.type(0))
+        codes.append(solve(signals, atoms, remaining, observed))
+        done.append(remaining)
 
     return take_back(concatenate_codes(codes), np.concatenate(done))
 
@@ -244,7 +248,7 @@ def by_pattern(
 def _masked_atoms(
     atoms: Atoms, observed: Array, full: Array, renormalize: bool, barred: float, gram: bool
 ) -> Atoms:
-    """Atoms on the observed entries; `full` are their squared norms with all entries."""
+    """Return the atoms on the observed entries; `full` holds their full squared norms."""
     rows = atoms.rows[:, observed]
     norms_sq = np.einsum("ij,ij->i", rows, rows)
     usable = norms_sq > barred * full
@@ -258,7 +262,7 @@ def _masked_atoms(
 
 
 def concatenate_codes(blocks: list[SparseCodes]) -> SparseCodes:
-    """Codes of groups of signals one after the other."""
+    """Join the codes of several groups of signals."""
     if not blocks:
         return from_dense(np.zeros((0, 1)), *np.zeros((4, 0)))
     lengths = [codes.indptr[-1] for codes in blocks]
@@ -270,7 +274,7 @@ def concatenate_codes(blocks: list[SparseCodes]) -> SparseCodes:
 
 
 def take_codes(codes: SparseCodes, rows: Array) -> SparseCodes:
-    """Codes of some signals, in the order of `rows`."""
+    """Return the codes of the given signals, in the order of `rows`."""
     n_columns = int(codes.indices.max(initial=0)) + 1
     matrix = to_csr(codes, n_columns)[rows]
     indptr = matrix.indptr.astype(np.int64)
@@ -279,22 +283,22 @@ def take_codes(codes: SparseCodes, rows: Array) -> SparseCodes:
 
 
 def take_back(codes: SparseCodes, order: Array) -> SparseCodes:
-    """Undo a change of order: signal i of `codes` was number ``order[i]`` at first."""
+    """Undo a permutation: signal i of `codes` originally had the index ``order[i]``."""
     return take_codes(codes, np.argsort(order))
 
 
 def replace_codes(codes: SparseCodes, rows: Array, new: SparseCodes) -> SparseCodes:
-    """Put new codes in the place of those of some signals."""
+    """Replace the codes of the given signals."""
     source = np.arange(len(codes.stop))
     source[rows] = len(source) + np.arange(len(rows))
     return take_codes(concatenate_codes([codes, new]), source)
 
 
 def bounds_for_rounding(bounds: Array, X: Array) -> Array:
-    """Bounds of residual norms for codes that will be rounded to single precision.
+    """Return bounds on residual norms for codes that will be rounded to single precision.
 
-    A coefficient is off by 2^-24 at most, their sum by more: 2^-20 of the norm of the signal, at
-    most half of the bound. X holds 0 for missing entries; -1 is no bound.
+    A coefficient is off by at most 2^-24, their sum by more: the margin is 2^-20 of the norm of
+    the signal, but at most half of the bound. X holds 0 for missing entries; -1 means no bound.
     """
     sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     margin = np.minimum(SINGLE_MARGIN * np.sqrt(sizes), 0.5 * bounds)
@@ -302,16 +306,16 @@ def bounds_for_rounding(bounds: Array, X: Array) -> Array:
 
 
 def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | None) -> Array:
-    """``|x - a D|^2`` of each signal on its observed entries, from the codes as they are."""
+    """Compute ``|x - a D|^2`` of each signal on its observed entries, from the final codes."""
     matrix = to_csr(codes, len(atoms.rows))
     out = np.zeros(len(X))
     step = max(1, BLOCK_BYTES // (8 * max(1, X.shape[1])))
     with np.errstate(all="ignore"):
         for first in range(0, len(X), step):
             block = slice(first, first + step)
-            some = matrix[block]
-            some.data *= atoms.norms[some.indices]
-            R = X[block] - some @ atoms.rows
+            scaled = matrix[block]
+            scaled.data *= atoms.norms[scaled.indices]
+            R = X[block] - scaled @ atoms.rows
             if mask is not None:
                 R *= mask[block]
             out[block] = np.einsum("ij,ij->i", R, R)
@@ -321,7 +325,7 @@ def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | 
 def from_dense(
     codes: Array, residual_sq: Array, stop: Array, gap: Array, n_iter: Array
 ) -> SparseCodes:
-    """Codes that a solver has as an array of shape (N, k)."""
+    """Convert dense codes of shape (N, k)."""
     flat = np.flatnonzero(codes != 0)
     row, chosen = np.divmod(flat, codes.shape[1])
     counts = np.bincount(row, minlength=len(codes))
@@ -330,10 +334,15 @@ def from_dense(
 
 
 def from_pairs(
-    counts: Array, chosen: Array, values: Array, residual_sq: Array, stop: Array, gap: Array,
+    counts: Array,
+    chosen: Array,
+    values: Array,
+    residual_sq: Array,
+    stop: Array,
+    gap: Array,
     n_iter: Array,
-) -> SparseCodes:  # fmt: skip
-    """Codes of ``counts[i]`` pairs for signal i, one signal after the other."""
+) -> SparseCodes:
+    """Collect codes with ``counts[i]`` pairs for signal i, one signal after the other."""
     indptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     indices = chosen.astype(np.int32)
@@ -343,7 +352,7 @@ def from_pairs(
 
 
 def to_dense(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> Array:
-    """Codes as an array of shape (N, n_atoms)."""
+    """Return the codes as an array of shape (N, n_atoms)."""
     out = np.zeros((len(codes.residual_sq), n_atoms), dtype=dtype)
     counts = np.diff(codes.indptr)
     row = np.repeat(np.arange(len(out)), counts)
@@ -352,7 +361,7 @@ def to_dense(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> Array
 
 
 def to_csr(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> sparse.csr_array:
-    """Codes as a CSR array of shape (N, n_atoms), indices sorted."""
+    """Return the codes as a CSR array of shape (N, n_atoms) with sorted indices."""
     shape = (len(codes.residual_sq), n_atoms)
     indptr = codes.indptr
     if indptr[-1] < 2**31:

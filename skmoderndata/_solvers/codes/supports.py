@@ -1,7 +1,7 @@
 """Signals and a dictionary, many signals at a time: products, and least squares on supports.
 
-Codes (m, k) and supports, Boolean arrays of the same shape, have a row for each signal. Masks
-are weights 0 and 1 of the entries: nothing is computed for each pattern.
+Codes (m, k) and supports, which are Boolean arrays of the same shape, have a row for each signal.
+Masks are weights 0 and 1 of the entries: nothing is computed per pattern.
 """
 
 from collections.abc import Callable
@@ -27,18 +27,18 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.typing import Array
 
-# an atom of which a mask leaves less (squared norm) would get a huge coefficient
+# Smallest squared norm that a mask must leave of an atom: less would give huge coefficients.
 BARRED = 1e-3
 
 
 class Problem(NamedTuple):
-    """Signals x of a block, each with ``min |observed (x - a D)|^2``, for atoms of unit norm."""
+    """Signals x of a block and ``min |observed (x - a D)|^2`` for each; atoms have unit norm."""
 
     X: Array  # (m, n), 0 for missing entries
-    b: Array  # (m, k), products with the (masked) atoms
+    b: Array  # (m, k), products of signals and (masked) atoms
     rows: Array  # (k, n)
     gram: Array | None  # (k, k)
-    observed: Array | None  # (m, n), 1 for an entry that counts; None if all do
+    observed: Array | None  # (m, n), 1 for entries that count; None if all do
     scale: Array | None  # (m, k), reciprocal norms of the masked atoms, 0 for barred ones
     positive: bool
 
@@ -49,45 +49,45 @@ class Problem(NamedTuple):
 
     @property
     def n_observed(self) -> Array:
-        """Number of observed entries."""
+        """Number of observed entries per signal."""
         m, n = self.X.shape
         if self.observed is None:
             return np.full(m, n)
         return np.asarray(self.observed.sum(axis=1).astype(np.int64))
 
-    def of(self, some: Array) -> "Problem":
-        """Problem of some of the signals."""
-        observed = None if self.observed is None else self.observed[some]
-        scale = None if self.scale is None else self.scale[some]
-        return self._replace(X=self.X[some], b=self.b[some], observed=observed, scale=scale)
+    def of(self, which: Array) -> "Problem":
+        """Return the problem restricted to the given signals."""
+        observed = None if self.observed is None else self.observed[which]
+        scale = None if self.scale is None else self.scale[which]
+        return self._replace(X=self.X[which], b=self.b[which], observed=observed, scale=scale)
 
     def residuals(self, A: Array) -> Array:
-        """``observed (x - a D)``."""
+        """Compute ``observed (x - a D)``."""
         codes = sparse.csr_array(A if self.scale is None else A * self.scale)
         R: Array = self.X - codes @ self.rows
         return R if self.observed is None else R * self.observed
 
     def cross(self, R: Array) -> Array:
-        """Products of residuals with the (masked) atoms."""
+        """Compute the products of residuals with the (masked) atoms."""
         C: Array = R @ self.rows.T
         return np.asarray(C if self.scale is None else C * self.scale)
 
     def atoms(self, which: Array) -> Array:
-        """Take the (masked) atom ``which[i]`` for each signal i."""
+        """Return the (masked) atom ``which[i]`` for each signal i."""
         if self.scale is None or self.observed is None:
             return self.rows[which]
         scale = self.scale[np.arange(len(which)), which, None]
         return self.rows[which] * self.observed * scale
 
     def images_sq(self, A: Array) -> Array:
-        """``|observed (a D)|^2``."""
+        """Compute ``|observed (a D)|^2``."""
         Z = (A if self.scale is None else A * self.scale) @ self.rows
         return squares(Z if self.observed is None else Z * self.observed)
 
     def fit(self, support: Array, start: Array) -> Array:
-        """Least squares on supports; non-negative with `positive`, from the values of `start`.
+        """Fit by least squares on supports; with `positive`, non-negatively, from `start`.
 
-        Atoms in the span of others are left out, last those with a value in `start`.
+        Atoms in the span of others are left out; atoms with a value in `start` take precedence.
         """
         counts = support.sum(axis=1)
         width = int(counts.max(initial=0))
@@ -95,7 +95,7 @@ class Problem(NamedTuple):
         if width == 0:
             return out
 
-        # columns of each support, in order, those in use first
+        # columns of each support, in order, with the columns in use first
         row, atom = np.nonzero(support)
         unused = start[row, atom] == 0
         atom = atom[np.lexsort((unused, row))]
@@ -131,7 +131,7 @@ class Problem(NamedTuple):
 
 
 class Pursued(NamedTuple):
-    """Codes (m, k) for atoms of unit norm, squared residuals, reasons to stop, steps."""
+    """Codes (m, k) for atoms of unit norm, squared residuals, reasons to stop, and steps."""
 
     a: Array
     residual_sq: Array
@@ -139,7 +139,7 @@ class Pursued(NamedTuple):
     n_iter: Array
 
     def certified(self, p: Problem, tol_sq: Array) -> "Pursued":
-        """Residuals of the codes as they are, which decide on the bounds."""
+        """Compute the residuals of the final codes, and check them against the bounds."""
         rho = squares(p.residuals(self.a))
         missed = np.where(self.stop == TOL, STALL, self.stop)
         stop = np.where(rho <= tol_sq, TOL, missed)
@@ -157,18 +157,19 @@ def code_by_problems(
     n_jobs: int | None = None,
     memory: float = MEMORY,
 ) -> SparseCodes:
-    """Codes by ``solve(problem, rows)`` of blocks of signals.
+    """Code blocks of signals by ``solve(problem, rows)``.
 
     Parameters
     ----------
     X : array of shape (N, n)
-        Finite numbers; entries that the mask hides are ignored.
+        Finite numbers; entries hidden by the mask are ignored.
     atoms : Atoms
-        Of unit norm. Without `gram`, it is computed where that pays and takes at most `memory`.
+        Atoms of unit norm. If `gram` is None, the Gram matrix is computed if that pays and it fits
+        in `memory`.
     widest : int
         Largest number of atoms in a support.
     mask : boolean array of shape (N, n) or None
-        True where an entry counts.
+        True if an entry counts.
     """
     (m, n) = X.shape
     k = len(atoms.rows)
@@ -185,7 +186,7 @@ def code_by_problems(
         no_gap = np.full(len(a), np.nan)
         return from_dense(codes, pursued.residual_sq, pursued.stop, no_gap, pursued.n_iter)
 
-    # blocks of signals whose systems fit: with its atoms, where there is no Gram matrix
+    # block size for which the systems fit, with their atoms if there is no Gram matrix
     system = widest * (widest + (n if gram is None else 0))
     signal_bytes = 8 * (system + 8 * k + 4 * n)
     fitting = min(memory, BLOCK_BYTES) // signal_bytes
@@ -196,7 +197,7 @@ def code_by_problems(
 def block_problem(
     X: Array, atoms: Atoms, gram: Array | None, mask: Array | None, positive: bool
 ) -> Problem:
-    """Problem of the signals X; what the mask hides is ignored."""
+    """Return the problem of the signals X; entries hidden by the mask are ignored."""
     x = np.array(X, dtype=np.float64, order="C")
     rows = atoms.rows
     if mask is None:
@@ -213,25 +214,25 @@ def block_problem(
 
 
 def squares(R: Array) -> Array:
-    """Squared norms of rows."""
+    """Return the squared norms of the rows."""
     return np.einsum("ij,ij->i", R, R)
 
 
 def first_largest(size: Array) -> tuple[Array, Array]:
-    """Largest of each row of magnitudes, the first of those that are equal up to rounding."""
+    """Return index and value of the largest in each row; equal up to rounding: the first."""
     new = without_last_bits(size).argmax(axis=1)
     largest = size[np.arange(len(size)), new]
     return new, largest
 
 
 def without_last_bits(size: Array) -> Array:
-    """Magnitudes without their last eight bits, as integers in the same order."""
+    """Return magnitudes without their last eight bits, as integers in the same order."""
     return np.asarray(size.view(np.int64) & ~np.int64(255))
 
 
 @jit
 def _solve_each(G, b, counts, out):
-    """Solve ``G_II z = b_I`` for each signal, I the first `counts` less dependent ones."""
+    """Solve ``G_II z = b_I`` for each signal, where I is its support without dependent atoms."""
     width = b.shape[1]
     L = np.empty((width, width))
     z = np.empty(width)

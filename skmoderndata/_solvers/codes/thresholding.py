@@ -1,8 +1,12 @@
 """Sparse codes by hard thresholding and by pursuit with pruning: IHT, HTP, CoSaMP, SP.
 
-All look for ``min |x - a D|^2`` over codes `a` with at most s atoms (or groups of atoms), keep the
-best code they meet, and end with least squares on its support. The steps take many signals at a
-time, and know the atoms by what `supports.Problem` does with them, or its twin for operators.
+All search for ``min |x - a D|^2`` over codes `a` with at most s atoms (or groups of atoms). Steps
+handle many signals at a time, and use atoms only through `supports.Problem` or its twin for
+operators.
+
+Differs from the papers: 1. Each method keeps its best code and ends with least squares on its
+support. 2. IHT replaces long runs of gradient steps on one support by least squares. 3. CoSaMP
+limits the merged support so that the system is not square. 4. Codes may be non-negative.
 """
 
 from collections.abc import Callable
@@ -30,11 +34,14 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
-# steps without a better code, after which supports are taken to go in circles
+# Number of steps without a better code after which supports are assumed to cycle.
 STEPS_WITHOUT_GAIN = 30
-SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
-WANDERING = 40  # gradient steps, after which it is computed whatever the support
-RTOL = 1e-8  # a gradient step that lowers the squared residual by less has come to its limit
+# Number of gradient steps on one support after which their limit is computed by least squares.
+SETTLED = 10
+# Number of gradient steps after which the limit is computed even if supports change.
+WANDERING = 40
+# Smallest relative decrease of the squared residual that counts as progress of gradient steps.
+RTOL = 1e-8
 
 
 def hard_thresholding(
@@ -57,10 +64,10 @@ def hard_thresholding(
     - "subspace_pursuit": `subspace_pursuit` (Dai and Milenkovic 2009).
 
     `H_s` keeps the s entries of largest magnitude, the first of ties; with `groups` (k,), the
-    number of the group of each atom, the s groups of largest norm. With ``positive=True`` only
-    positive entries count, and least squares is non-negative. An iteration ends when
-    ``|r|^2 <= tol_sq``, when the support or the residual does not change any more, or after
-    `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero.
+    group of each atom numbered from 0, the s groups of largest norm. With ``positive=True``, only
+    positive entries count, and least squares is non-negative. Iterations end when
+    ``|r|^2 <= tol_sq``, when the support or the residual stops changing, or after `max_iter`
+    steps. A signal with ``|x|^2 <= tol_sq`` has the code zero.
 
     Other parameters and options as in `code_by_problems`.
     """
@@ -82,18 +89,18 @@ def hard_thresholding(
 
 
 class Best(NamedTuple):
-    """Choice of the `s` largest entries of a row, or groups ``start[g]:start[g + 1]``."""
+    """Rule that selects the `s` largest entries of a row, or groups ``start[g]:start[g + 1]``."""
 
     s: int
     start: Array | None
     positive: bool
 
     def of(self, Z: Array, times: int = 1) -> Array:
-        """Support of the ``times * s`` largest, the first of ties; zeros are never chosen."""
+        """Return the support of the ``times * s`` largest, the first of ties, without zeros."""
         size = np.maximum(Z, 0.0) if self.positive else np.abs(Z)
         if self.start is not None:
             size = np.add.reduceat(size * size, self.start[:-1], axis=1)
-        # without the last bits: ties up to rounding are ties
+        # drop the last bits, so that values equal up to rounding are ties
         size = without_last_bits(size).view(np.float64)
         s = min(times * self.s, size.shape[1])
         least = np.partition(size, -s, axis=1)[:, -s][:, None]
@@ -106,13 +113,13 @@ class Best(NamedTuple):
 
 
 def hard_thresholding_pursuit(p: Any, best: Best, A: Array, C: Array) -> Array:
-    """Least squares on the support of ``H_s(a + D(x - a D))``: a step of HTP."""
+    """Fit by least squares on the support of ``H_s(a + D(x - a D))``: a step of HTP."""
     return np.asarray(p.fit(best.of(A + C), A))
 
 
 def cosamp(p: Any, best: Best, A: Array, C: Array) -> Array:
-    """Least squares on the support and the 2s best atoms, cut to s: a step of CoSaMP."""
-    # a square system fits everything, and would tell nothing of what to cut
+    """Fit on the support and the 2s best atoms, then cut to s atoms: a step of CoSaMP."""
+    # a square system fits everything, so its solution would not show which atoms to cut
     limit = p.n_observed
     if not p.positive:
         limit = np.maximum(1, limit - A.any(axis=1))
@@ -122,14 +129,14 @@ def cosamp(p: Any, best: Best, A: Array, C: Array) -> Array:
 
 
 def subspace_pursuit(p: Any, best: Best, A: Array, C: Array) -> Array:
-    """Like CoSaMP with s atoms, and least squares once more: a step of subspace pursuit."""
+    """Like CoSaMP, but with s atoms and a final fit: a step of subspace pursuit."""
     merged = _wider(A != 0, best.of(C), p.n_observed)
     fitted = p.fit(merged, A)
     return np.asarray(p.fit(best.of(fitted), fitted))
 
 
 def _wider(support: Array, more: Array, limit: Array) -> Array:
-    """Supports with more atoms, `limit` in all."""
+    """Add atoms to the supports, up to a total of `limit`."""
     more = more & ~support
     count = support.sum(axis=1, keepdims=True) + np.cumsum(more, axis=1)
     return np.asarray(support | (more & (count <= limit[:, None])))
@@ -143,7 +150,7 @@ STEP_RULES = {
 
 
 def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pursued:
-    """Run a method by name; of the codes met, the best has least squares on its support."""
+    """Run a method by name; refit the best code by least squares on its support."""
     if method == "iht":
         codes = iterative_hard_thresholding(p, best, tol_sq, max_iter)
     else:
@@ -151,7 +158,7 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
         codes = _repeat(rule, p, best, tol_sq, max_iter, monotone=method != "htp")
     a, rho, stop, n_iter = codes
 
-    # least squares, unless it is worse by more than rounding, or misses a bound that was met
+    # refit, unless that is worse by more than rounding, or misses a bound that was met
     refined = p.fit(a != 0, a)
     new = squares(p.residuals(refined))
     size = squares(p.X)
@@ -165,10 +172,15 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
 
 
 def _repeat(
-    step: Callable[[Any, Best, Array, Array], Array], p: Any, best: Best, tol_sq: Array,
-    max_iter: int, *, monotone: bool,
-) -> Pursued:  # fmt: skip
-    """Take steps until supports stay, with `monotone` also until residuals do not fall."""
+    step: Callable[[Any, Best, Array, Array], Array],
+    p: Any,
+    best: Best,
+    tol_sq: Array,
+    max_iter: int,
+    *,
+    monotone: bool,
+) -> Pursued:
+    """Take steps until supports are constant; if `monotone`, until residuals stop falling."""
     size = squares(p.X)
     A = np.zeros(p.shape)
     R = p.X.copy()
@@ -188,14 +200,14 @@ def _repeat(
         rho[live] = squares(r)
         out.n_iter[live] += 1
 
-        # the best code so far
+        # keep the best code so far
         idle[live] += 1
         lower = live[rho[live] < out.residual_sq[live]]
         out.a[lower] = A[lower]
         out.residual_sq[lower] = rho[lower]
         idle[lower] = 0
 
-        # supports that stay, no progress, or a residual within the bound
+        # stop: constant support, no progress, or a residual within the bound
         same = ((new != 0) == (old != 0)).all(axis=1)
         ended = same | (idle[live] >= STEPS_WITHOUT_GAIN)
         bound = np.maximum(tol_sq, 100 * EPS * size)
@@ -209,11 +221,11 @@ def _repeat(
 
 
 def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pursued:
-    """Normalised IHT: ``a <- H_s(a + mu D(x - a D))`` with a step that lowers the residual.
+    """Run normalised IHT: ``a <- H_s(a + mu D(x - a D))`` with a step that lowers the residual.
 
-    Steps that leave the support as it is go to least squares on it: after `SETTLED` of them (or
-    `WANDERING` on changing supports) this limit is computed, and steps go on from there until the
-    support does not change any more.
+    Steps that do not change the support converge to least squares on it: after `SETTLED` of them
+    (or `WANDERING` on changing supports), this limit is computed, and steps continue from there
+    until the support is constant.
     """
     size = squares(p.X)
     m = len(p.X)
@@ -221,7 +233,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
     R = p.X.copy()
     rho = size.copy()
     out = Pursued(A.copy(), rho.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
-    # since the support changed, and since the last fit
+    # number of steps since the support changed, and since the last fit
     repeated = np.zeros(m, np.int64)
     since = np.zeros(m, np.int64)
     fitted = np.ones(m, np.bool_)
@@ -233,37 +245,39 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         out.n_iter[live] += 1
         ended = np.zeros(m, np.bool_)
 
-        # 1. least squares on a support that has settled, or after many steps
+        # 1. least squares on a constant support, or after many steps
         jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
-        some = live[jump]
-        A[some] = p.of(some).fit(A[some] != 0, A[some])
-        fitted[some] = True
-        repeated[some] = 0
-        since[some] = 0
+        selected = live[jump]
+        A[selected] = p.of(selected).fit(A[selected] != 0, A[selected])
+        fitted[selected] = True
+        repeated[selected] = 0
+        since[selected] = 0
 
-        # 2. others take a gradient step with the exact step size on their support
-        some = live[~jump]
-        if some.size:
-            q = p.of(some)
-            a = A[some]
-            c = p.of(some).cross(R[some])
-            base = np.where(fitted[some, None], best.of(c), a != 0)
-            mu, still = _exact_steps(q, np.where(base, c, 0.0), size[some])
+        # 2. for the other signals, a gradient step with the exact step size on their support
+        selected = live[~jump]
+        if selected.size:
+            q = p.of(selected)
+            a = A[selected]
+            c = p.of(selected).cross(R[selected])
+            base = np.where(fitted[selected, None], best.of(c), a != 0)
+            mu, still = _exact_steps(q, np.where(base, c, 0.0), size[selected])
 
-            # after least squares as far as steps on the support reached
-            after_fit = fitted[some] & a.any(axis=1)
-            far = (repeated[some] > 0) | after_fit
-            mu = np.where(far, np.maximum(mu, reach[some]), mu)
-            reach[some] = np.where(after_fit, reach[some], mu)
+            # after least squares, step as far as earlier steps on the support
+            after_fit = fitted[selected] & a.any(axis=1)
+            far = (repeated[selected] > 0) | after_fit
+            mu = np.where(far, np.maximum(mu, reach[selected]), mu)
+            reach[selected] = np.where(after_fit, reach[selected], mu)
 
             new = _shortened(q, best, a, c, mu)
             same = ((new != 0) == (a != 0)).all(axis=1)
-            repeated[some] = np.where(same, repeated[some] + 1, 0)
-            ended[some] = still | (fitted[some] & same)  # no support within reach is better
+            repeated[selected] = np.where(same, repeated[selected] + 1, 0)
+            ended[selected] = still | (
+                fitted[selected] & same
+            )  # no support in reach is better
 
-            on = ~ended[some]
-            moves = some[on]
-            A[moves] = new[on]
+            going = ~ended[selected]
+            moves = selected[going]
+            A[moves] = new[going]
             fitted[moves] = False
             since[moves] += 1
 
@@ -275,14 +289,14 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         out.a[lower] = A[lower]
         out.residual_sq[lower] = rho[lower]
 
-        # 4. stop: the limit on a support is reached, or the bound is met
+        # 4. stop: the limit on a support has been reached, or the bound is met
         rounding = 100 * EPS * size
         after_fit = fitted[live]
         former = np.where(after_fit, fit_rho[live], former)
         limit = former - rho[live] <= RTOL * np.maximum(rho, rounding)[live]
         met = out.residual_sq[live] <= np.maximum(tol_sq, rounding)[live]
         ended[live] |= (after_fit & limit) | met
-        repeated[live[limit & ~after_fit]] = SETTLED  # to the limit at once
+        repeated[live[limit & ~after_fit]] = SETTLED  # compute the limit in the next step
         fit_rho[live] = np.where(after_fit, rho[live], fit_rho[live])
 
         out.stop[live[ended[live]]] = STALL
@@ -291,7 +305,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
 
 
 def _exact_steps(p: Any, slopes: Array, size: Array) -> tuple[Array, Array]:
-    """Step sizes of least residual along slopes, and where these are none but for rounding."""
+    """Return exact step sizes along slopes, and a mask of slopes that are only rounding."""
     above = squares(slopes)
     below = p.images_sq(slopes)
     still = (above <= 100 * EPS**2 * size) | (below <= 0)
@@ -299,7 +313,7 @@ def _exact_steps(p: Any, slopes: Array, size: Array) -> tuple[Array, Array]:
 
 
 def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
-    """Thresholded gradient steps, shortened where supports change until they are sure to help."""
+    """Take thresholded gradient steps; shorten those that change supports until they descend."""
     new = np.zeros_like(A)
     mu = mu.copy()
     pending = np.arange(len(A))
@@ -309,7 +323,7 @@ def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
         Z = a + mu[pending, None] * C[pending]
         new[pending] = z = np.where(best.of(Z), Z, 0.0)
 
-        # where the support changes, a step must not exceed 0.99 |change|^2 / |image|^2
+        # if the support changes, a step must not exceed 0.99 |change|^2 / |image|^2
         changed = ((z != 0) != (a != 0)).any(axis=1)
         doubt = np.flatnonzero(changed & a.any(axis=1))
         change = (z - a)[doubt]
