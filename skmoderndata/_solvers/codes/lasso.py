@@ -186,20 +186,9 @@ def block_coder(
         sizes = np.einsum("ij,ij->i", x, x)
         bounds = np.full(m, -1.0) if bound is None else bound
         G, row_of = no_rows(k) if gram is None else all_rows(gram)
+        dictionary = (rows, columns, ones, row_of, max_rows, *limits)
         signals = Signals(
-            x,
-            observed,
-            B,
-            norms_sq(observed),
-            sizes,
-            alpha,
-            bounds,
-            rows,
-            columns,
-            ones,
-            row_of,
-            max_rows,
-            *limits,
+            x, observed, B, norms_sq(observed), sizes, alpha, bounds, *dictionary
         )
 
         # initial codes

@@ -1,4 +1,7 @@
-"""Replacement of atoms: those hardly used or alike by signals, and those that do two's work."""
+"""Replacement of atoms that few signals use, that are similar, or that do the work of two.
+
+Differs from the paper (Aharon, Elad and Bruckstein 2006): atoms that do the work of two are split.
+"""
 
 from collections.abc import Iterator
 
@@ -8,11 +11,13 @@ from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without
 
-ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recovers fewer atoms
-# an atom gives way to the half of another one that saves at least this fraction of what it saves
-# itself: the other atoms take over most of its work at the next coding
+# Largest cosine of two atoms that count as different; with 0.99, fewer atoms are recovered.
+ALIKE = 0.9
+# Minimum saving of a split, as a fraction of the saving of the atom that is given up: the other
+# atoms take over most of its work at the next coding.
 EXCHANGE = 0.1
-LINE_ROUNDS = 10  # in which rows go to the nearer of two lines, at most
+# Maximum number of rounds in which rows are assigned to the nearer of two lines.
+LINE_ROUNDS = 10
 
 
 def replace_atoms(
@@ -25,8 +30,8 @@ def replace_atoms(
     positive: bool,
     constant: bool = False,
 ) -> int:
-    """Replace atoms hardly used or alike by the worst represented signals, in place."""
-    # atoms that too few signals use, or that are like another one
+    """Replace rarely used or similar atoms by the worst represented signals, in place."""
+    # atoms that too few signals use, or that resemble another one
     start, signals, entries = users
     usage = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
     bad = usage < min_usage
@@ -34,23 +39,23 @@ def replace_atoms(
         bad[0] = False
     bad = with_twins(D, bad, usage, constant)
 
-    # each takes the direction of a signal, whose users lose their codes
+    # give each the direction of a signal, and delete the codes of its users
     seen = X if observed is None else X * observed
     scale = np.sum(np.square(seen, dtype=np.float64), axis=1)
     error = codes.residual_sq
     count = 0
     for j, d in worst_signals(X, observed, D, bad, error, scale, positive, constant):
-        own = slice(start[j], start[j + 1])
-        codes.values[entries[own]] = 0.0
-        # without it those signals are worse: their old codes are not kept
-        error[signals[own]] = np.inf
+        users_of_j = slice(start[j], start[j + 1])
+        codes.values[entries[users_of_j]] = 0.0
+        # these signals are now represented worse, so their old codes must not be kept
+        error[signals[users_of_j]] = np.inf
         D[j] = d
         count += 1
     return count
 
 
 def with_twins(D: Array, bad: Array, usage: Array, constant: bool) -> Array:
-    """Mark, of each two atoms that are alike, the one less used as well."""
+    """Mark, of two atoms that are alike, the less used one as bad, too."""
     gram = np.abs(D @ D.T)
     bad = bad.copy()
     if constant:
@@ -75,7 +80,7 @@ def worst_signals(
 ) -> Iterator[tuple[int, Array]]:
     """Yield bad atoms with the directions of the worst represented signals, each signal once.
 
-    The caller puts them in their place; signals near an atom that stays are passed over.
+    The caller replaces the atoms; signals near an atom that stays are skipped.
     """
     if not bad.any():
         return
@@ -83,7 +88,7 @@ def worst_signals(
     worst = np.argsort(-residual_sq, kind="stable")
     worst = worst[residual_sq[worst] > 1e-12 * scale[worst]]
 
-    # candidates by their error, without those represented to rounding
+    # candidates by their error, without signals represented up to rounding
     candidate = 0
     for j in np.flatnonzero(bad):
         while candidate < len(worst):
@@ -98,7 +103,7 @@ def worst_signals(
                 d = d - d.mean()
             norm = np.linalg.norm(d)
             if norm <= 1e-10 * size:
-                # neither nothing nor a copy of an atom that stays
+                # skip empty directions
                 continue
             d = d / norm
             cosines = np.abs(D @ d)[~bad]
@@ -116,14 +121,14 @@ def exchange_atoms(
     users: tuple[Array, Array, Array],
     constant: bool = False,
 ) -> int:
-    """Split atoms that do the work of two at the cost of atoms that do little, in place.
+    """Split atoms that do the work of two and give up atoms that do little, in place.
 
     The local minima of K-SVD have a pattern: one atom lies between two true ones and serves the
-    signals of both, and another serves hardly any. What the others leave of the signals of the
-    first then lies near two lines; these become its two halves, and the second atom gives way.
-    At most one atom in 32 is exchanged at a time, those of the signals represented worst.
+    signals of both, while another serves hardly any. The part of the first atom's signals that the
+    other atoms do not explain then lies near two lines. These become the two atoms. At most one
+    atom in 32 is exchanged at a time, starting with the worst represented signals.
     """
-    # error of the signals that use an atom, and what it saves
+    # error of the signals that use an atom, and the saving by the atom
     start, rows, entries = users
     k = len(D)
     A = to_csr(codes, k)
@@ -133,17 +138,17 @@ def exchange_atoms(
     misfit = np.bincount(codes.indices, weights=error[signal], minlength=k)
     savings = np.bincount(codes.indices, weights=codes.values**2, minlength=k)
     savings = savings.astype(float)
-    if constant:  # is neither split nor given up
+    if constant:  # never split or given up
         misfit[0] = -1.0
         savings[0] = np.inf
 
-    # candidates for a split: two lines through what the other atoms leave
+    # candidates for a split: fit two lines to the residual of the other atoms
     halves = []
     for j in np.argsort(-misfit, kind="stable")[:largest]:
-        own = slice(start[j], start[j + 1])
-        if own.stop - own.start < 4 or (constant and j == 0):
+        users_of = slice(start[j], start[j + 1])
+        if users_of.stop - users_of.start < 4 or (constant and j == 0):
             continue
-        E = residual_without(X, D, A, rows[own], entries[own], j)
+        E = residual_without(X, D, A, rows[users_of], entries[users_of], j)
         if constant:
             E -= E.mean(axis=1, keepdims=True)
         lines, gain = two_lines(E)
@@ -154,25 +159,25 @@ def exchange_atoms(
     idle = [int(i) for i in by_savings[:largest]]
     taken: set[int] = set()
 
-    # exchange where the split gains more than the idle atom saves
+    # exchange if the split gains more than the idle atom saves
     for gain, j, lines in halves:
         i = next((i for i in idle if i not in taken and i != j), None)
         if i is None or j in taken or gain <= EXCHANGE * savings[i]:
             continue
         taken |= {i, j}
         D[j], D[i] = lines
-        for atom in (i, j):  # the old codes of their signals are not kept
-            own = slice(start[atom], start[atom + 1])
-            codes.residual_sq[rows[own]] = np.inf
-            codes.values[entries[own]] = 0.0
+        for atom in (i, j):  # the old codes of their signals must not be kept
+            users_of = slice(start[atom], start[atom + 1])
+            codes.residual_sq[rows[users_of]] = np.inf
+            codes.values[entries[users_of]] = 0.0
     return len(taken) // 2
 
 
 def two_lines(E: Array) -> tuple[Array, float]:
-    """Two directions through zero near which the rows of E lie, sought in its leading plane.
+    """Find two directions through zero near which the rows of E lie, in its leading plane.
 
-    Returns the unit directions (2, n), and by how much the sum of squared distances is smaller
-    than that to the best single line.
+    Returns the unit directions (2, n), and the decrease of the sum of squared distances compared
+    to the best single line.
     """
     n = E.shape[1]
     if n < 2:
@@ -185,7 +190,7 @@ def two_lines(E: Array) -> tuple[Array, float]:
     lines = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)
     second = np.zeros(len(E), np.bool_)
 
-    # each row goes to the nearer line, each line to the leading direction of its rows
+    # assign each row to the nearer line, and each line to the leading direction of its rows
     for _ in range(LINE_ROUNDS):
         near = (P @ lines.T) ** 2
         last = second

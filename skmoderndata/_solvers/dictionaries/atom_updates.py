@@ -2,6 +2,10 @@
 
 Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A, a CSR array whose
 values the sweeps change in place.
+
+Differs from the papers (Aharon et al. 2006; Rubinstein et al. 2008): 1. Entries may be missing;
+ridges then bound atoms and coefficients that few entries determine. 2. Atoms may be non-negative
+or have zero mean. 3. A step of optimal directions that raises the objective is undone.
 """
 
 from typing import NamedTuple
@@ -18,17 +22,20 @@ from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
-FILL_ROUNDS = 3  # in which the atoms of incomplete signals and their gaps follow each other
-BLOCK_ENTRIES = 2**21  # entries of residuals that are held at a time
-ROUNDING_RELATIVE = 1e-14  # fraction below which a coefficient, or an atom, is rounding
+# Number of rounds that alternate between the atoms of incomplete signals and filling their gaps.
+FILL_ROUNDS = 3
+# Maximum number of entries of residuals in memory at a time.
+BLOCK_ENTRIES = 2**21
+# Fraction below which a coefficient, or an atom, is rounding.
+ROUNDING_RELATIVE = 1e-14
 
 
 class Ridges(NamedTuple):
     """Ridges for incomplete signals, see `ridges_from`.
 
-    `atoms` is added to the sum of squared coefficients of the signals that show an entry of an
-    atom, and `codes` (k,) to the squared norm of what a signal shows of each atom. The squared
-    predictions of hidden entries count with the weights `hidden` (n,).
+    `atoms` is added to the sum of squared coefficients of the signals in which an entry of an atom
+    is observed, and `codes` (k,) to the squared norm of the observed part of each atom. The
+    squared predictions of hidden entries count with the weights `hidden` (n,).
     """
 
     atoms: float
@@ -41,33 +48,35 @@ def ridges_from(
 ) -> Ridges:
     """Estimate the ridges from the residuals and the coefficients, without further parameters.
 
-    Least squares on few observed entries divide by nearly nothing: an entry of an atom that only
-    small coefficients show, and a coefficient whose signal hides most of the atom, fit the noise
-    and are huge elsewhere. The most probable values under Gaussian priors are bounded. Entries of
-    unit atoms have the variance ``1 / n``, and coefficients of atom j the variance ``t_j``, so
-    that with noise of variance ``s`` the ridges are ``n s`` and ``s / t_j``. Here s is the mean
-    squared residual, and ``t_j`` the mean squared coefficient, in which a signal counts by the
-    part of the atom that it shows. Atoms without users have the mean of all atoms.
+    If few entries are observed, least squares divides by nearly zero: an entry of an atom that is
+    only observed with small coefficients, or a coefficient whose signal hides most of the atom,
+    fits the noise and is huge elsewhere. The most probable values under Gaussian priors are
+    bounded. Entries of unit atoms have the variance ``1 / n``, and coefficients of atom j the
+    variance ``t_j``, so that with noise of variance ``s`` the ridges are ``n s`` and ``s / t_j``.
+    Here s is the mean squared residual, and ``t_j`` the mean squared coefficient, in which a
+    signal counts by the observed part of the atom. Atoms without users get the mean of all atoms.
 
-    Two atoms that look alike where a signal shows them may have large coefficients of opposite
-    signs, which cancel there and nowhere else. A priori a hidden entry of feature c has the mean
-    square ``v_c`` of the shown ones, so predictions of it have the ridge ``s / v_c``.
+    Two atoms that are alike on the observed entries of a signal may have large coefficients of
+    opposite signs, which cancel there and nowhere else. A priori, a hidden entry of feature c has
+    the mean square ``v_c`` of the observed ones, so its prediction has the ridge ``s / v_c``.
     """
-    # noise: squared residuals, less a degree of freedom for each coefficient
+    # noise: squared residuals, minus one degree of freedom per coefficient
     k, n = D.shape
     n_shown = A.shape[0] * n if observed is None else int(observed.sum())
     noise = objective / max(n_shown - np.count_nonzero(A.data), 1)
 
-    # the part of its atom that each coefficient shows
+    # observed part of the atom for each coefficient
     shown = np.ones(len(A.data))
     if observed is not None:
         rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
         step = max(1, BLOCK_ENTRIES // n)
         for first in range(0, len(shown), step):
-            some = slice(first, first + step)
-            shown[some] = np.einsum("ij,ij->i", observed[rows[some]], D[A.indices[some]] ** 2)
+            which = slice(first, first + step)
+            shown[which] = np.einsum(
+                "ij,ij->i", observed[rows[which]], D[A.indices[which]] ** 2
+            )
 
-    # mean squared coefficients; unused atoms have the mean of all
+    # mean squared coefficients; unused atoms get the mean of all
     shown = np.where(A.data != 0, shown, 0.0)
     sums = np.bincount(A.indices, weights=shown * A.data**2, minlength=k)
     weights = np.bincount(A.indices, weights=shown, minlength=k)
@@ -81,7 +90,7 @@ def ridges_from(
 
 
 def _mean_squares(observed: Array | None, D: Array, A: sparse.csr_array) -> Array:
-    """Mean squares of the approximation ``A D`` for each feature, over shown entries."""
+    """Return the mean squares of ``A D`` for each feature, over observed entries."""
     if observed is None:
         second = np.asarray((A.T @ A).todense())
         return (
@@ -96,7 +105,7 @@ def _mean_squares(observed: Array | None, D: Array, A: sparse.csr_array) -> Arra
 
 
 def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
-    """Where the users of each atom begin, their rows, and the entries of their coefficients."""
+    """Return where the users of each atom begin, their rows, and indices of coefficients."""
     entries = codes._replace(values=np.arange(len(codes.indices)))
     by_atom = to_csr(entries, k, np.int64).tocsc()
     return by_atom.indptr, by_atom.indices, by_atom.data
@@ -104,7 +113,7 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
 
 @jit
 def update_all(D, S, T, order, positive, center):
-    """Move the atoms to their optima given the others, in `order`, at unit norm, in place."""
+    """Move each atom to its optimum given the others, in `order`, at unit norm, in place."""
     k = len(D)
     every = np.arange(k)
     for j in order:
@@ -119,7 +128,7 @@ def update_all(D, S, T, order, positive, center):
 
 @jit_leaf
 def _constrain(d, positive, center):
-    """Project a direction onto the constraints of an atom, in place; its norm."""
+    """Project a direction onto the constraints of an atom, in place; return its norm."""
     n = len(d)
     mean = 0.0
     for c in range(n):
@@ -148,17 +157,17 @@ def least_squares_atoms(
     positive: bool = False,
     constant: bool = False,
 ) -> None:
-    """Best atoms for the given codes, in place: the method of optimal directions.
+    """Compute the best atoms for the given codes, in place: the method of optimal directions.
 
-    ``D = (A^T A)^+ A^T X``, then atoms to unit norm and their coefficients scaled to match, which
-    leaves ``A D`` as it is; by non-negative least squares with `positive`. Hidden entries are
-    filled with ``A D`` in each of some rounds, none of which raises the sum over observed ones
-    plus `ridge` times the squared norms of the atoms. Atoms that nobody uses, or that would become
-    zero, stay; the latter's coefficients become zero, as do coefficients at the level of rounding.
-    A step that raises the objective all the same, the statistics being singular, is taken back; so
-    D has to satisfy the constraints.
+    ``D = (A^T A)^+ A^T X``, by non-negative least squares with `positive`; then the atoms are
+    scaled to unit norm and their coefficients to match, so that ``A D`` is unchanged. Hidden
+    entries are filled with ``A D`` in several rounds, none of which raises the sum over observed
+    ones plus `ridge` times the squared norms of the atoms. Unused atoms stay, and so do atoms that
+    would become zero, but with zero coefficients; coefficients that are rounding become zero. If
+    the statistics are singular and a step raises the objective nevertheless, it is undone; D must
+    therefore satisfy the constraints.
     """
-    # coefficients that are rounding would give an atom its direction
+    # drop coefficients that are rounding, because they would determine an atom's direction
     k = len(D)
     before = squared_residuals(X, observed, D, A)
     values = A.data
@@ -181,13 +190,13 @@ def least_squares_atoms(
     scaled[np.diag_indices(len(free))] += ridge / diagonal[free]
 
     new = D.copy()
-    own = np.zeros(k)
+    lengths = np.zeros(k)
     if observed is not None and ridge > 0:
-        # filling never moves entries of atoms that no user shows: start from their ridge estimate
+        # Filling never moves entries that no user observes: start from their ridge estimate.
         weights = np.asarray(A.multiply(A).T @ observed.astype(np.float64))[free]
         new[free] *= weights / (weights + ridge)
     for _ in range(1 if observed is None else FILL_ROUNDS):
-        # gaps are filled by the last approximation [expectation maximisation]
+        # fill gaps with the last approximation [expectation maximisation]
         full = X if observed is None else np.where(observed, X, A @ new)
         right = np.asarray(A.T @ full, dtype=np.float64)[free]
         if constant:
@@ -199,18 +208,18 @@ def least_squares_atoms(
                 right = right - right.mean(axis=1, keepdims=True)
             solved, *_ = lstsq(scaled, right / scale, cond=1e-10, lapack_driver="gelsy")
         new[free] = solved / scale
-        own[free] = np.linalg.norm(right, axis=1) / diagonal[free]
+        lengths[free] = np.linalg.norm(right, axis=1) / diagonal[free]
 
-    # the norm of an atom goes to its coefficients; what only rounding has made stays
+    # Normalise the atoms, moving their norms into the coefficients; skip pure rounding errors.
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
     allowed = before.sum() + ridge * (len(free) - np.sum(norms[free] ** 2))
-    sound = norms > ROUNDING_RELATIVE * np.maximum(1.0, own)
+    sound = norms > ROUNDING_RELATIVE * np.maximum(1.0, lengths)
     D[sound] = new[sound] / norms[sound, None]
     factors = np.where(sound, norms, 0.0)
     values *= factors[A.indices]
 
-    # not worse than before
+    # undo the step if it made the fit worse
     after = squared_residuals(X, observed, D, A)
     total = float(np.sum(np.square(X, dtype=np.float64)))
     rounding = ROUNDING_RELATIVE**2 * total
@@ -231,13 +240,14 @@ def sweep(
     positive: bool = False,
     center: bool = False,
 ) -> None:
-    """Sweep of K-SVD, in place: each atom d and its coefficients g approximate what others leave.
+    """Sweep once over all atoms as in K-SVD, in place.
 
-    ``E = R + g d'`` holds that for the users of the atom, R being the residual. The best matrix
-    of rank one [Aharon et al. 2006] if `exact`, unless it has to be `positive`; or a step of the
-    power method, ``d = E'g / |E'g|`` and ``g = E d`` [Rubinstein et al. 2008]. With a mask two
-    rounds of alternating least squares on the observed entries, with `ridges`. With `center` atoms
-    have mean 0.
+    Each atom d and its coefficients g approximate the part E of their signals that the other atoms
+    do not explain: ``E = R + g d'`` for the users of the atom, where R is the residual. With
+    `exact`, they become the best matrix of rank one [Aharon et al. 2006], unless the atoms are
+    `positive`; otherwise a step of the power method, ``d = E'g / |E'g|`` and ``g = E d``
+    [Rubinstein et al. 2008]. With a mask, there are two rounds of alternating least squares on the
+    observed entries, with `ridges`. With `center`, atoms have mean 0.
     """
     start, rows, entries = users
     R = X - A @ D
@@ -252,12 +262,12 @@ def sweep(
     for j in order:
         which = slice(start[j], start[j + 1])
         i = rows[which]
-        own = entries[which]
+        entries_of_j = entries[which]
         if i.size == 0:
             continue
 
-        # gaps: only the observed entries of each signal count
-        g = A.data[own]
+        # mask: only the observed entries of each signal count
+        g = A.data[entries_of_j]
         residual = R[i]
         if observed is not None and ridges is not None:
             K = observed[i].astype(np.float64)
@@ -275,20 +285,20 @@ def sweep(
                 continue
             d = d if d @ old >= 0 else -d
 
-            # 2. coefficients on the new atom, and the residual by a matrix of rank two
+            # 2. coefficients of the new atom; update the residual by a matrix of rank two
             new_g = residual @ d + (old @ d) * g
             coefficients = np.array([g, -new_g])
             R[i] = residual + coefficients.T @ np.array([old, d])
         D[j] = d
-        A.data[own] = new_g
+        A.data[entries_of_j] = new_g
 
 
 @jit
 def power_steps(R, D, values, users, order, positive, center):
-    """Sweep of K-SVD by steps of the power method, without a mask, as `sweep` says; in place.
+    """Sweep by steps of the power method without a mask, see `sweep`, in place.
 
-    R is the residual of all signals and `values` are their coefficients. Compiled, as it reads and
-    writes the rows of the residual where they are, in place of six copies of them.
+    R is the residual of all signals, and `values` are their coefficients. It is compiled so that
+    rows of the residual are read and written in place, instead of copied six times.
     """
     start, rows, entries = users
     n = D.shape[1]
@@ -307,13 +317,13 @@ def power_steps(R, D, values, users, order, positive, center):
         for c in range(n):
             d[c] += size_sq * old[c]
 
-        # 2. onto the constraints, and to unit norm
+        # 2. apply the constraints and normalise
         norm = _constrain(d, positive, center)
         if not norm > ROUNDING_RELATIVE * size_sq:
             continue
         d /= norm
 
-        # 3. coefficients g = E d, and the residual that they leave
+        # 3. coefficients g = E d, and their residual
         cosine = inner(old, d, n)
         for u in range(start[j], start[j + 1]):
             g = values[entries[u]]
@@ -336,21 +346,21 @@ def _masked_step(
     positive: bool,
     center: bool,
 ) -> tuple[Array, Array]:
-    """Two rounds of alternating least squares on the entries that K marks; E is 0 elsewhere.
+    """Run two rounds of alternating least squares on the entries marked by K; E is 0 elsewhere.
 
-    The ridges belong to the entries of the atom and to the coefficients of incomplete signals.
+    The ridges apply to the entries of the atom and to the coefficients of incomplete signals.
     """
     on_atom, on_code = ridge
     incomplete = ~K.all(axis=1)
     for _ in range(2):
-        # best atom for the coefficients; without a ridge hidden entries stay
+        # best atom for the coefficients; without a ridge, unobserved entries stay
         below = (g * g) @ K + on_atom
         seen = below > 0
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
         new = _allowed(new, positive, False)
 
-        # zero sum: in the optimum entries that fewer signals show give way more, but an entry that
-        # hardly any shows would take all that is left over, and be wrong where signals hide it
+        # Zero sum: in the optimum, entries that fewer signals observe change more. An entry that
+        # hardly any signal observes would take all of the correction, and be wrong in the others.
         if center and seen.any():
             give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
             give = np.ones(len(d)) if on_atom > 0 else give
@@ -368,26 +378,26 @@ def _masked_step(
 
 
 def residual_without(
-    X: Array, D: Array, A: sparse.csr_array, users: Array, own: Array, j: int
+    X: Array, D: Array, A: sparse.csr_array, users: Array, entries: Array, j: int
 ) -> Array:
-    """Rows of the signals that use atom j, less all their other atoms."""
+    """Return the signals that use atom j minus the contributions of all other atoms."""
     residual = X[users] - A[users] @ D
-    return np.asarray(residual + np.outer(A.data[own], D[j]))
+    return np.asarray(residual + np.outer(A.data[entries], D[j]))
 
 
 def leading_direction(E: Array, weights: Array) -> Array | None:
-    """Maximise ``sum_x w_x (d e_x)^2`` over unit vectors d; None if that is nowhere positive."""
+    """Maximise ``sum_x w_x (d e_x)^2`` over unit vectors d; return None if it stays <= 0."""
     m, n = E.shape
     basis = None
-    if m < n:  # it lies in the span of the rows
+    if m < n:  # the direction lies in the span of the rows
         basis, R = np.linalg.qr(E.T)
         E = R.T
 
-    # take the leading eigenvector of the weighted scatter matrix
+    # leading eigenvector of the weighted scatter matrix
     M = (E * weights[:, None]).T @ E
     values, vectors = eigen_range(M, len(M) - 1, len(M))
 
-    # refuse an eigenvalue that is not positive beyond rounding
+    # reject an eigenvalue that is not positive beyond rounding
     largest = np.abs(np.diag(M)).max()
     if not values[0] > ROUNDING_RELATIVE * largest:
         return None
@@ -398,7 +408,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
 def squared_residuals(
     X: Array, observed: Array | None, D: Array, A: sparse.csr_array
 ) -> Array:
-    """Squared norms of the residuals of the rows, over the observed entries."""
+    """Return the squared norms of the residuals of the rows, over the observed entries."""
     out = np.empty(len(X))
     step = max(1, BLOCK_ENTRIES // X.shape[1])
     for first in range(0, len(X), step):

@@ -1,7 +1,10 @@
-"""One dictionary for each class, first to represent its samples and then to tell them apart.
+"""One dictionary per class, which first represents its samples and then separates the classes.
 
 ``R_j(x) = min |x - a D_j|^2`` over codes a with few non-zeros is the residual of sample x with the
-dictionary of class j. Samples X (N, n) are rows, `target` holds the numbers of their classes.
+dictionary of class j. Samples X (N, n) are rows, `target` holds the indices of their classes.
+
+Differs from the paper (Mairal et al. 2008): the new dictionary of a class is only accepted if the
+cost falls; if necessary, its step is halved.
 """
 
 from typing import NamedTuple
@@ -18,11 +21,12 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     users_of_atoms,
 )
 
-HALVINGS = 6  # of the step of a dictionary before it is given up
+# Maximum number of trial steps for a dictionary, each half of the previous one.
+HALVINGS = 6
 
 
 class PassResult(NamedTuple):
-    """Dictionaries after a pass, the residuals (N, n_classes), and the cost before and after."""
+    """Dictionaries after a pass, residuals (N, n_classes), and the cost before and after."""
 
     dictionaries: Array
     residuals: Array
@@ -33,7 +37,7 @@ class PassResult(NamedTuple):
 def code_class(
     X: Array, atoms: Array, n_nonzero: int, n_jobs: int | None = None
 ) -> SparseCodes:
-    """Orthogonal matching pursuit of samples with one dictionary."""
+    """Code samples with one dictionary by orthogonal matching pursuit."""
     prepared = prepare_atoms(atoms, distinct=True)
     no_bounds = np.full(len(X), -1.0)
     return orthogonal_matching_pursuit(
@@ -44,7 +48,7 @@ def code_class(
 def class_residuals(
     X: Array, dictionaries: Array, n_nonzero: int, n_jobs: int | None = None
 ) -> Array:
-    """Squared residuals of samples with the dictionary of each class, shape (N, n_classes)."""
+    """Return the squared residuals of samples for each class, of shape (N, n_classes)."""
     columns = [code_class(X, D, n_nonzero, n_jobs).residual_sq for D in dictionaries]
     return np.stack(columns, axis=1)
 
@@ -52,19 +56,19 @@ def class_residuals(
 def discriminative_cost(
     residuals: Array, target: Array, sharpness: float, weight: float
 ) -> float:
-    """Mean of ``log sum_j exp(-lam (R_j - R_i)) + lam gamma R_i``, i the class of the sample.
+    """Return the mean of ``log sum_j exp(-lam (R_j - R_i)) + lam gamma R_i`` for classes i.
 
-    `sharpness` is lam, `weight` gamma. The first term is a smooth count of wrong decisions: the
-    negative log-likelihood of the softmax of ``-lam R``; the second keeps dictionaries that
-    represent their own class.
+    `sharpness` is lam, `weight` is gamma, and i is the class of the sample. The first term is a
+    smooth count of wrong decisions: the negative log-likelihood of the softmax of ``-lam R``. The
+    second term keeps the dictionaries able to represent their own class.
     """
-    own = residuals[np.arange(len(target)), target]
-    logs = logsumexp(-sharpness * residuals, axis=1) + sharpness * own
-    return float(np.mean(logs + sharpness * weight * own))
+    class_residual = residuals[np.arange(len(target)), target]
+    logs = logsumexp(-sharpness * residuals, axis=1) + sharpness * class_residual
+    return float(np.mean(logs + sharpness * weight * class_residual))
 
 
 def cost_slopes(residuals: Array, target: Array, sharpness: float, weight: float) -> Array:
-    """Differentiate N times `discriminative_cost` by the residuals, shape (N, n_classes)."""
+    """Return N times the slopes of `discriminative_cost` in the residuals, (N, n_classes)."""
     slopes: Array = -sharpness * softmax(-sharpness * residuals, axis=1)
     slopes[np.arange(len(target)), target] += sharpness * (1 + weight)
     return slopes
@@ -83,25 +87,25 @@ def discriminative_pass(
 ) -> PassResult:
     """Lower the cost by new atoms for one class after the other [Mairal et al. 2008].
 
-    To first order the cost is a sum of residuals with the weights `cost_slopes`, positive for the
-    samples of the class and negative for those of others that come near. Given supports, the best
-    atom is the leading eigenvector of ``sum_x w_x e_x e_x^T``, e being what the other atoms leave
-    of sample x. The new dictionary of a class is accepted if the cost itself, with all samples
-    coded anew, is lower, or else half way to it, and so on.
+    To first order, the cost is a sum of residuals with the weights `cost_slopes`, which are
+    positive for samples of the class and negative for nearby samples of other classes. For fixed
+    supports, the best atom is the leading eigenvector of ``sum_x w_x e_x e_x^T``, where e is the
+    residual of sample x without the atom. The new dictionary of a class is accepted if the cost
+    falls with all samples coded again; otherwise, half of the step is tried, and so on.
     """
     D = dictionaries.copy()
     residuals = class_residuals(X, D, n_nonzero, n_jobs)
     cost = before = discriminative_cost(residuals, target, sharpness, weight)
     for j in range(len(D)):
-        # direction: the atoms that a weighted K-SVD would take
+        # direction: atoms of a weighted K-SVD
         slopes = cost_slopes(residuals, target, sharpness, weight)[:, j]
         codes = code_class(X, D[j], n_nonzero, n_jobs)
-        wanted = _better_atoms(X, D[j], codes, slopes, rng)
+        target_atoms = _better_atoms(X, D[j], codes, slopes, rng)
 
         # line search: halve the step until the cost falls
         step = 1.0
         for _ in range(HALVINGS):
-            trial = D[j] + step * (wanted - D[j])
+            trial = D[j] + step * (target_atoms - D[j])
             norms = np.linalg.norm(trial, axis=1, keepdims=True)
             unit = trial / np.maximum(norms, 1e-8)
             trial = np.where(norms > 1e-8, unit, D[j])
@@ -123,7 +127,7 @@ def discriminative_pass(
 def _better_atoms(
     X: Array, atoms: Array, codes: SparseCodes, weights: Array, rng: np.random.RandomState
 ) -> Array:
-    """Lower the weighted sum of residuals by one atom after the other, supports as they are."""
+    """Lower the weighted sum of residuals by one atom after the other, with fixed supports."""
     D = np.ascontiguousarray(atoms, dtype=np.float64).copy()
     k = len(D)
     A = to_csr(codes._replace(values=codes.values.copy()), k)
@@ -131,15 +135,15 @@ def _better_atoms(
     for j in rng.permutation(k):
         which = slice(start[j], start[j + 1])
         users = rows[which]
-        own = entries[which]
+        entries_of_j = entries[which]
         if users.size == 0:
             continue
 
-        # as in K-SVD: the leading direction of what the other atoms leave
-        E = residual_without(X, D, A, users, own, j)
+        # as in K-SVD: the leading direction of the residual without the atom
+        E = residual_without(X, D, A, users, entries_of_j, j)
         d = leading_direction(E, weights[users])
         if d is None:
             continue
         D[j] = d if d @ D[j] >= 0 else -d
-        A.data[own] = E @ D[j]
+        A.data[entries_of_j] = E @ D[j]
     return D

@@ -1,7 +1,7 @@
-"""Signals with their codes, in memory or in blocks: what a pass of dictionary learning does.
+"""Signals with their codes, in memory or in blocks: the passes of dictionary learning.
 
-The codes are the state of a block. Whether those of a pass are taken is known after it, so the
-next pass takes them, scaled as the atoms ask for, or goes back to those before.
+The codes are the state of a block. Whether the codes of a pass are accepted is only known after
+it, so the next pass either uses them, scaled as the atoms require, or returns to earlier codes.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class Signals(NamedTuple):
-    """Signals of a block, with 0 for missing entries; `observed` is None where there are none."""
+    """Signals of a block, with 0 for missing entries; `observed` is None if none are missing."""
 
     X: Any
     observed: Array | None
@@ -25,30 +25,30 @@ class Signals(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of signals and of their entries."""
+        """Number of signals, and number of entries of each."""
         shape: tuple[int, int] = self.X.shape
         return shape
 
 
-# signals and mask, atoms and the codes to start from -> codes
+# Function of signals, mask, atoms and initial codes that returns codes.
 Coder = Callable[[Any, "Array | None", Array, "sparse.csr_array | None"], SparseCodes]
 
 
 class Decision(NamedTuple):
-    """What is known about the codes of the last pass."""
+    """Outcome of the last pass, which determines its codes."""
 
-    kept: bool = True
-    factor: Array | None = None  # of the codes of each atom
+    kept: bool = True  # whether the codes are accepted
+    factor: Array | None = None  # scale of the codes of each atom
 
 
 class Coded(NamedTuple):
-    """Codes of the signals of a block: those that were kept, and those of the last pass."""
+    """Codes of the signals of a block: the accepted ones, and the codes of the last pass."""
 
     kept: "sparse.csr_array | None"
     tried: SparseCodes
 
     def codes(self, decision: Decision) -> SparseCodes:
-        """Codes of the last pass, scaled."""
+        """Return the codes of the last pass, scaled."""
         factor = decision.factor
         if factor is None:
             return self.tried
@@ -56,8 +56,8 @@ class Coded(NamedTuple):
         return self.tried._replace(values=values)
 
     def start(self, decision: Decision, k: int) -> "sparse.csr_array | None":
-        """Codes from which the next pass starts."""
-        # those that led astray are no start
+        """Return the codes from which the next pass starts."""
+        # rejected codes are not a start
         if not decision.kept:
             return self.kept
         codes = self.codes(decision)
@@ -65,27 +65,27 @@ class Coded(NamedTuple):
 
 
 class WorstSignals(NamedTuple):
-    """Signals of the largest errors, with their residuals; those of blocks add up."""
+    """Signals with the largest errors, and their residuals; results of blocks can be added."""
 
     sizes: Array  # squared errors, in descending order
-    numbers: Array  # of the signals
+    numbers: Array  # indices of the signals
     residuals: Array
-    n_signals: int  # how many are wanted
+    n_signals: int  # maximum number of signals
 
     def __add__(self, other: "WorstSignals") -> "WorstSignals":  # type: ignore[override]
         n_signals = self.n_signals
         sizes = np.append(self.sizes, other.sizes)
         numbers = np.append(self.numbers, other.numbers)
         residuals = np.concatenate([self.residuals, other.residuals])
-        # of equal errors the first signal stays first
+        # among equal errors, the first signal stays first
         first = np.argsort(-sizes, kind="stable")[:n_signals]
         return WorstSignals(sizes[first], numbers[first], residuals[first], n_signals)
 
 
 class CodedSignals(NamedTuple):
-    """The signals, and from the first pass on their codes."""
+    """The signals and, from the first pass on, their codes."""
 
-    blocks: ArrayBlocks  # signals, and what goes with them; their state are the codes
+    blocks: ArrayBlocks  # signals and aligned arrays; the codes are their state
     read: Callable[[Block], Signals]
     coder: Coder
     complete: bool  # whether all entries are observed
@@ -93,7 +93,7 @@ class CodedSignals(NamedTuple):
 
     @classmethod
     def of(cls, signals: Signals, coder: Coder) -> "CodedSignals":
-        """Return signals in memory: one block."""
+        """Return signals in memory as one block."""
         blocks = ArrayBlocks((signals,), [0, signals.shape[0]])
         complete = signals.observed is None
         return cls(blocks, _signals_of, coder, complete)
@@ -106,13 +106,13 @@ class CodedSignals(NamedTuple):
         return codes
 
     def coded(self, atoms: Array, alpha: float) -> tuple["CodedSignals", Any]:
-        """Return the signals with codes for the atoms; their objective and statistics."""
+        """Return the signals with codes for the atoms, their objective, and statistics."""
         shared = (self.read, self.decision, self.coder, atoms, alpha)
         blocks, sums = self.blocks.step(_coded_block, *shared)
         return self._replace(blocks=blocks, decision=Decision()), sums
 
     def taken_back(self) -> "CodedSignals":
-        """Go back to the codes before the last pass."""
+        """Return to the codes before the last pass."""
         return self._replace(decision=Decision(kept=False))
 
     def shrunk(self, factor: Array | None) -> "CodedSignals":
@@ -120,21 +120,21 @@ class CodedSignals(NamedTuple):
         return self._replace(decision=Decision(factor=factor))
 
     def squared_error(self, atoms: Array) -> float:
-        """Squared error over observed entries, weighted, of the codes before they shrink."""
+        """Return the weighted squared error over observed entries, before the codes shrink."""
         (error,) = self.blocks.sum(_squared_error, self.read, atoms)
         return float(error)
 
     def worst(
         self, atoms: Array, new: Array, n_signals: int, last: WorstSignals | None
     ) -> WorstSignals:
-        """Return signals of the largest errors, those after `last`; gaps are filled by `atoms`."""
+        """Return signals with the largest errors after `last`; `atoms` fill their gaps."""
         shared = (self.read, self.decision, atoms, new, n_signals, last)
         (signals,) = self.blocks.sum(_worst_signals, *shared)
         worst: WorstSignals = signals
         return worst
 
     def usage(self, k: int) -> tuple[Array, float]:
-        """Return how many signals use each atom, and the largest gap of a code."""
+        """Return the number of signals that use each atom, and the largest gap of a code."""
         uses, top = self.blocks.sum(_usage, k)
         return uses, float(top.value)
 
@@ -144,20 +144,20 @@ def _signals_of(block: Block) -> Signals:
     return signals
 
 
-# What a pass does with the signals of a block
+# Functions that a pass runs on a block
 
 
 def _coded_block(
     block: Block, read: Any, decision: Decision, coder: Coder, atoms: Array, alpha: float
 ) -> tuple[Coded, tuple[float, Array, Array, Array]]:
-    """Codes of the signals, the objective, and what the update of the atoms needs."""
+    """Return the codes, the objective, and the statistics that update the atoms."""
     signals = read(block)
     k = len(atoms)
     start = None
     if block.state is not None:
         start = block.state.start(decision, k)
 
-    # the lasso of each signal, and the sums over all
+    # lasso codes, and the sums over all signals
     codes = coder(signals.X, signals.observed, atoms, start)
     value = coded_objective(codes, alpha, signals.weights)
     full = filled(signals, to_csr(codes, k), atoms)
@@ -166,7 +166,7 @@ def _coded_block(
 
 
 def filled(signals: Signals, A: Any, atoms: Array) -> Any:
-    """Signals with the approximation where entries are missing."""
+    """Return the signals with missing entries replaced by the approximation."""
     if signals.observed is None:
         return signals.X
     return np.where(signals.observed, signals.X, A @ atoms)
@@ -175,7 +175,7 @@ def filled(signals: Signals, A: Any, atoms: Array) -> Any:
 def _squared_error(block: Block, read: Any, atoms: Array) -> tuple[float]:
     signals = read(block)
     A = to_csr(block.state.tried, len(atoms))
-    # what is hidden has no error
+    # hidden entries have no error
     R = signals.X - A @ atoms
     if signals.observed is not None:
         R = np.where(signals.observed, R, 0.0)
@@ -194,7 +194,7 @@ def _worst_signals(
 ) -> tuple[WorstSignals]:
     signals = read(block)
     state = block.state
-    # filled as for the update of the atoms: by the codes before they shrink
+    # fill gaps as for the update of the atoms, with the codes before they shrink
     full = filled(signals, to_csr(state.tried, len(atoms)), atoms)
     codes = state.codes(decision)
     return (worst_signals(full, codes, signals.weights, new, n_signals, last, block.first),)
@@ -209,9 +209,9 @@ def worst_signals(
     last: WorstSignals | None,
     first: int = 0,
 ) -> WorstSignals:
-    """Signals of positive weight in the order of their errors, those after `last`.
+    """Return signals of positive weight in the order of their errors, starting after `last`.
 
-    Signals of the same error stand in their order; `first` is the number of the first of them.
+    Signals with equal errors keep their order; `first` is the index of the first signal.
     """
     sizes = codes.residual_sq * (weights > 0)
     order = np.argsort(-sizes, kind="stable")
@@ -221,10 +221,10 @@ def worst_signals(
         later = (sizes < size) | ((sizes == size) & (np.arange(len(sizes)) + first > number))
         order = order[later[order]]
 
-    # residuals of the chosen ones alone
+    # residuals of the chosen signals only
     rows = order[:n_signals]
-    chosen: Any = X[rows]
-    signals = chosen.toarray() if sparse.issparse(X) else chosen
+    rows_of_X: Any = X[rows]
+    signals = rows_of_X.toarray() if sparse.issparse(X) else rows_of_X
     fit = to_csr(codes, len(D))[rows] @ D
     residuals = np.asarray(signals - fit, dtype=np.float64)
     return WorstSignals(sizes[rows], rows + first, residuals, n_signals)
@@ -250,7 +250,7 @@ def code_statistics(
 
 
 def coded_objective(codes: SparseCodes, alpha: float, weights: Array) -> float:
-    """``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)`` from what the coder says."""
+    """Return ``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)`` from the coder's residuals."""
     magnitudes = np.concatenate([[0.0], np.cumsum(np.abs(codes.values))])
     up_to = magnitudes[codes.indptr]
     l1 = up_to[1:] - up_to[:-1]

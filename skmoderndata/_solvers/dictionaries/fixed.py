@@ -1,4 +1,4 @@
-"""Fixed dictionaries, atoms in rows of unit norm."""
+"""Fixed dictionaries with atoms as rows of unit norm."""
 
 from math import comb
 
@@ -6,12 +6,14 @@ import numpy as np
 
 from skmoderndata._solvers.common.typing import Array
 
-ALIKE = 0.999  # inner product of unit atoms above which the later one is left out
-BLOCK_ENTRIES = 2**22  # of a block of inner products
+# Smallest inner product of unit atoms that count as equal; the later one is dropped.
+ALIKE = 0.999
+# Maximum number of entries of a block of inner products.
+BLOCK_ENTRIES = 2**22
 
 
 def unit_rows(atoms: Array) -> Array:
-    """Atoms of unit norm, without rows of zeros; real or complex."""
+    """Normalise the rows and drop rows of zeros; real or complex."""
     dtype = np.complex128 if np.iscomplexobj(atoms) else np.float64
     rows: Array = np.asarray(atoms, dtype=dtype)
     norms = np.linalg.norm(rows, axis=1)
@@ -20,7 +22,7 @@ def unit_rows(atoms: Array) -> Array:
 
 
 def cosines(n: int) -> Array:
-    """Orthonormal cosine transform (DCT-II) of n values."""
+    """Return the orthonormal cosine transform (DCT-II) of n values."""
     k = np.arange(n)[:, None]
     i = np.arange(n)[None, :]
     angles = np.pi * k * (2 * i + 1) / (2 * n)
@@ -28,9 +30,9 @@ def cosines(n: int) -> Array:
 
 
 def overcomplete_cosines(n: int, n_atoms: int) -> Array:
-    """``cos(i k pi / n_atoms)`` for k = 0, 1, ..., all but the first without their mean.
+    """Return ``cos(i k pi / n_atoms)`` for k = 0, 1, ..., all but the first minus their mean.
 
-    One or two values have no more than as many different ones.
+    For n of 1 or 2, there are at most n different atoms.
     """
     if n <= 2:
         return cosines(n)[:n_atoms]
@@ -42,7 +44,7 @@ def overcomplete_cosines(n: int, n_atoms: int) -> Array:
 
 
 def fourier(n: int) -> Array:
-    """Orthonormal real Fourier basis: constant, cosine and sine of each frequency, Nyquist."""
+    """Return the orthonormal real Fourier basis: constant, cosine and sine pairs, Nyquist."""
     t = 2 * np.pi * np.arange(n) / n
     rows = [np.ones(n)]
     for f in range(1, n // 2 + 1):
@@ -53,16 +55,17 @@ def fourier(n: int) -> Array:
 
 
 def complex_fourier(n: int) -> Array:
-    """Return the complex exponentials divided by the root of n."""
+    """Return the complex exponentials divided by the square root of n."""
     i = np.arange(n)
     phases = 2j * np.pi * np.outer(i, i) / n
     return np.exp(phases) / np.sqrt(n)
 
 
 def daubechies_filter(n_moments: int) -> Array:
-    """Low-pass filter of 2 N taps with N vanishing moments and least phase; N = 1 is Haar's.
+    """Return Daubechies' low-pass filter with 2 N taps and N vanishing moments; N = 1 is Haar.
 
-    The factor of ``P(y) = sum_k C(N - 1 + k, k) y^k`` with its roots inside the unit circle.
+    It is the minimum-phase factor of ``P(y) = sum_k C(N - 1 + k, k) y^k``, with all roots inside
+    the unit circle.
     """
     N = n_moments
     coefficients = [comb(N - 1 + k, k) for k in range(N - 1, -1, -1)]
@@ -80,9 +83,9 @@ def daubechies_filter(n_moments: int) -> Array:
 
 
 def wavelets(n: int, low_pass: Array, level: int) -> Array:
-    """Orthogonal wavelet basis of n values, wrapped around: scaling functions, then wavelets.
+    """Return an orthogonal periodic wavelet basis of n values: scaling functions, then wavelets.
 
-    Rows go from coarse to fine. n must be a multiple of ``2**level``.
+    Rows are sorted from coarse to fine. n must be a multiple of ``2**level``.
     """
     taps = len(low_pass)
     high_pass = low_pass[::-1] * (-1.0) ** np.arange(taps)
@@ -95,7 +98,7 @@ def wavelets(n: int, low_pass: Array, level: int) -> Array:
         rows = np.arange(half)[:, None]
         columns = (2 * rows + np.arange(taps)) % m
 
-        # shifts of both filters by two, round the end
+        # shift both filters by two, periodically
         low = np.zeros((half, m))
         high = np.zeros((half, m))
         np.add.at(low, (rows, columns), np.broadcast_to(low_pass, columns.shape))
@@ -116,10 +119,10 @@ def gabor(
     phases: Array,
     stride: int,
 ) -> Array:
-    """Gabor functions at a grid of centres, without mean, zero or repeated atoms.
+    """Return Gabor functions on a grid of centres, without mean, zero or repeated atoms.
 
-    A move of the centre moves the function: each is computed once, on the union of all patches
-    about its centre, and its atoms are windows of that.
+    Moving the centre moves the function: each function is computed once, on the union of all
+    patches around its centre, and its atoms are windows of the result.
     """
     # the grid of centres
     height, width = shape
@@ -127,12 +130,12 @@ def gabor(
     first_x = ((width - 1) % stride) / 2
     rows = -(-(height - first_y) // stride)
     columns = -(-(width - first_x) // stride)
-    # of the last centre
+    # coordinates relative to the last centre
     v0 = -first_y - stride * (rows - 1)
     u0 = -first_x - stride * (columns - 1)
     y, x = np.ogrid[v0 : height - first_y, u0 : width - first_x]
 
-    # one large function for all centres: they are windows of it
+    # one large function per setting; the atoms are windows of it
     angle = orientations[:, None, None]
     u = x * np.cos(angle) + y * np.sin(angle)
     v = y * np.cos(angle) - x * np.sin(angle)
@@ -141,12 +144,12 @@ def gabor(
     cycles = frequencies[:, None, None, None]
     angles = 2 * np.pi * cycles * u[:, None, None] + phases[:, None, None]
     waves = np.cos(angles)
-    whole = envelope[:, None, None] * waves  # (orientations, frequencies, phases, y, x)
-    windows = np.lib.stride_tricks.sliding_window_view(whole, shape, axis=(3, 4))
+    functions = envelope[:, None, None] * waves  # (orientations, frequencies, phases, y, x)
+    windows = np.lib.stride_tricks.sliding_window_view(functions, shape, axis=(3, 4))
     # the first window belongs to the last centre
     windows = windows[:, :, :, ::-stride, ::-stride]
 
-    # without mean, zero or repeated ones
+    # drop the mean, then zero and repeated atoms
     atoms = np.moveaxis(windows, (3, 4), (0, 1)).reshape(-1, height * width)
     atoms = atoms - atoms.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(atoms, axis=1)
@@ -154,12 +157,12 @@ def gabor(
 
 
 def first_of_alike(atoms: Array) -> Array:
-    """Leave out unit atoms that are all but the same as an earlier one that stays.
+    """Drop unit atoms that nearly equal an earlier atom that is kept.
 
-    Projections on some directions are as near as the atoms are, or nearer, so that few pairs are
-    left whose inner product has to be looked at.
+    Projected atoms are at most as far apart as the atoms themselves, so few pairs remain for
+    which the exact inner product is needed.
     """
-    # random projections tell most atoms apart in 64 numbers
+    # random projections distinguish most atoms by 64 numbers
     k, n = atoms.shape
     shadow = atoms
     if n > 128:
@@ -167,12 +170,12 @@ def first_of_alike(atoms: Array) -> Array:
         basis, _ = np.linalg.qr(directions)
         shadow = (atoms @ basis).astype(np.float32)
 
-    # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; with room for rounding
+    # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; with a margin for rounding
     norms_sq = np.einsum("ij,ij->i", shadow, shadow)
     half = (norms_sq - (1 - ALIKE) - 1e-5) / 2
     retained = np.ones(k, np.bool_)
 
-    # only suspects are compared exactly, with the earlier atoms that stay
+    # compare only suspects exactly, with the earlier atoms that are kept
     block = max(1, BLOCK_ENTRIES // max(1, k))
     for first in range(0, k, block):
         last = min(first + block, k)

@@ -1,4 +1,4 @@
-"""Codes of incomplete signals with a ridge on each coefficient, by any pursuit."""
+"""Codes of incomplete signals with a ridge on each coefficient, for any pursuit."""
 
 from collections.abc import Callable
 
@@ -25,22 +25,22 @@ def code_incomplete(
 ) -> SparseCodes:
     """Code signals by ``code(X, observed, atoms)``, incomplete ones with ridges.
 
-    ``|x - a D|^2 + sum_j ridge_j a_j^2 + sum_c hidden_c (a D)_c^2``, the last sum over the hidden
-    entries, is the squared residual of a longer signal: each atom has one more entry of its own,
-    ``sqrt(ridge_j)``, and scaled copies of the hidden entries, and the signal is 0 there. Complete
+    ``|x - a D|^2 + sum_j ridge_j a_j^2 + sum_c hidden_c (a D)_c^2``, with the last sum over the
+    hidden entries, is the squared residual of a longer signal: atom j gets an additional entry
+    ``sqrt(ridge_j)`` and scaled copies of the hidden entries, where the signal is 0. Complete
     signals are coded without ridges, so that their codes do not depend on the gaps of other
-    signals. `residual_sq` is without the ridges.
+    signals. `residual_sq` excludes the ridges.
     """
     complete = observed.all(axis=1)
     if complete.all():
         return code(X, None, atoms)
 
-    # incomplete signals, with an entry for each atom that all of them show, and one for each
-    # feature that is there where the feature is hidden
+    # Incomplete signals get one entry per atom, which is always observed, and one entry per
+    # feature, which is observed if the feature is hidden.
     gaps = np.flatnonzero(~complete)
-    given = atoms.rows * atoms.norms[:, None]
+    scaled = atoms.rows * atoms.norms[:, None]
     on_codes = np.diag(np.sqrt(ridges.codes))
-    D = np.column_stack([given, on_codes, given * np.sqrt(ridges.hidden)])
+    D = np.column_stack([scaled, on_codes, scaled * np.sqrt(ridges.hidden)])
     zeros = np.zeros((len(gaps), D.shape[1] - X.shape[1]), X.dtype)
     longer = np.column_stack([X[gaps], zeros])
     each = np.ones((len(gaps), len(D)), np.bool_)
@@ -52,6 +52,6 @@ def code_incomplete(
         return codes
 
     # complete signals
-    others = np.flatnonzero(complete)
-    both = concatenate_codes([codes, code(X[others], None, atoms)])
-    return take_back(both, np.concatenate([gaps, others]))
+    rest = np.flatnonzero(complete)
+    joined = concatenate_codes([codes, code(X[rest], None, atoms)])
+    return take_back(joined, np.concatenate([gaps, rest]))

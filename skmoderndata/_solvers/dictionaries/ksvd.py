@@ -1,7 +1,12 @@
 """K-SVD: dictionary learning by decompositions of residuals, one atom after the other.
 
-Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A. The updates of the
-atoms are in `atom_updates`, their replacement in `atom_replacement`.
+Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A. `atom_updates` has
+the updates of the atoms, `atom_replacement` their replacement.
+
+Differs from the paper (Aharon, Elad and Bruckstein 2006): 1. By default, atoms are updated by one
+step of the power method (Rubinstein et al. 2008). 2. Signals may be coded in batches, with updates
+of the atoms in between. 3. A signal may keep its old code if the new one is worse. 4. Atoms that
+do the work of two are split.
 """
 
 from collections.abc import Callable
@@ -35,22 +40,26 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     users_of_atoms,
 )
 
-# Codes of the given rows; with missing entries a third argument has the ridges of the codes
+# Function that returns codes of the given rows; for missing entries, it also receives ridges.
 Coder = Callable[..., SparseCodes]
 
-RHO = 10.0  # power of the fraction of signals that came before
-MEMORY = 0.5  # of the signals, in the sums over the batches of a pass: older codes count less
-BATCH_SWEEPS = 2  # over the atoms after each batch
-# Number of signals for each atom before it is judged by its users, that the start of a stream
-# takes, and that later batches leave in memory at least
+# Default power for forgetting: earlier batches count by the fraction of signals before, to this.
+RHO = 10.0
+# Fraction of the signals that the sums over batches represent: older codes count less.
+MEMORY = 0.5
+# Number of sweeps over the atoms after each batch.
+BATCH_SWEEPS = 2
+# Number of signals per atom before its users are counted, at the start of a stream, and that later
+# batches retain at least.
 WAIT = 8
-# passes that show whether replacing atoms over and over leads anywhere
+# Number of passes without a better objective after which replacing atoms is considered futile.
 PASSES_WITHOUT_GAIN = 5
-SETTLE = 0.6  # exchanges end after this fraction of the passes in which atoms may be replaced
+# Fraction of the passes with replacements in which atoms are also exchanged.
+SETTLE = 0.6
 
 
 class Rules(NamedTuple):
-    """How atoms are updated and replaced, see `learn_dictionary`."""
+    """Rules for updating and replacing atoms, see `learn_dictionary`."""
 
     update: str = "approximate"
     positive: bool = False
@@ -66,10 +75,10 @@ RULES = Rules()
 
 
 class LearningResult(NamedTuple):
-    """A dictionary, the last codes, and how it was reached.
+    """A dictionary, the last codes, and the course of learning.
 
-    `objective` holds ``|X - A D|^2`` after each pass, `replaced` how many atoms were replaced at
-    its end; between replacements the objective never rises. `ridges` are for codes of
+    `objective` holds ``|X - A D|^2`` after each pass, and `replaced` the number of atoms replaced
+    at its end; between replacements, the objective never rises. `ridges` are for codes of
     incomplete signals, see `ridges_from`.
     """
 
@@ -94,29 +103,29 @@ def learn_dictionary(
     rng: np.random.RandomState,
     progress: Progress | None = None,
 ) -> LearningResult:
-    """K-SVD from the given unit atoms: code all signals, then update atom after atom.
+    """Run K-SVD from the given unit atoms: code all signals, then update atom after atom.
 
-    The update of an atom takes what the others leave of the signals that use it and replaces atom
-    and coefficients by the best matrix of rank one ("exact"), or by a step of the power method
-    from the present ones ("approximate" [Rubinstein et al. 2008]); "mod" solves the least
-    squares problem of all atoms at once, the codes as they are (`least_squares_atoms`). With
-    `observed`, a Boolean mask, hidden entries do not count, and with `ridges` atoms and codes have
-    those of `ridges_from`, which `code` gets as its third argument; with `positive`, neither atoms
-    nor codes are negative. With `constant` the first atom stays as it is, and the others (unless
-    `positive`) are kept at right angles to the constant one: of zero mean.
+    The update of an atom takes the residual of the signals that use it, without its contribution,
+    and replaces atom and coefficients by the best matrix of rank one ("exact"), or by a step of
+    the power method from the current ones ("approximate" [Rubinstein et al. 2008]); "mod" solves
+    the least squares problem of all atoms at once, for fixed codes (`least_squares_atoms`). With
+    `observed`, a Boolean mask, hidden entries do not count; with `ridges`, atoms and codes are
+    regularised by `ridges_from`, and `code` receives the ridges as its third argument. With
+    `positive`, neither atoms nor codes are negative. With `constant`, the first atom is fixed, and
+    the others (unless `positive`) are orthogonal to constants: they have zero mean.
 
-    With `batch_size` (and no mask) the signals are coded so many at a time, and in between every
-    atom moves to the least squares optimum given the other atoms and the latest codes
+    With `batch_size` (and no mask), the signals are coded in batches of this size, and in between,
+    every atom moves to the least squares optimum for the other atoms and the latest codes
     (`code_in_batches`); the update of atoms and codes follows at the end of the pass.
 
-    With `monotone` a signal keeps its old code where the new one fits it less well. After each
-    pass but the last, and in the first fraction `replace_until` of them, atoms with fewer than
-    `min_usage` users, and of two atoms that are alike the one less used, are replaced by the
-    signals that are represented worst; and atoms that do the work of two are split
-    (`exchange_atoms`).
+    With `monotone`, a signal keeps its old code if the new one fits it less well. After each pass
+    but the last, and only in the first fraction `replace_until` of them, atoms with fewer than
+    `min_usage` users, and the less used of two similar atoms, are replaced by the worst
+    represented signals; and atoms that do the work of two are split (`exchange_atoms`).
 
-    Converged is a pass that lowers the objective by at most the fraction `tol`; while atoms are
-    replaced or split in every pass, the best of the last `PASSES_WITHOUT_GAIN` passes counts.
+    Learning has converged when a pass lowers the objective by at most the fraction `tol`; while
+    atoms are replaced or split in every pass, the best of the last `PASSES_WITHOUT_GAIN` passes
+    counts.
     """
     _, positive, constant, monotone, batch_size, min_usage, replace_until, regularised = rules
     D = np.array(atoms, dtype=np.float64, order="C")
@@ -128,7 +137,7 @@ def learn_dictionary(
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
-        # 1. sparse coding, never worse than the codes that are there
+        # 1. sparse coding; if `monotone`, keep codes that fit better
         if ridges is not None:
             codes = code(prepare_atoms(D), slice(None), ridges)
         elif batch_size is None or observed is not None:
@@ -152,7 +161,7 @@ def learn_dictionary(
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
 
-        # 3. replace atoms that nobody needs, in the first part of the passes
+        # 3. replace atoms of little use, in the first part of the passes
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
             count = replace_atoms(X, observed, D, former, users, min_usage, positive, constant)
@@ -163,8 +172,8 @@ def learn_dictionary(
         if regularised:
             ridges = ridges_from(observed, D, A, objective[-1])
 
-        # 4. stop when the objective no longer falls; replacements make it jump: while they go
-        # on, the best of some passes counts
+        # 4. stop when the objective no longer falls; while replacements make it jump, the best of
+        # several passes counts
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
         if settled or len(objective) > PASSES_WITHOUT_GAIN:
             before = objective[-2] if settled else min(objective[:-PASSES_WITHOUT_GAIN])
@@ -203,8 +212,18 @@ def _update_atoms(
 
     exact = rules.update == "exact"
     center = constant and not positive
-    given = {"exact": exact, "positive": positive, "center": center}
-    sweep(X, observed, D, A, users, order, ridges=ridges, **given)
+    sweep(
+        X,
+        observed,
+        D,
+        A,
+        users,
+        order,
+        ridges=ridges,
+        exact=exact,
+        positive=positive,
+        center=center,
+    )
 
 
 def code_in_batches(
@@ -220,10 +239,10 @@ def code_in_batches(
     """Code all signals, batch after batch in random order, and update D in place in between.
 
     The sums ``S = A^T A`` and ``T = A^T X`` forget old codes, which belong to old atoms, as in
-    on-line dictionary learning [Mairal et al. 2010]: they weigh as much as `MEMORY` of the
-    signals. Given them, each atom moves to its optimum in turn.
+    online dictionary learning [Mairal et al. 2010]: they count as much as the fraction `MEMORY` of
+    the signals. Given these sums, each atom moves to its optimum in turn.
     """
-    # S = A'A and T = A'X of the codes that are there
+    # S = A'A and T = A'X of the existing codes
     k = len(D)
     S = np.zeros((k, k))
     T = np.zeros(D.shape)
@@ -239,11 +258,11 @@ def code_in_batches(
         rows = np.sort(shuffled[batch])
         shuffled[batch] = rows
 
-        # code a batch with the atoms as they are now
+        # code a batch with the current atoms
         codes = code(prepare_atoms(D), rows)
         batches.append(codes)
 
-        # forget as much as comes in
+        # forget as much as is added
         S_new, T_new = _statistics(to_csr(codes, k), X[rows])
         memory = MEMORY * len(X)
         forget = max(1 - len(rows) / memory, 0.0)
@@ -260,17 +279,17 @@ def code_in_batches(
 
 
 def _statistics(A: sparse.csr_array, X: Array) -> tuple[Array, Array]:
-    """``A^T A`` and ``A^T X``."""
+    """Return ``A^T A`` and ``A^T X``."""
     S = (A.T @ A).toarray(order="C")
     T = np.ascontiguousarray(A.T @ X, dtype=np.float64)
     return S, T
 
 
 class Stream(NamedTuple):
-    """What is kept of earlier batches: ``S = A^T A`` and ``T = A^T X``, forgotten gradually.
+    """Statistics of earlier batches: ``S = A^T A`` and ``T = A^T X``, forgotten gradually.
 
     `users` counts the signals that use each atom, forgotten likewise; `seen` is the number of
-    signals since each atom was put in its place, and `total` that of all.
+    signals since each atom was last replaced, and `total` the number of all signals.
     """
 
     S: Array
@@ -281,7 +300,7 @@ class Stream(NamedTuple):
 
     @classmethod
     def empty(cls, k: int, n: int) -> "Stream":
-        """Statistics of no signals."""
+        """Return the statistics of no signals."""
         S = np.zeros((k, k))
         T = np.zeros((k, n))
         return cls(S, T, users=np.zeros(k), seen=np.zeros(k), total=0)
@@ -301,19 +320,19 @@ def add_batch(
 ) -> tuple[Array, Stream, int]:
     """Add a batch to the statistics and move the atoms to their optima; D and X are not changed.
 
-    Statistics of earlier batches are multiplied by `forget`; None takes
-    ``(1 - m / N) ** RHO`` for a batch of m of N signals so far, so that what counts is a fixed
-    fraction of all signals, as in on-line dictionary learning [Mairal et al. 2010]; but
-    the last ``WAIT`` times k signals count in any case.
+    Statistics of earlier batches are multiplied by `forget`. None uses ``(1 - m / N) ** RHO`` for
+    a batch of m signals out of N so far, so that a fixed fraction of all signals counts, as in
+    online dictionary learning [Mairal et al. 2010]; but the last ``WAIT`` times k signals always
+    count.
 
-    With `replace`, atoms that had ``WAIT`` times k signals to find `min_usage` users and did not,
-    and the less used of two atoms that are alike, become the signals of the batch that are
-    represented worst. What they did for earlier signals is taken from these first: the statistics
-    of the others are then those of their residuals.
+    With `replace`, atoms that found fewer than `min_usage` users in ``WAIT`` times k signals, and
+    the less used of two similar atoms, are replaced by the worst represented signals of the batch.
+    Their contributions to earlier signals are subtracted first, so that the statistics of the
+    other atoms refer to the residuals.
 
-    Returns the atoms, the statistics, and how many atoms were replaced.
+    Returns the atoms, the statistics, and the number of replaced atoms.
     """
-    # forget the past, slowly
+    # forget the past gradually
     D = D.copy()
     k = len(D)
     m = len(X)
@@ -332,12 +351,12 @@ def add_batch(
     T = T + T_new
     users += np.bincount(codes.indices[codes.values != 0], minlength=k)
 
-    # atoms, one after another, at the optimum of the sums
+    # move the atoms, one after another, to the optimum for the sums
     order = np.arange(int(constant), k)
     for _ in range(BATCH_SWEEPS):
         update_all(D, S, T, order, positive, constant and not positive)
 
-    # atoms without users get the direction of a badly represented signal
+    # give atoms without users the direction of a badly represented signal
     count = 0
     if replace:
         bad = (seen >= WAIT * k) & (users < min_usage)
@@ -358,15 +377,15 @@ def add_batch(
 
 
 def _better(former: SparseCodes, new: SparseCodes) -> SparseCodes:
-    """Keep, signal by signal, the code that leaves the smaller residual."""
+    """Keep for each signal the code with the smaller residual."""
     old = former.residual_sq < new.residual_sq
     if not old.any():
         return new
     largest = max(former.indices.max(initial=0), new.indices.max(initial=0))
     k = 1 + int(largest)
     source = np.arange(len(old)) + np.where(old, 0, len(old))
-    both = sparse.vstack([to_csr(former, k), to_csr(new, k)]).tocsr()
-    matrix = both[source]
+    stacked = sparse.vstack([to_csr(former, k), to_csr(new, k)]).tocsr()
+    matrix = stacked[source]
     indptr = matrix.indptr.astype(np.int64)
     residual_sq = np.where(old, former.residual_sq, new.residual_sq)
     new = new._replace(indptr=indptr, indices=matrix.indices, values=matrix.data)

@@ -1,8 +1,12 @@
-"""Dictionaries learned with an l1 penalty: the atoms by Lagrange's dual, the codes by the lasso.
+"""Dictionaries learned with an l1 penalty: atoms by the Lagrange dual, codes by the lasso.
 
-Signals X (N, n) and atoms D (k, n) are rows; X may be a CSR array, and stays one. The objective,
-with weights w of the signals, is
+Signals X (N, n) and atoms D (k, n) are rows; X may be a CSR array, and stays sparse. With weights
+w of the signals, the objective is
 ``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)  subject to  |d_j| <= 1``.
+
+Differs from the paper (Lee et al. 2006): 1. Newton steps are projected and a gap decides when to
+stop. 2. Atoms are scaled to norm 1 and their codes to match; unused atoms are replaced. 3. Codes
+may be computed for extrapolated atoms. 4. Atoms may be non-negative.
 """
 
 from collections.abc import Callable
@@ -20,24 +24,30 @@ from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, WorstSignals
 
-# least multiplier, relative to the largest diagonal entry of S: S may be singular
+# Smallest and largest lower bound of the multipliers, relative to the largest diagonal entry of S,
+# which may be singular.
 LEAST_FLOOR = 1e-14
 LARGEST_FLOOR = 1e-10
-FURTHEST = 0.9  # largest momentum of the atoms
-DUAL_TOL = 1e-10  # gap of the atoms, relative to the objective, at which Newton's method ends
-NEWTON_STEPS = 100  # at most
-# of the dual value, relative: near the optimum steps gain less, though the gap, which is linear in
-# the distance from the optimum where the gain is quadratic, still falls
+# Largest momentum of the atoms.
+FURTHEST = 0.9
+# Tolerance for the gap of the atoms, relative to the objective.
+DUAL_TOL = 1e-10
+# Maximum number of Newton steps.
+NEWTON_STEPS = 100
+# Largest decrease of the dual value that counts as rounding, relative to the value. Near the
+# optimum, steps gain less than rounding while the gap still falls: it is linear in the distance
+# from the optimum, the gain is quadratic.
 ROUNDING = 1e-15
-# signals looked at together for an idle atom: each time is a pass over blocks
+# Minimum and maximum number of candidates examined together for idle atoms; each time is a pass
+# over all blocks.
 FEWEST_CANDIDATES = 64
 MOST_CANDIDATES = 4096
 
 
 class DualPoint(NamedTuple):
-    """The dual function at given multipliers, its derivatives, and the atoms that belong to them.
+    """The dual function at given multipliers, its derivatives, and the corresponding atoms.
 
-    `value` leaves the constant ``1/2 |X|^2`` out.
+    `value` excludes the constant ``1/2 |X|^2``.
     """
 
     atoms: Array
@@ -52,9 +62,9 @@ class DualPoint(NamedTuple):
 
 
 class DictionaryUpdate(NamedTuple):
-    """Atoms in the unit ball, their multipliers, and the proved distance from the optimum.
+    """Atoms in the unit ball, their multipliers, and the certified distance from the optimum.
 
-    `gap` is the primal less the dual objective, in the units of the objective.
+    `gap` is the primal minus the dual objective, in the units of the objective.
     """
 
     atoms: Array
@@ -65,10 +75,10 @@ class DictionaryUpdate(NamedTuple):
 
 
 class LearnedDictionary(NamedTuple):
-    """A dictionary, codes, and how they were reached.
+    """A dictionary, codes, and the course of learning.
 
-    `objective` is that of each pass; the codes hold the relative duality gap of each signal,
-    `atom_gap` is the relative gap of the last update of the atoms.
+    `objective` holds the objective of each pass; the codes hold the relative duality gap of each
+    signal, and `atom_gap` is the relative gap of the last update of the atoms.
     """
 
     atoms: Array
@@ -87,11 +97,12 @@ class LearnedDictionary(NamedTuple):
 
 
 def dual_point(S: Array, T: Array, multipliers: Array) -> DualPoint:
-    """Dual of ``min over |d_j| <= 1 of  1/2 tr(D' S D) - tr(T' D)``  [Lee et al. 2007, section 4].
+    """Evaluate the dual of ``min over |d_j| <= 1 of  1/2 tr(D' S D) - tr(T' D)``.
 
-    With ``S = A' A`` and ``T = A' X`` this is ``1/2 |X - A D|^2`` but for a constant. The minimum
-    of the Lagrangian over D is at ``D = (S + diag(multipliers))^-1 T``; half the excess of each
-    squared norm over 1 is the gradient.
+    See [Lee et al. 2007, section 4]. With ``S = A' A`` and ``T = A' X``, the primal objective is
+    ``1/2 |X - A D|^2`` up to a constant. The Lagrangian is minimal over D at
+    ``D = (S + diag(multipliers))^-1 T``; the gradient is half the excess of each squared norm
+    over 1.
     """
     factor = cho_factor(S + np.diag(multipliers), lower=True)
     inverse = cho_solve(factor, np.eye(len(S)))
@@ -102,7 +113,7 @@ def dual_point(S: Array, T: Array, multipliers: Array) -> DualPoint:
 
 
 def primal_value(S: Array, T: Array, D: Array) -> float:
-    """``1/2 tr(D' S D) - tr(T' D)``."""
+    """Return ``1/2 tr(D' S D) - tr(T' D)``."""
     quadratic = float(np.vdot(S @ D, D))
     return 0.5 * quadratic - float(np.vdot(T, D))
 
@@ -110,10 +121,10 @@ def primal_value(S: Array, T: Array, D: Array) -> float:
 def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> DictionaryUpdate:
     """Minimise ``1/2 tr(D' S D) - tr(T' D)`` over atoms in the unit ball, by its dual.
 
-    Newton steps on the k multipliers, cut off at their bound, with Armijo's rule (Bertsekas 1982).
-    The multipliers start from the condition of optimality at the atoms `start`. Ends when the gap
-    is at most ``DUAL_TOL * size``; `start` is returned if no better point is met. An atom
-    that no code uses (``S[j, j] == 0``) stays as it is.
+    Takes Newton steps on the k multipliers, projected on their bound, with Armijo's rule
+    (Bertsekas 1982). The multipliers start from the optimality condition at the atoms `start`. The
+    loop ends when the gap is at most ``DUAL_TOL * size``; `start` is returned if no better point
+    is found. An atom that no code uses (``S[j, j] == 0``) stays unchanged.
     """
     D = np.array(start, dtype=np.float64)
     used = np.flatnonzero(np.diag(S) > 0)
@@ -121,14 +132,15 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
 
-    # in units of the largest entry: S and T are squares of the data, and are squared again
+    # Use the largest entry as the unit: S and T are squares of the data, and are squared again.
     largest = float(np.diag(S).max())
     S = S[np.ix_(used, used)] / largest
     T = T[used] / largest
     old = D[used]
     size = size / largest
 
-    # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
+    # A positive bound gives equally valid lower bounds, and costs at most a quarter of the
+    # tolerance.
     allowed = 0.5 * DUAL_TOL * size / len(S)
     floor = min(max(allowed, LEAST_FLOOR), LARGEST_FLOOR)
 
@@ -141,7 +153,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     it = Iterations(NEWTON_STEPS, DUAL_TOL)
 
     for _ in it:
-        # 1. feasible atoms, and how far the dual value is below theirs
+        # 1. feasible atoms, and their distance from the dual value
         feasible, distance = _feasible_atoms(S, lam, point)
         if distance < gap:
             gap = distance
@@ -153,11 +165,11 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
         if it.residual <= DUAL_TOL:
             continue
         if distance > gap and point.value <= highest:
-            it.ended = True  # the floor of the multipliers, or rounding
+            it.ended = True  # limited by the floor of the multipliers, or by rounding
             continue
         highest = max(highest, point.value)
 
-        # 2. Newton's step on the multipliers, projected, with Armijo's rule
+        # 2. projected Newton step on the multipliers, with Armijo's rule
         direction = _newton_step(point, lam, floor)
         step = 1.0
         while step > 1e-10:
@@ -169,24 +181,24 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
                 break
             step *= 0.5
         else:
-            it.ended = True  # rounding
+            it.ended = True  # any further increase is rounding
             continue
         assert candidate is not None
 
         lam = trial
         point = candidate
 
-    # back in the units of the caller
+    # convert to the caller's units
     D[used] = best
     multipliers[used] = best_lam * largest
     return DictionaryUpdate(D, multipliers, gap * largest, it.n_iter, it.converged)
 
 
 def _first_point(S: Array, T: Array, atoms: Array, floor: float) -> tuple[Array, DualPoint]:
-    """Multipliers of given atoms, ``d_j (S_jj + multiplier_j) = T_j - sum_i!=j S_ji d_i``."""
+    """Return multipliers for ``d_j (S_jj + multiplier_j) = T_j - sum_i!=j S_ji d_i``."""
     diagonal = np.diag(S)
-    others = T - S @ atoms + diagonal[:, None] * atoms
-    lam = np.maximum(np.linalg.norm(others, axis=1) - diagonal, floor)
+    contributions = T - S @ atoms + diagonal[:, None] * atoms
+    lam = np.maximum(np.linalg.norm(contributions, axis=1) - diagonal, floor)
     point = _factored(S, T, lam)
     if point is None:
         lam = np.maximum(lam, 1e-8)
@@ -195,30 +207,30 @@ def _first_point(S: Array, T: Array, atoms: Array, floor: float) -> tuple[Array,
 
 
 def _feasible_atoms(S: Array, multipliers: Array, point: DualPoint) -> tuple[Array, float]:
-    """Atoms in the unit ball near those of the dual, and their objective less the dual value.
+    """Return atoms in the unit ball near the dual's, and their objective minus the dual value.
 
-    Let D be the atoms of the dual, ``D - E`` the feasible ones and ``r = |d_j|``. As
+    Let D be the atoms of the dual, ``D - E`` the feasible atoms, and ``r = |d_j|``. Since
     ``S D - T = -diag(multipliers) D``, the difference is ``1/2 tr(E' S E)`` plus, for each atom,
-    half its multiplier times ``(r - 1)^2`` on the sphere, or ``1 - r^2`` where E is zero: no
-    term is negative, so that it has correct digits far below those of the two objectives.
+    half its multiplier times ``(r - 1)^2`` on the sphere, or ``1 - r^2`` if E is zero. No term is
+    negative, so the difference has correct digits far below those of the two objectives.
     """
     lengths = np.sqrt(np.maximum(2.0 * point.gradient + 1.0, 0.0))
     shortfall = 1.0 - lengths
     inside = multipliers * shortfall * (1.0 + lengths)
 
-    # atoms inside the ball go to the sphere where their own terms then add up to less
+    # move atoms inside the ball to the sphere if that lowers the sum of their terms
     on_sphere = (multipliers + np.diag(S)) * shortfall**2 < inside
     on_sphere |= shortfall < 0
     E = np.zeros_like(point.atoms)
     E[on_sphere] = point.atoms[on_sphere] * (1.0 - 1.0 / lengths[on_sphere])[:, None]
 
-    own = np.where(on_sphere, multipliers * shortfall**2, inside)
-    gap = 0.5 * float(np.vdot(S @ E, E)) + 0.5 * float(own.sum())
+    terms = np.where(on_sphere, multipliers * shortfall**2, inside)
+    gap = 0.5 * float(np.vdot(S @ E, E)) + 0.5 * float(terms.sum())
     return point.atoms - E, gap
 
 
 def _factored(S: Array, T: Array, multipliers: Array) -> DualPoint | None:
-    """Evaluate the dual; None where rounding makes the matrix singular."""
+    """Evaluate the dual; return None if rounding makes the matrix singular."""
     try:
         return dual_point(S, T, multipliers)
     except np.linalg.LinAlgError:
@@ -226,7 +238,7 @@ def _factored(S: Array, T: Array, multipliers: Array) -> DualPoint | None:
 
 
 def _newton_step(point: DualPoint, lam: Array, floor: float) -> Array:
-    """Newton direction of the free multipliers; those that are bound stay."""
+    """Return the Newton direction of the free multipliers, and zero for the bound ones."""
     gradient = point.gradient
     free = (lam > floor * (1 + 1e-6)) | (gradient > 0)
     step = np.zeros_like(lam)
@@ -245,14 +257,14 @@ def _newton_step(point: DualPoint, lam: Array, floor: float) -> Array:
 def update_positive_atoms(
     S: Array, T: Array, start: Array, *, size: float, tol: float = 1e-8, max_iter: int = 200
 ) -> DictionaryUpdate:
-    """Minimise ``1/2 tr(D' S D) - tr(T' D)`` over atoms of at least zero in the unit ball.
+    """Minimise ``1/2 tr(D' S D) - tr(T' D)`` over non-negative atoms in the unit ball.
 
-    Block descent: for given others the best atom is the projection of
-    ``d_j + (T_j - S_j D) / S_jj`` on the ball and the orthant, which is the positive part, cut to
-    length 1. The gap is ``max over D' of <gradient, D - D'>``, an upper bound on the distance from
-    the optimum of any convex function [Frank, Wolfe 1956], here
-    ``sum_j <gradient_j, d_j> + |(-gradient_j)_+|``. The multipliers of ``|d_j|^2 <= 1`` (of half
-    of it) are those that the gradient asks for. Unused atoms stay as they are.
+    Runs block descent: with the other atoms fixed, the best atom is the projection of
+    ``d_j + (T_j - S_j D) / S_jj`` on ball and orthant, which is the positive part, scaled down to
+    length 1 if it is longer. The gap is ``max over D' of <gradient, D - D'>``, for convex
+    functions an upper bound on the distance from the optimum [Frank, Wolfe 1956], here
+    ``sum_j <gradient_j, d_j> + |(-gradient_j)_+|``. The multipliers of ``|d_j|^2 / 2 <= 1 / 2``
+    follow from the gradient. Unused atoms stay unchanged.
     """
     D = np.array(start, dtype=np.float64)
     multipliers = np.zeros(len(S))
@@ -268,14 +280,14 @@ def update_positive_atoms(
     it = Iterations(max_iter, tol)
     gap = np.inf
     for _ in it:
-        # one atom after another, at its optimum in the ball
+        # move one atom after another to its optimum in the ball
         for j in range(len(d)):
             unconstrained = d[j] + (T[j] - S[j] @ d) / S[j, j]
             step = np.maximum(unconstrained, 0.0)
             d[j] = step / max(1.0, float(np.linalg.norm(step)))
 
-        # gap: how far a step along the gradient could go within the balls
-        ahead = T - S @ d  # minus the gradient
+        # gap: largest decrease of the linearised objective within the balls
+        ahead = T - S @ d  # negative gradient
         along = np.einsum("ij,ij->i", ahead, d)
         furthest = np.linalg.norm(np.maximum(ahead, 0.0), axis=1)
         gap = relative_gap(np.sum(furthest - along), 0.0, unit=1.0)
@@ -294,7 +306,7 @@ def _unit_atoms(atoms: Array, positive: bool) -> Array:
 
 
 def _grow(atoms: Array, l1: Array) -> tuple[Array | None, float]:
-    """Scale atoms inside the ball to norm one, in place; return what codes do, and `l1` loses."""
+    """Scale atoms inside the ball to norm 1 in place; return the codes' factors, and l1 saved."""
     norms = np.linalg.norm(atoms, axis=1)
     short = (norms < 1.0) & (norms > 0)
     if not short.any():
@@ -316,21 +328,21 @@ def learn_l1_dictionary(
     tol: float = 1e-5,
     progress: Progress | None = None,
 ) -> LearnedDictionary:
-    """Alternate lasso codes and the dual update of the atoms from the unit atoms `start`.
+    """Alternate lasso codes and the dual update of the atoms, starting from unit atoms `start`.
 
-    After each update atoms of norm below 1 are scaled to norm 1 and their codes down, which
-    changes no fit and lowers the penalty. Atoms that no signal uses become the largest residuals.
-    Where entries are missing, they are filled by the fit before the update of the atoms: this
+    After each update, atoms of norm below 1 are scaled to norm 1 and their codes down, which
+    changes no fit and lowers the penalty. Atoms that no signal uses are replaced by the largest
+    residuals. Missing entries are filled with the fit before the update of the atoms: this
     majorises the objective over the observed entries.
 
-    With `momentum` the signals are coded with atoms further along the line of the last two
-    updates. Where that does not lower the objective, the codes with the atoms themselves are
-    taken, so that the objective never rises. Converged is a pass that lowers it by at most the
+    With `momentum`, the signals are coded with atoms that are extrapolated from the last two
+    updates. If that does not lower the objective, codes for the atoms themselves are computed, so
+    that the objective never rises. Learning has converged when a pass lowers it by at most the
     fraction `tol`.
 
-    With `positive` atoms are at least zero, and updated by `update_positive_atoms`;
-    `positive_code` says that codes are at least zero. The signals may lie in blocks: a pass over
-    them codes them and adds up what the atoms need.
+    With `positive`, atoms are non-negative, and updated by `update_positive_atoms`;
+    `positive_code` states that codes are non-negative. The signals may be in blocks: a pass codes
+    them and adds up the statistics that the atoms need.
     """
     improve = update_positive_atoms if positive else update_atoms
     D = np.array(start, dtype=np.float64)
@@ -344,17 +356,17 @@ def learn_l1_dictionary(
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
-        # 1. codes, warm from the last ones; momentum is given up where it made them worse
+        # 1. codes, starting from the last ones; undo momentum if it made them worse
         signals, (value, S, T, l1) = signals.coded(ahead, alpha)
         if value > last and ahead is not D:
-            # momentum led astray
+            # momentum has overshot
             beta *= 0.5
             ahead = D
             signals, (value, S, T, l1) = signals.taken_back().coded(D, alpha)
         elif ahead is not D:
             beta = min(1.2 * beta, FURTHEST)
 
-        # 2. atoms, by the dual; gaps are filled by the approximation
+        # 2. atoms, by the dual; the approximation fills gaps
         atoms = ahead
         update = improve(S, T, atoms, size=max(value, 1e-300))
         new = update.atoms
@@ -366,12 +378,12 @@ def learn_l1_dictionary(
             value = 0.5 * signals.squared_error(new) + alpha * l1.sum()
         atom_gap = update.gap / max(value, 1e-300)
 
-        # 3. atoms inside the ball grow to norm one, their coefficients shrink
+        # 3. scale atoms inside the ball to norm 1, and their coefficients down
         factor, spared = _grow(new, l1)
         signals = signals.shrunk(factor)
         value -= alpha * spared
 
-        # 4. idle atoms get the directions of the largest residuals
+        # 4. give idle atoms the directions of the largest residuals
         worst = partial(signals.worst, atoms, new)
         signs = (positive, positive_code)
         count = replace_unused(new, np.diag(S) > 0, worst, alpha, *signs)
@@ -405,12 +417,12 @@ def replace_unused(
     positive: bool = False,
     positive_code: bool = False,
 ) -> int:
-    """Give idle atoms the directions of the largest residuals, in place; returns how many.
+    """Give idle atoms the directions of the largest residuals, in place; return their number.
 
-    A residual longer than `alpha` will use its atom, which lowers the objective; shorter ones
-    would not, and are no candidates. With `positive` the positive part of a residual counts, or,
-    unless `positive_code`, the negative part if that is longer. ``worst(n, last)`` gives the next
-    signals by their error, those that a new atom would serve first.
+    Only residuals longer than `alpha` are candidates: they will use their atom, which lowers the
+    objective. With `positive`, the positive part of a residual counts, or, unless `positive_code`,
+    the negative part if it is longer. ``worst(n, last)`` returns the next signals by their error,
+    because a new atom helps the worst ones first.
     """
     idle = np.flatnonzero(~used)
     count = 0
@@ -431,7 +443,7 @@ def replace_unused(
                     above = np.maximum(-d, 0.0)
                 d = above
 
-            # too small for the penalty, or like one that was taken
+            # skip residuals too small for the penalty, or similar to an earlier one
             norm = float(np.linalg.norm(d))
             alike = np.abs(taken @ d) > 0.9 * norm
             if norm <= alpha * (1 + 1e-6) or alike.any():
@@ -453,12 +465,12 @@ def draw_atoms(
     positive: bool = False,
     positive_code: bool = False,
 ) -> Array:
-    """Draw unit directions of different rows of X, and random ones where these end.
+    """Draw unit directions of different rows of X, then random ones if there are too few rows.
 
-    Neither the order of the rows nor how often a row occurs matters. Signs are fixed unless
-    `positive_code`; with `positive` the positive part is taken.
+    The result depends neither on the order of the rows nor on how often a row occurs. Signs are
+    fixed unless `positive_code`; `positive` takes the positive part.
     """
-    # unit rows of X, with the sign that the codes need
+    # unit rows of X, with the sign that the codes require
     n = X.shape[1]
     rows: Any = X.astype(np.float64)
     if sparse.issparse(X):
@@ -482,20 +494,20 @@ def draw_atoms(
         if positive:
             rows = np.maximum(rows, 0.0)
 
-    # equal rows have equal products
+    # drop repeated rows, which have equal products
     if rows.shape[0]:
         direction = np.random.RandomState(0).normal(size=n)
         keys = np.round(rows @ direction, 9) + 0.0
         _, distinct = np.unique(keys, return_index=True)
         rows = rows[distinct]
 
-    # k of them, and random directions where they do not suffice
+    # k rows, completed by random directions if necessary
     drawn = rng.permutation(rows.shape[0])[:k]
     start: Any = rows[drawn]
     if sparse.issparse(X):
         start = start.toarray()
     start = start[np.any(start != 0, axis=1)]
-    more = rng.normal(size=(k - len(start), n))
-    out = np.concatenate([start, np.abs(more) if positive else more])
+    random = rng.normal(size=(k - len(start), n))
+    out = np.concatenate([start, np.abs(random) if positive else random])
     out /= np.linalg.norm(out, axis=1, keepdims=True)
     return out

@@ -1,7 +1,10 @@
-"""Neural gas: units drawn to samples by the rank of their distance, and its version for atoms.
+"""Neural gas: units attracted by samples according to their distance rank; and a version for atoms.
 
-A sample x ranks the units by their distance; the unit of rank r (0 for the nearest) is drawn to x
-with the strength ``exp(-r / range)``. While the range falls, neural gas turns into k-means.
+A sample x ranks the units by their distance and attracts the unit of rank r (0 for the nearest)
+with the strength ``exp(-r / range)``. As the range falls, neural gas turns into k-means.
+
+Differs from the papers (Martinetz et al. 1993; Cottrell et al. 2006; Labusch et al. 2009): batch
+passes end with k-means, and units may then move to where the error is largest (Fritzke 1997).
 """
 
 from typing import Any, NamedTuple
@@ -14,16 +17,20 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.typing import Array
 
-NEGLIGIBLE = 1e-12  # strength of the last rank that still counts
-BLOCK_BYTES = 2**20  # of distances, which stay in the cache: two thirds of the time of 2**24
-CANCELS = 1e-6  # below this fraction of its terms a squared distance is taken from differences
+# Smallest strength of a rank that still counts.
+NEGLIGIBLE = 1e-12
+# Maximum number of bytes of distances, which then stay in the cache: it takes two thirds of the
+# time with 2**24.
+BLOCK_BYTES = 2**20
+# Smallest squared distance, as a fraction of its terms, that is not computed from differences.
+CANCELS = 1e-6
 
 
 class Gas(NamedTuple):
-    """Units, the nearest two of each sample, and how they were reached.
+    """Units, the nearest two of each sample, and the course of the fit.
 
     `objective` holds ``sum_i w_i sum_j h(rank_ij) |x_i - c_j|^2`` before the update of each pass,
-    with the range in `ranges`, and the inertia after each pass of k-means, with 0 there.
+    with the range in `ranges`; passes of k-means hold the inertia after the pass, and range 0.
     """
 
     centers: Array
@@ -37,7 +44,7 @@ class Gas(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Nearest and second nearest unit of each row, with the squared distances from both."""
+    """Nearest and second nearest unit of each row, with the squared distances to both."""
 
     first: Array
     second: Array
@@ -46,7 +53,7 @@ class Nearest(NamedTuple):
 
 
 def centred(X: Any) -> tuple[Any, Array]:
-    """Rows in double precision less their mean, and the mean; a CSR array stays where it is."""
+    """Return rows in double precision minus their mean, and the mean; CSR rows are not moved."""
     if sparse.issparse(X):
         few: Any = X
         return few.astype(np.float64, copy=False), np.zeros(few.shape[1])
@@ -55,32 +62,32 @@ def centred(X: Any) -> tuple[Any, Array]:
 
 
 def distinct_rows(X: Any) -> Array:
-    """Find the distinct rows of a tidy CSR array, in the order that `numpy.unique` gives rows.
+    """Find the distinct rows of a canonical CSR array, in the order of rows in `numpy.unique`.
 
-    Rows are compared entry by entry, among those that agree so far: the first entry in which two
-    rows differ decides, and one that is stored stands before (negative) or behind (positive) all
-    that begin farther right.
+    Rows are compared entry by entry, among those that agree so far. The first entry in which two
+    rows differ decides: a row that stores it stands before (if negative) or behind (if positive)
+    all rows whose next entry is farther right.
     """
     size = np.diff(X.indptr)
-    rank = np.zeros(X.shape[0], dtype=np.intp)  # number of rows that stand before
-    open_rows = np.arange(X.shape[0])  # not yet told from all others
+    rank = np.zeros(X.shape[0], dtype=np.intp)  # number of rows in earlier groups
+    open_rows = np.arange(X.shape[0])  # not yet distinguished from all others
     entry = 0
     while open_rows.size and X.nnz:
-        # next entry of each row that is not told from the others yet
+        # next entry of each row that is still open
         ended = entry >= size[open_rows]
         index = np.where(ended, 0, X.indptr[open_rows] + entry)
         value = np.where(ended, 0.0, X.data[index])
         column = X.indices[index]
         side = np.sign(value)
 
-        # rows of a group in order: by the sign, the column, the value
+        # sort the rows of a group by sign, column and value
         keys = (value, -side * column, side, rank[open_rows])
         order = np.lexsort(keys)
         group = rank[open_rows[order]]
         changes = [np.diff(key[order], prepend=-np.inf) != 0 for key in keys]
         new = np.any(changes, axis=0)
 
-        # new groups begin where a key changes; rows alone in theirs are done
+        # new groups begin where a key changes; rows that are alone in their group are done
         first = np.flatnonzero(new)
         sizes = np.diff(np.append(first, order.size))
         lead = np.repeat(first, sizes)
@@ -95,20 +102,20 @@ def distinct_rows(X: Any) -> Array:
 
 
 def annealed(first: float, last: float, fraction: float) -> float:
-    """Value at the given fraction of a geometric descent from `first` to `last`."""
+    """Return the value at a fraction of a geometric descent from `first` to `last`."""
     fraction = min(max(fraction, 0.0), 1.0)
     return float(first * (last / first) ** fraction)
 
 
 def strengths(width: float, k: int) -> Array:
-    """``exp(-r / width)`` for the ranks r from 0 that count, at most k of them."""
+    """Return ``exp(-r / width)`` for at most k ranks r from 0 that are not negligible."""
     ranks = np.arange(k)
     h: Array = np.exp(-ranks / width)
     return h[h >= NEGLIGIBLE]
 
 
 def squared_norms(X: Any) -> Array:
-    """Squared norms of the rows of an array or a CSR array, in double precision."""
+    """Return the squared norms of the rows of an array or a CSR array, in double precision."""
     if sparse.issparse(X):
         rows: Any = X
         squares = np.append(rows.data.astype(np.float64) ** 2, 0.0)
@@ -119,18 +126,18 @@ def squared_norms(X: Any) -> Array:
 
 
 def row_blocks(n: int, k: int) -> list[slice]:
-    """Blocks of rows whose distances from k units fill a bounded memory."""
+    """Return blocks of rows whose distances to k units fit in bounded memory."""
     size = max(64, BLOCK_BYTES // (8 * max(k, 1)))
     return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
-def squared_distances(X: Any, own: Array, centers: Array) -> Array:
-    """Squared distances of rows from units, in double precision; `own` are `squared_norms` of X.
+def squared_distances(X: Any, norms_sq: Array, centers: Array) -> Array:
+    """Return squared distances of rows to units in double precision, given their `squared_norms`.
 
-    ``|x|^2 - 2 x'c + |c|^2`` by a matrix product, and ``|x - c|^2`` where the terms cancel.
+    They are ``|x|^2 - 2 x'c + |c|^2`` by a matrix product, or ``|x - c|^2`` if the terms cancel.
     """
     C = np.asarray(centers, dtype=np.float64)
-    terms = own[:, None] + squared_norms(C)
+    terms = norms_sq[:, None] + squared_norms(C)
     rows = X.astype(np.float64, copy=False)
     out = np.asarray(rows @ (-2.0 * C.T))
     out += terms
@@ -145,9 +152,9 @@ def squared_distances(X: Any, own: Array, centers: Array) -> Array:
 def rank_units(distances: Array, count: int) -> Array:
     """Return the indices of the `count` nearest units of each row, nearest first.
 
-    Ties go by index. The index of a unit replaces the lowest bits of its distance, in place, so
-    that integers are sorted, row by row, with vector instructions; differences in the last bits do
-    not count.
+    Ties are broken by index. The index of a unit replaces the lowest bits of its distance, in
+    place, so that integers are sorted row by row with vector instructions; differences in these
+    bits do not count.
     """
     k = distances.shape[1]
     low = (1 << max(k - 1, 1).bit_length()) - 1
@@ -164,28 +171,28 @@ def rank_units(distances: Array, count: int) -> Array:
 
 
 def batch_pass(
-    X: Any, own: Array, w: Array, centers: Array, width: float
+    X: Any, norms_sq: Array, w: Array, centers: Array, width: float
 ) -> tuple[Array, float]:
-    """One pass over all samples: new units, and the objective of the old ones.
+    """Make a pass over all samples; return new units, and the objective of the old ones.
 
     Each unit becomes the mean of the samples, weighted by w and by the strength of its rank; for a
-    given range this never raises the objective. A unit without any weight stays.
+    fixed range, this never raises the objective. A unit without weight stays.
     """
     k, p = centers.shape
     h = strengths(width, k)
     sums = np.zeros((k, p))
     mass = np.zeros(k)
     value = 0.0
-    for rows in row_blocks(len(own), k):
-        # units by their distance from each sample
+    for rows in row_blocks(len(norms_sq), k):
+        # rank units by their distance from each sample
         x = X[rows]
-        distances = squared_distances(x, own[rows], centers)
+        distances = squared_distances(x, norms_sq[rows], centers)
         ranked = rank_units(distances.copy(), len(h))
         near = np.take_along_axis(distances, ranked, axis=1)
         value += float(w[rows] @ (near @ h))
         H = np.zeros((len(ranked), k))
 
-        # each sample moves them by a strength that falls with the rank
+        # each sample attracts them with a strength that falls with the rank
         np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
         mass += H.sum(axis=0)
         sums += (x.T @ H).T
@@ -200,23 +207,23 @@ def _means(sums: Array, mass: Array, centers: Array) -> Array:
 
 
 def _dense(product: Any) -> Array:
-    """Array in double precision from an array or a sparse array."""
+    """Return a dense array in double precision from an array or a sparse array."""
     if sparse.issparse(product):
         rows: Any = product
         return np.asarray(rows.toarray(), np.float64)
     return np.asarray(product, np.float64)
 
 
-def nearest_units(X: Any, own: Array, centers: Array) -> Nearest:
-    """Nearest and second nearest unit of each row; the first twice if it is the only one."""
+def nearest_units(X: Any, norms_sq: Array, centers: Array) -> Nearest:
+    """Find the nearest and second nearest unit of each row; the same twice if there is only one."""
     k = len(centers)
-    n = len(own)
+    n = len(norms_sq)
     first = np.zeros(n, np.int32)
     second = np.zeros(n, np.int32)
     distance = np.empty(n)
     to_second = np.empty(n)
-    for rows in row_blocks(len(own), k):
-        distances = squared_distances(X[rows], own[rows], centers)
+    for rows in row_blocks(len(norms_sq), k):
+        distances = squared_distances(X[rows], norms_sq[rows], centers)
         ranked = rank_units(distances.copy(), min(2, k))
         first[rows] = ranked[:, 0]
         second[rows] = ranked[:, -1]
@@ -226,12 +233,12 @@ def nearest_units(X: Any, own: Array, centers: Array) -> Nearest:
     return Nearest(first, second, distance, to_second)
 
 
-def first_units(X: Any, own: Array, centers: Array) -> tuple[Array, Array]:
-    """Nearest unit of each row, with the squared distance: half of the time of two of them."""
-    first = np.zeros(len(own), np.int32)
-    distance = np.empty(len(own))
-    for rows in row_blocks(len(own), len(centers)):
-        distances = squared_distances(X[rows], own[rows], centers)
+def first_units(X: Any, norms_sq: Array, centers: Array) -> tuple[Array, Array]:
+    """Find the nearest unit of each row and its squared distance, in half the time of two."""
+    first = np.zeros(len(norms_sq), np.int32)
+    distance = np.empty(len(norms_sq))
+    for rows in row_blocks(len(norms_sq), len(centers)):
+        distances = squared_distances(X[rows], norms_sq[rows], centers)
         nearest = rank_units(distances.copy(), 1)
         first[rows] = nearest[:, 0]
         distance[rows] = np.take_along_axis(distances, nearest, axis=1)[:, 0]
@@ -249,14 +256,14 @@ def batch_neural_gas(
     polish: int = 300,
     progress: Progress | None = None,
 ) -> Gas:
-    """Make passes with a range that falls from `width` to `last_width`, and then k-means.
+    """Make passes with a range that falls from `width` to `last_width`, followed by k-means.
 
-    The passes are those of Cottrell, Hammer, Hasenfuss and Villmann (2006). After the `max_iter`
-    passes of annealing the nearest units alone count, for at most `polish` passes, until no sample
-    changes its unit; then units are moved from where they are hardly missed to where the error is
-    largest, as long as that lowers the inertia.
+    The passes are Cottrell, Hammer, Hasenfuss and Villmann's (2006). After `max_iter` passes of
+    annealing, only the nearest units count, for at most `polish` passes, until no sample changes
+    its unit. Then units move from where they contribute little to where the error is largest, as
+    long as that lowers the inertia.
     """
-    own = squared_norms(X)
+    norms_sq = squared_norms(X)
     C = np.array(centers, dtype=np.float64)
     objective: list[float] = []
     ranges: list[float] = []
@@ -268,25 +275,25 @@ def batch_neural_gas(
         ranges.append(annealed(width, last_width, fraction))
         if progress is not None:
             progress.begin()
-        C, value = batch_pass(X, own, w, C, ranges[-1])
+        C, value = batch_pass(X, norms_sq, w, C, ranges[-1])
         objective.append(value)
         if progress is not None and progress.end():
             stopped = True
             break
 
-    # k-means from there
-    near = nearest_units(X, own, C)
+    # k-means from these units
+    near = nearest_units(X, norms_sq, C)
     converged = True
     if polish and not stopped:
-        C, near, path, converged = _k_means(X, own, w, C, polish)
+        C, near, path, converged = _k_means(X, norms_sq, w, C, polish)
         objective += path
 
-        # a unit of little use moves next to one of large error, as long as that pays
+        # move a unit of little use next to one of large error, as long as that pays
         while converged and len(C) > 1:  # each round lowers the inertia
             moved = moved_unit(X, w, C, near)
             if moved is None:
                 break
-            tried = _k_means(X, own, w, moved, polish)
+            tried = _k_means(X, norms_sq, w, moved, polish)
             inertia = float(w @ tried[1].distance)
             if inertia >= float(w @ near.distance) * (1 - 1e-9):
                 break
@@ -300,29 +307,30 @@ def batch_neural_gas(
 
 
 def _k_means(
-    X: Any, own: Array, w: Array, centers: Array, max_iter: int
+    X: Any, norms_sq: Array, w: Array, centers: Array, max_iter: int
 ) -> tuple[Array, Nearest, list[float], bool]:
     """Move units to the means of their samples until no sample changes its unit."""
     C = centers
-    first, _ = first_units(X, own, C)
+    first, _ = first_units(X, norms_sq, C)
     path: list[float] = []
     settled = False
     while not settled and len(path) < max_iter:
         C = cluster_means(X, w, first, C)
         former = first
-        first, distance = first_units(X, own, C)
+        first, distance = first_units(X, norms_sq, C)
         path.append(float(w @ distance))
         settled = np.array_equal(first, former)
-    return C, nearest_units(X, own, C), path, settled
+    return C, nearest_units(X, norms_sq, C), path, settled
 
 
 def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
-    """Units with the one that is missed least next to the one of largest error [Fritzke 1997].
+    """Move the least useful unit next to the unit with the largest error [Fritzke 1997].
 
-    A unit is missed by what the inertia rises when its samples go to their second nearest units.
-    The two halves stand on the line of largest variance, at one standard deviation.
+    The use of a unit is the increase of the inertia if its samples go to their second nearest
+    units. The two halves stand on the line of largest variance, at one standard deviation. Returns
+    None if moving does not pay.
     """
-    # what would be lost without a unit, and what its samples are away from it
+    # loss without each unit, and its error
     k = len(C)
     first = near.first
     distance = near.distance
@@ -338,7 +346,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     if error[target] <= missed[idle] or rows.size < 2:
         return None
 
-    # leading direction of its samples, from the farthest one on
+    # leading direction of its samples, by the power method from the farthest one
     samples = X[rows]
     c = C[target]
     weight = w[rows]
@@ -347,7 +355,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     for _ in range(10):
         v = v / max(float(np.linalg.norm(v)), 1e-300)
         along = np.asarray(samples @ v, np.float64) - c @ v
-        peak = float(np.abs(along).max())  # without it the norm of v has fourth powers
+        peak = float(np.abs(along).max())  # scale, because the norm of v has fourth powers
         along = along / (peak or 1.0)
         total = _dense((weight * along) @ samples)
         v = total - float(weight @ along) * c
@@ -362,7 +370,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
 
 
 def cluster_means(X: Any, w: Array, labels: Array, centers: Array) -> Array:
-    """Weighted means of the rows of each label; units without weight stay."""
+    """Return the weighted means of the rows of each label; units without weight stay."""
     n = len(w)
     k = len(centers)
     member = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k))
@@ -381,11 +389,11 @@ def online_neural_gas(
     widths: tuple[float, float],
     rates: tuple[float, float],
 ) -> Array:
-    """Draw the units to one sample after the other [Martinetz, Berkovich, Schulten 1993].
+    """Move the units towards one sample after the other [Martinetz, Berkovich, Schulten 1993].
 
     Range and rate fall geometrically over `n_steps` samples, of which `step` have been seen, and
-    stay at their last values afterwards. A sample of weight w moves units as w samples would:
-    the rate is ``1 - (1 - rate)^w``.
+    then stay at their last values. A sample of weight w moves units like w samples: the rate is
+    ``1 - (1 - rate)^w``.
     """
     C = np.array(centers, dtype=np.float64)
     check_lengths(len(X), w=w)
@@ -404,12 +412,12 @@ def sparse_coding_gas(
     widths: tuple[float, float] | None = None,
     rates: tuple[float, float] = (0.1, 1e-3),
 ) -> Array:
-    """Sparse coding neural gas: unit atoms for codes of `n_nonzero` [Labusch et al. 2009].
+    """Run sparse coding neural gas: unit atoms for `n_nonzero` codes [Labusch et al. 2009].
 
-    A signal ranks the atoms by how much of it each explains, all atoms move towards what they
-    would explain (Oja's rule), with the strength of their rank, and the best one is taken away;
-    this is repeated with the residual, orthogonal to the atoms chosen. `n_steps` signals are
-    drawn at random, in rounds over all of them.
+    A signal ranks the atoms by how much of it each explains. All atoms move towards the part that
+    they would explain (Oja's rule) with the strength of their rank, and the best one is removed;
+    this is repeated with the residual, which is orthogonal to the chosen atoms. `n_steps` signals
+    are drawn at random, in rounds over all of them.
     """
     D = np.array(atoms, dtype=np.float64)
     D /= np.linalg.norm(D, axis=1, keepdims=True)
@@ -418,14 +426,14 @@ def sparse_coding_gas(
     if rows.size == 0:
         return D
 
-    # samples in random order, a range that falls as they are shown
+    # samples in random order, with a range that falls as they are presented
     n_rounds = -(-n_steps // rows.size)
     rounds = [rng.permutation(rows) for _ in range(n_rounds)]
     order = np.concatenate(rounds)[:n_steps]
     first, last = widths or (max(len(D) / 2, 1.0), 0.01)
     n_chosen = min(n_nonzero, X.shape[1], len(D))
 
-    # Oja's rule is not invariant to scale: signals of mean square 1
+    # Oja's rule depends on scale, so give the signals the mean square 1
     mean_sq = np.mean(norms[rows] ** 2)
     scale = 1.0 / float(np.sqrt(mean_sq))
     _sparse_gas(X, order, D, n_chosen, scale, first, last, *rates)
@@ -434,7 +442,7 @@ def sparse_coding_gas(
 
 @jit
 def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
-    """Stochastic neural gas, in place."""
+    """Run stochastic neural gas, in place."""
     k, p = C.shape
     distance = np.empty(k)
 
@@ -457,7 +465,7 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
                 total += (x[q] - c[q]) ** 2
             distance[j] = total
 
-        # units in their order move towards the sample
+        # move units towards the sample, in order of rank
         n_moved = min(k, int(-here * np.log(1e-6)) + 1)
         ranked = np.argsort(distance, kind="mergesort")
         for r in range(n_moved):
@@ -469,11 +477,11 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
 
 @jit
 def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rate):
-    """Sparse coding neural gas, in place.
+    """Run sparse coding neural gas, in place.
 
-    Of an atom, what is orthogonal to the chosen ones (the rows of Q) has the squared norm
-    `outside[j]`; its product with the residual r is that of the atom itself, as r is orthogonal
-    to Q.
+    The part of an atom orthogonal to the chosen ones (the rows of Q) has the squared norm
+    `outside[j]`; its product with the residual r is the atom's own product, because r is
+    orthogonal to Q.
     """
     k, n = D.shape
     Q = np.zeros((n_nonzero, n))
@@ -490,7 +498,7 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
         free = np.ones(k, np.bool_)
         Q[:] = 0.0
 
-        # atoms by what they would take out of it
+        # rank atoms by how much of the residual they would explain
         for t in range(n_nonzero):
             y = D @ r
             products = D @ Q.T
@@ -503,7 +511,7 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
             if key[winner] >= 0.0:
                 break
 
-            # atoms in their order move by Oja's rule
+            # move atoms by Oja's rule, in order of rank
             for rank in range(n_moved):
                 j = ranked[rank]
                 if key[j] == np.inf:
@@ -514,7 +522,7 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
                 d += move * (r - y[j] / outside[j] * along)
                 d /= np.sqrt(np.dot(d, d))
 
-            # the winner, orthogonal to those before it, is taken out of the residual
+            # remove the winner, orthogonal to earlier winners, from the residual
             free[winner] = False
             q = D[winner].copy()
             for _ in range(2):

@@ -1,8 +1,8 @@
-"""Overlapping patches of images: taken, coded and put back in bands of bounded memory.
+"""Overlapping patches of images: extracted, coded and reassembled in bands of bounded memory.
 
 An image is an array (h, w, c); the patch at row y and column x is ``image[y:y+p, x:x+q]`` as a row
-of ``p q c`` numbers. Patches are numbered row by row. The mean of each channel is taken away
-before a patch is coded, and put back afterwards.
+of ``p q c`` numbers. Patches are numbered row by row. The mean of each channel is subtracted
+before a patch is coded, and added again afterwards.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,17 +19,19 @@ from skmoderndata._solvers.dictionaries.fixed import (
     unit_rows,
 )
 
-# of patches and what is observed of them
+# Function of patches and masks (or None) that returns codes.
 PatchCoder = Callable[[Array, "Array | None"], SparseCodes]
 
-BAND_BYTES = 2**25  # patches of a band, where `working_memory` does not ask for less
-# quantile of the chi-squared distribution at (1.15)^2 n for the n = 64 of the published gain
+# Maximum number of bytes of patches in a band, unless `working_memory` is smaller.
+BAND_BYTES = 2**25
+# Probability of the chi-squared quantile that gives the published gain, (1.15)^2 n for n = 64.
 QUANTILE = 0.957
-NOISE_PATCHES = 50_000  # patches that the level of noise is estimated from, about
+# Number of patches, approximately, from which the level of noise is estimated.
+NOISE_PATCHES = 50_000
 
 
 class Grid(NamedTuple):
-    """Where patches lie: height and width of image and patch, and the number of channels."""
+    """Height and width of image and patches, and the number of channels."""
 
     height: int
     width: int
@@ -49,18 +51,18 @@ class Grid(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Numbers in a patch."""
+        """Number of values in a patch."""
         return self.p * self.q * self.channels
 
 
 def grid_of(image: Array, patch: tuple[int, int]) -> Grid:
-    """Grid of the patches of an image (h, w, c); a patch is not larger than the image."""
+    """Return the grid of patches of an image (h, w, c); patches are at most as large as it."""
     height, width, channels = image.shape
     return Grid(height, width, channels, min(patch[0], height), min(patch[1], width))
 
 
 def take_patches(image: Array, grid: Grid, index: Array) -> Array:
-    """Patches with the given numbers, in rows."""
+    """Return the patches with the given indices, as rows."""
     view = np.lib.stride_tricks.sliding_window_view(image, (grid.p, grid.q), axis=(0, 1))
     chosen = view[index // grid.columns, index % grid.columns]  # (m, c, p, q)
     channels_last = np.ascontiguousarray(chosen.transpose(0, 2, 3, 1))
@@ -68,7 +70,7 @@ def take_patches(image: Array, grid: Grid, index: Array) -> Array:
 
 
 def bands(grid: Grid, max_bytes: float) -> Iterator[tuple[int, int]]:
-    """First and last row of stretches of rows of patches of which copies fit in memory."""
+    """Yield first and last row of bands of patches whose copies fit in memory."""
     row_bytes = 8 * 4 * grid.size * grid.columns
     rows = max(1, int(max_bytes / row_bytes))
     for first in range(0, grid.rows, rows):
@@ -78,7 +80,7 @@ def bands(grid: Grid, max_bytes: float) -> Iterator[tuple[int, int]]:
 def take_means_away(
     patches: Array, channels: int, observed: Array | None = None
 ) -> tuple[Array, Array]:
-    """Patches without the mean of each channel (over what is observed), and the means."""
+    """Subtract the mean of each channel over observed pixels; return patches and means."""
     n_pixels = patches.shape[1] // channels
     cube = patches.reshape(len(patches), n_pixels, channels)
     if observed is None:
@@ -103,18 +105,17 @@ def training_patches(
     min_known: float = 0.3,
     above: float = 0.0,
 ) -> tuple[Array, Array | None]:
-    """At most `max_patches` patches without their means, from anywhere in the image.
+    """Return at most `max_patches` patches without their means, from anywhere in the image.
 
-    Left out are those of squared norm at most `above` for each observed number, which need no
-    atom, and those of which less than the fraction `min_known` is observed. Sums over boxes find
-    them.
+    Patches are left out if their squared norm is at most `above` per observed value, because they
+    need no atom, or if less than the fraction `min_known` is observed. Box sums find them.
     """
     seen = np.ones(image.shape) if observed is None else observed.astype(np.float64)
     image64 = np.where(seen > 0, image, 0.0).astype(np.float64)
     mean = image64.sum() / max(1.0, seen.sum())
     image64 -= np.where(seen > 0, mean, 0.0)
 
-    # energy of each patch around its mean, by sums over boxes
+    # energy of each patch around its mean, by box sums
     box = grid.p, grid.q
     count = _box_sums(seen, *box)
     of_mean = _box_sums(image64, *box) ** 2 / np.maximum(count, 1)
@@ -122,7 +123,7 @@ def training_patches(
     count = count.sum(axis=2).ravel()
     square = square.sum(axis=2).ravel()
 
-    # above 0: the residual of a constant patch is rounding
+    # stay above 0, because the residual of a constant patch is rounding
     floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
     enough = count >= max(1.0, min_known * grid.size)
     index = np.flatnonzero((square > floor) & enough)
@@ -136,7 +137,7 @@ def training_patches(
 
 
 def _box_sums(image: Array, p: int, q: int) -> Array:
-    """Sum of every patch of p rows and q columns, for each channel."""
+    """Return the sums over all patches of p rows and q columns, for each channel."""
     height, width, channels = image.shape
     sums = np.zeros((height + 1, width + 1, channels))
     np.cumsum(np.cumsum(image, axis=0), axis=1, out=sums[1:, 1:])
@@ -153,10 +154,10 @@ def average_patches(
     *,
     max_bytes: float = BAND_BYTES,
 ) -> tuple[Array, Array]:
-    """Code all patches; sums of their approximations, and of weights, at every pixel.
+    """Code all patches; return sums of their approximations, and of weights, at every pixel.
 
-    Without a mask each patch has weight one. With one its weight, for each channel, is the
-    observed fraction of it, so that patches of which nothing is observed say nothing.
+    Without a mask, each patch has weight 1. With a mask, its weight in each channel is the
+    observed fraction, so that patches without observed pixels do not contribute.
     """
     total = np.zeros(image.shape)
     weight = np.zeros(image.shape)
@@ -177,7 +178,7 @@ def average_patches(
         approximations = to_csr(codes, len(atoms)) @ atoms
         approximations = approximations.reshape(shape) + means.reshape(*band, 1, 1, -1)
 
-        # what the patches say about each pixel
+        # add the approximations and weights at each pixel
         patch_weight = fractions.reshape(*band, -1)
         for y, x in np.ndindex(grid.p, grid.q):
             pixels = slice(first + y, last + y), slice(x, x + grid.columns)
@@ -188,10 +189,10 @@ def average_patches(
 
 
 def patch_cosines(p: int, q: int, channels: int, n_atoms: int) -> Array:
-    """Over-complete cosines on patches, those of lowest frequencies first.
+    """Return overcomplete cosines on patches, lowest frequencies first.
 
-    Products of a cosine along the columns, one along the rows and, for colours, one of the
-    orthonormal cosine transform of the channels: sums of the channels and differences.
+    They are products of a cosine along the columns, one along the rows and, for colours, one of
+    the orthonormal cosine transform of the channels: their sum and differences.
     """
     side = int(np.ceil(np.sqrt(n_atoms / channels)))
     high = overcomplete_cosines(p, side)
@@ -206,40 +207,40 @@ def patch_cosines(p: int, q: int, channels: int, n_atoms: int) -> Array:
 
 
 def noise_level(image: Array) -> float:
-    """Estimate the standard deviation of white noise from patches that hold little else.
+    """Estimate the standard deviation of white noise from patches that contain little else.
 
-    Patches of 7 x 7 pixels are kept whose squared differences of pixels two apart add up to no
-    more than noise of the level found so far would give with probability 0.99 [Liu, Tanaka &
-    Okutomi 2013], round after round from all of them. The level is the mean of the smallest
-    eigenvalues of their covariance, as many as have their mean for a median [Chen, Zhu & Heng
-    2015]. Images with too few patches for that get the median of the moduli of the finest
-    diagonal wavelets over 0.6745 [Donoho & Johnstone 1994], which texture raises.
+    In each round, patches of 7 x 7 pixels are kept if their squared differences of pixels two
+    apart add up to at most the amount that noise of the current level would give with probability
+    0.99 [Liu, Tanaka & Okutomi 2013]. The level is the mean of the smallest eigenvalues of their
+    covariance, as many as have their mean as median [Chen, Zhu & Heng 2015]. For images with too
+    few patches, it is the median magnitude of the finest diagonal wavelet coefficients over 0.6745
+    [Donoho & Johnstone 1994], which texture raises.
     """
     if min(image.shape[:2]) < 4:
         return 0.0
     channels = image.shape[2]
 
-    # patches of 7 x 7, or wavelets where there are too few
+    # patches of 7 x 7, or wavelets if there are too few
     grid = grid_of(image, (7, 7))
     total = grid.rows * grid.columns
     fewest = 10 * grid.size
     if (grid.p, grid.q) != (7, 7) or total < fewest:
         return _wavelet_noise(image)
 
-    # squared derivatives tell the texture of a patch
+    # squared derivatives measure the texture of a patch
     along_x = image[:, 2:] - image[:, :-2]
     along_y = image[2:] - image[:-2]
     wide = _box_sums(np.square(along_x, dtype=np.float64), 7, 5)
     high = _box_sums(np.square(along_y, dtype=np.float64), 5, 7)
 
-    # an odd step does not follow the columns of an image of even width
+    # an odd step does not sample the same columns of an image of even width
     step = -(-total // NOISE_PATCHES) | 1
     index = np.arange(0, total, step)
     texture = (wide + high).sum(axis=2).ravel()[index]
     patches = take_patches(image, grid, index).astype(np.float64, copy=False)
 
-    # patches whose texture noise alone would have; the smallest variance among them [Liu,
-    # Tanaka and Okutomi 2013]
+    # keep patches with no more texture than noise alone; use the smallest variance among them
+    # [Liu, Tanaka and Okutomi 2013]
     limit = _texture_of_noise(channels)
     flat = np.ones(len(index), np.bool_)
     variance = _smallest_variance(patches)
@@ -254,10 +255,10 @@ def noise_level(image: Array) -> float:
 
 
 def _texture_of_noise(channels: int) -> float:
-    """Quantile 0.99 of the sum of squared differences in a 7 x 7 patch of unit white noise.
+    """Return the 0.99 quantile of squared differences in a 7 x 7 patch of unit white noise.
 
-    The sum is a quadratic form of matrix G in the noise; a gamma distribution of the same mean
-    ``tr G`` and variance ``2 tr G^2`` stands for its own.
+    Their sum is a quadratic form of the noise with a matrix G; its distribution is approximated by
+    the gamma distribution with the same mean ``tr G`` and variance ``2 tr G^2``.
     """
     from scipy.stats import gamma
 
@@ -271,7 +272,7 @@ def _texture_of_noise(channels: int) -> float:
 
 
 def _smallest_variance(patches: Array) -> float:
-    """Mean of the smallest eigenvalues of the covariance, as many as have it for a median."""
+    """Return the mean of the smallest eigenvalues, as many as have their mean as median."""
     values = np.linalg.eigvalsh(np.cov(patches, rowvar=False))
     mean = 0.0
     for count in range(len(values), 0, -1):
@@ -292,7 +293,7 @@ def _wavelet_noise(image: Array) -> float:
 
 
 def error_gain(n: int) -> float:
-    """Root of the quantile of chi-squared with n degrees of freedom over n; 1.15 for n = 64."""
+    """Return the square root of the chi-squared quantile over n; it is 1.15 for n = 64."""
     from scipy.stats import chi2
 
     quantile = chi2.ppf(QUANTILE, n)
@@ -300,10 +301,10 @@ def error_gain(n: int) -> float:
 
 
 def fill_by_means(image: Array, observed: Array) -> Array:
-    """Give unknown pixels the mean of the observed ones in the smallest box that holds some.
+    """Fill unknown pixels with the mean of observed ones in the smallest box that has any.
 
-    Boxes of sides 3, 7, 15, ... about the pixel; each channel by itself, and the mean of all that
-    is observed for a channel without observed pixels.
+    Boxes around the pixel have sides 3, 7, 15, ...; channels are independent. A channel without
+    observed pixels gets the mean of all observed values.
     """
     from scipy.ndimage import uniform_filter
 
@@ -313,7 +314,7 @@ def fill_by_means(image: Array, observed: Array) -> Array:
     missing = ~observed
     side = 3
 
-    # boxes grow until each holds a observed pixel
+    # enlarge the boxes until each contains an observed pixel
     while missing.any() and side < 4 * max(image.shape[:2]):
         box = (side, side, 1)
         fraction = uniform_filter(seen, box, mode="constant")

@@ -1,6 +1,10 @@
-"""Groups of similar patches of an image, each filtered by what its members have in common.
+"""Groups of similar patches of an image, each filtered by the common structure of its members.
 
-Images and numbers of patches are those of `patches`.
+Images and patch indices are as in `patches`.
+
+Differs from the paper (Lebrun, Buades and Morel 2013): 1. Sparse codes give the first
+approximation. 2. The mean of a group is partly the noisy one. 3. Groups are weighted by the noise
+that their filter lets through.
 """
 
 import numpy as np
@@ -10,18 +14,23 @@ from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.patches import Grid, take_patches
 
-REACH = 15  # pixels, up and down and to both sides, in which similar patches are looked for
-LARGEST_GROUP = 64  # patches, where nothing else is asked for
-BLOCK_BYTES = 2**20  # of the patches of a block of groups
+# Maximum distance of similar patches, in pixels, vertically and horizontally.
+REACH = 15
+# Maximum default number of patches in a group.
+LARGEST_GROUP = 64
+# Maximum number of bytes of the patches in a block of groups.
+BLOCK_BYTES = 2**20
+# Number of blocks whose results are in memory at a time.
 BLOCKS_AT_ONCE = 16
-RIDGE_RELATIVE = 1e-10  # of the mean squared norm of the patches of a group, against rounding
+# Size of the ridge against rounding, relative to the mean squared norm of the patches of a group.
+RIDGE_RELATIVE = 1e-10
 # Minimum energy of the difference between the noisy and the coded mean of a group, relative to
 # the energy expected of noise alone; patches that overlap share noise, so its energy varies much.
 CLEAR_DIFFERENCE = 1.5
 
 
 def default_group_size(grid: Grid) -> int:
-    """Half as many patches as a patch has numbers: their covariance is known well enough."""
+    """Return half the number of values in a patch, which determine its covariance well enough."""
     return max(1, min(LARGEST_GROUP, grid.size // 2))
 
 
@@ -34,22 +43,22 @@ def filter_groups(
     group_size: int,
     n_jobs: int | None = None,
 ) -> Array:
-    """Denoise an image (h, w, c), of which an approximation is known, by groups of its patches.
+    """Denoise an image (h, w, c) with a known approximation, by groups of its patches.
 
-    A group has the `group_size` patches nearest to one of them in the approximation, and every
-    pixel is in some. With P (k, n) the approximations of the members less their mean, the code of
-    a noisy member y less the mean m is
+    A group contains the `group_size` patches that are nearest to one of them in the approximation,
+    and every pixel is in at least one group. Let P (k, n) hold the approximations of the members
+    minus their mean m. The code of a noisy member y is
 
         ``argmin_a |y - m - a P|^2 + k sigma^2 |a|^2``,
 
     so that P is the dictionary of the group, and ``m + a P`` the Wiener filter for its covariance
-    [Lebrun, Buades & Morel 2013]. A covariance from few members would fit the noise that P shares
-    with y, so P and m come from at least `default_group_size` members, of which the nearest are
-    put back. The mean m is the coded one, plus the fraction of the noisy mean's difference from
-    it that noise does not explain. Groups count at a pixel by 1 over the trace of their filter,
-    the noise that it lets through.
+    [Lebrun, Buades & Morel 2013]. A covariance of few members would fit the noise that P shares
+    with y, so P and m use at least `default_group_size` members, of which only the nearest are
+    returned to the image. The mean m is the coded mean, plus the part of its difference to the
+    noisy mean that noise does not explain. The weight of a group at its pixels is the reciprocal
+    of 1 plus the trace of its filter, that is, of the noise that it lets through.
     """
-    # all groups are of one size, which a window in a corner holds
+    # all groups have the same size, for which a window in a corner is large enough
     in_corner = min(grid.rows, REACH + 1) * min(grid.columns, REACH + 1)
     n_members = min(max(group_size, default_group_size(grid)), in_corner)
     n_returned = min(group_size, n_members)
@@ -73,31 +82,31 @@ def filter_groups(
         nearest = np.ascontiguousarray(index[:, :n_returned])
         return nearest, np.ascontiguousarray(filtered[:, :n_returned]), weights
 
-    # sums in the order of the groups, whatever the number of threads
+    # add up in the order of the groups, whatever the number of threads
     total = np.zeros(noisy.shape)
     weight = np.zeros(noisy.shape[:2])
     with one_blas_thread():
         for start in range(0, len(blocks), BLOCKS_AT_ONCE):
-            some = blocks[start : start + BLOCKS_AT_ONCE]
-            for index, patches, weights in in_threads(work, some, n_jobs):
+            batch = blocks[start : start + BLOCKS_AT_ONCE]
+            for index, patches, weights in in_threads(work, batch, n_jobs):
                 _add_patches(index, patches, weights, grid.p, grid.q, total, weight)
     return total / weight[:, :, None]
 
 
 def _centers(grid: Grid) -> Array:
-    """Numbers of patches half a patch apart, and of those on the last row and column."""
+    """Return the indices of patches half a patch apart, and of the last row and column."""
     rows = np.append(np.arange(0, grid.rows - 1, max(1, grid.p // 2)), grid.rows - 1)
     columns = np.append(np.arange(0, grid.columns - 1, max(1, grid.q // 2)), grid.columns - 1)
     return (rows[:, None] * grid.columns + columns).ravel()
 
 
 def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
-    """Filter noisy groups of patches (g, k, n); also returns the weight of each group."""
+    """Filter noisy groups of patches (g, k, n); return them with the weight of each group."""
     k, n = groups.shape[1:]
     mean = groups.mean(axis=1, keepdims=True)
     P = groups - mean
 
-    # faint texture that the codes have missed: what noise does not explain of the difference
+    # faint texture that the codes miss: the part of the difference that noise does not explain
     missed = noisy.mean(axis=1, keepdims=True) - mean
     energy = np.sum(missed**2, axis=2, keepdims=True)
     of_noise = n * sigma**2 / k
@@ -114,14 +123,14 @@ def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     smooth = np.linalg.solve(gram, P)
     filtered = ((noisy - mean) @ P.transpose(0, 2, 1)) @ smooth + mean
 
-    # weight by the inverse of the noise that the filter lets through
+    # weight: reciprocal of the noise that the filter lets through
     trace = np.sum(smooth * P, axis=(1, 2))
     return filtered, 1 / (1 + trace)
 
 
 @jit
 def _find_similar(image, p, q, centers, reach, index):
-    """Fill each row of `index` with a patch and those nearest to it, nearest first."""
+    """Fill each row of `index` with a patch and the patches nearest to it, nearest first."""
     (height, width, channels) = image.shape
     k = index.shape[1]
     n_rows = height - p + 1
@@ -130,15 +139,15 @@ def _find_similar(image, p, q, centers, reach, index):
     distance = np.empty(k)
 
     for i in range(len(centers)):
-        # begin with the patch itself, and with room for the others
+        # start with the patch itself, followed by empty places
         y = centers[i] // n_columns
         x = centers[i] % n_columns
         near = index[i]
         near[0] = centers[i]
         distance[:] = np.inf
-        distance[0] = -1.0  # the patch itself stays the first, also among equal ones
+        distance[0] = -1.0  # the patch itself stays first, even among equal ones
 
-        # insert nearer patches of the window in order of distance
+        # insert nearer patches of the window, ordered by distance
         for row in range(max(0, y - reach), min(n_rows, y + reach + 1)):
             for column in range(max(0, x - reach), min(n_columns, x + reach + 1)):
                 if row == y and column == x:
@@ -148,7 +157,7 @@ def _find_similar(image, p, q, centers, reach, index):
                     lines, y, x * channels, row, there, p, q * channels, distance[k - 1]
                 )
 
-                # the last one makes room
+                # drop the last one
                 if far < distance[k - 1]:
                     rank = k - 1
                     while distance[rank - 1] > far:
@@ -161,7 +170,7 @@ def _find_similar(image, p, q, centers, reach, index):
 
 @jit_leaf
 def _distance_sq(lines, y, x, row, column, p, width, bound):
-    """Squared distance of two patches, of the first lines only where they exceed the bound."""
+    """Return the squared distance of two patches, stopping early if it exceeds the bound."""
     far = 0.0
     for a in range(p):
         of_line = 0.0
@@ -176,7 +185,7 @@ def _distance_sq(lines, y, x, row, column, p, width, bound):
 
 @jit
 def _add_patches(index, patches, weights, p, q, total, weight):
-    """Add groups of patches (g, k, n), with their weights, to the pixels where they lie."""
+    """Add groups of patches (g, k, n), with their weights, to the pixels that they cover."""
     (n_groups, k) = index.shape
     (_, width, channels) = total.shape
     n_columns = width - q + 1

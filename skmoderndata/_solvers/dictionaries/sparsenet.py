@@ -1,9 +1,12 @@
-"""Codes under smooth sparse priors, and the steps of a dictionary that learns with them.
+"""Codes under smooth sparse priors, and gradient steps of a dictionary that learns with them.
 
 ``f(a) = 1/2 |x - a D|^2 + alpha sum_j S(a_j)`` for each signal x. Both smooth priors are concave
-functions of the square of a coefficient, so that at any a the parabola with the curvature
-``w = S'(a) / a`` that touches S there lies above it: a step along any direction to the minimum of
-the parabola never raises f, and needs no search.
+functions of the squared coefficient. The parabola with curvature ``w = S'(a) / a`` that touches S
+at a therefore lies above S: a step along any direction to the minimum of the parabola never raises
+f, and needs no line search.
+
+Differs from the paper (Olshausen and Field 1996): 1. Codes take steps to the minimum of the
+parabola instead of line searches. 2. The rates of variances and gains differ, see `VARIANCE_RATE`.
 """
 
 from typing import NamedTuple
@@ -12,16 +15,18 @@ import numpy as np
 
 from skmoderndata._solvers.common.typing import Array
 
-# the program of Olshausen has 0.001 and 0.02, which swings: gains overtake what is averaged
+# Rates of the running variances and of the gains. Olshausen's program has 0.001 and 0.02, which
+# oscillate because the gains change faster than the averages.
 VARIANCE_RATE = 0.05
 GAIN_RATE = 0.005
-GAINS = 0.1, 10.0  # bounds
+# Smallest and largest gain.
+GAINS = 0.1, 10.0
 
 
 class SmoothCodes(NamedTuple):
-    """Codes, their energies, and the largest entry of the gradient of each, with the steps taken.
+    """Codes, their energies, the largest entry of each gradient, and the number of steps.
 
-    The gradient is relative to the largest product of the signal with an atom.
+    Gradients are relative to the largest product of the signal with an atom.
     """
 
     codes: Array
@@ -31,7 +36,7 @@ class SmoothCodes(NamedTuple):
 
 
 def prior_value(A: Array, prior: str) -> Array:
-    """``S(a)``, entry by entry: ``log(1 + a^2)``, ``|a|`` or ``-exp(-a^2)``."""
+    """Return ``S(a)`` entry by entry: ``log(1 + a^2)``, ``|a|`` or ``-exp(-a^2)``."""
     out: Array
     if prior == "log":
         out = np.log1p(A * A)
@@ -41,7 +46,7 @@ def prior_value(A: Array, prior: str) -> Array:
 
 
 def energies(X: Array, D: Array, A: Array, *, alpha: float, prior: str) -> Array:
-    """``1/2 |x - a D|^2 + alpha sum_j S(a_j)`` of each row."""
+    """Return ``1/2 |x - a D|^2 + alpha sum_j S(a_j)`` for each row."""
     R = X - A @ D
     priors = prior_value(A, prior).sum(axis=1)
     return 0.5 * np.einsum("ij,ij->i", R, R) + alpha * priors
@@ -52,12 +57,13 @@ def smooth_codes(
 ) -> SmoothCodes:
     """Minimise ``1/2 |x - a D|^2 + alpha sum_j S(a_j)`` by preconditioned conjugate gradients.
 
-    All signals step together, one matrix product a step; a signal leaves when the largest entry of
-    its gradient is at most `tol` times that of ``x D'``. With ``C = x D' - a D D'`` the negative
-    gradient is ``c - alpha S'(a)``. The start is ``x D' / |d|^2``, scaled to
-    fit x best. Directions are those of Polak and Ribiere, begun afresh where they point uphill.
+    All signals step together, with one matrix product per step; a signal leaves when the largest
+    entry of its gradient is at most `tol` times the largest entry of ``x D'``. With
+    ``C = x D' - a D D'``, the negative gradient is ``c - alpha S'(a)``. The start is
+    ``x D' / |d|^2``, scaled to fit x best. The directions are Polak and Ribiere's, restarted if
+    they point uphill.
     """
-    # start: the matched filter, scaled to the best multiple
+    # start: the matched filter, scaled to fit best
     G = D @ D.T
     B = X @ D.T
     diagonal = np.diag(G).copy()
@@ -70,7 +76,7 @@ def smooth_codes(
     A *= fit[:, None]
     C = B - AG * fit[:, None]
 
-    # signals that are at work
+    # active signals
     scale = np.abs(B).max(axis=1, initial=0.0)
     codes = np.zeros_like(A)
     gradient = np.zeros(len(A))
@@ -90,7 +96,7 @@ def smooth_codes(
         largest = np.abs(g).max(axis=1)
         z = g / (diagonal + W + 1e-300)
 
-        # 2. conjugate direction [Polak and Ribiere], or the gradient where that does not
+        # 2. conjugate direction [Polak and Ribiere], or the gradient if that direction does not
         # descend
         product = _inner(g, z)
         change = np.maximum(product - _inner(Z, z), 0.0)
@@ -101,7 +107,7 @@ def smooth_codes(
         Z = g
         old = product
 
-        # 3. signals at their minimum leave
+        # 3. remove signals that have reached their minimum
         done = (largest <= tol * scale) | (n_iter == max_iter)
         if done.any():
             rows = active[done]
@@ -136,11 +142,11 @@ def dictionary_step(
     rate: float,
     goal: float | None,
 ) -> tuple[Array, Array, Array]:
-    """One gradient step of the atoms, and their norms: new atoms, variances and gains.
+    """Take a gradient step of the atoms and set their norms; return atoms, variances and gains.
 
-    The step is `rate` divided by the largest mean square of a coefficient. With `goal` the norm of
-    each atom follows its gain, which rises while the running variance of its coefficient is above
-    `goal` [Olshausen and Field 1997]; without it norms are 1.
+    The step is `rate` divided by the largest mean square of a coefficient. With `goal`, the norm
+    of each atom follows its gain, which rises while the running variance of its coefficient
+    exceeds `goal` [Olshausen and Field 1997]; without it, norms are 1.
     """
     # gradient of the squared error
     mean_sq = np.einsum("ij,ij->j", A, A) / len(A)
@@ -153,7 +159,7 @@ def dictionary_step(
     # norms follow the variances of the coefficients [Olshausen and Field 1997]
     if goal is not None:
         variance = (1 - VARIANCE_RATE) * variance + VARIANCE_RATE * mean_sq
-        # a coefficient that is never used would shrink its atom for good
+        # otherwise, a coefficient that is never used would shrink its atom forever
         ratio = np.where((mean_sq > 0) | (gain >= 1), variance / goal, 2.0)
         gain = np.clip(gain * ratio**GAIN_RATE, *GAINS)
 
@@ -166,17 +172,17 @@ def dictionary_step(
 
 
 def curvature(A: Array, prior: str) -> Array:
-    """``S'(a) / a``: of the parabola that touches the prior at a, and lies above it."""
+    """Return ``S'(a) / a``, the curvature of the parabola above the prior that touches it at a."""
     return np.asarray(2.0 / (1.0 + A * A) if prior == "log" else 2.0 * np.exp(-A * A))
 
 
 def _inner(U: Array, V: Array) -> Array:
-    """Inner products of rows."""
+    """Return the inner products of rows."""
     return np.einsum("ij,ij->i", U, V)
 
 
 def _move(A: Array, C: Array, P: Array, PG: Array, alpha: float, prior: str) -> None:
-    """Go to the minimum of the parabola above f along P, three times, in place."""
+    """Go three times to the minimum of the parabola above f along P, in place."""
     quadratic = _inner(P, PG)
     for _ in range(3):
         W = alpha * curvature(A, prior)
