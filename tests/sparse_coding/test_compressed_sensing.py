@@ -293,13 +293,13 @@ def test_sizes_are_refused_and_impossible_measurements_fitted():
             lambda X, spikes, far, model: CompressedSensing(30, kind="dct").fit(X),
         ),
         (
-            r"shape=\(5, 5\) has 25 values, and signals have 24",
+            r"shape=\(5, 5\) has 25 values, but signals have 24",
             lambda X, spikes, far, model: CompressedSensing(5, kind="dct", shape=(5, 5)).fit(
                 X
             ),
         ),
         (
-            "basis has atoms of 8 values, and signals have 24",
+            "basis has atoms of 8 values, but signals have 24",
             lambda X, spikes, far, model: CompressedSensing(5, basis=np.eye(8)).fit(X),
         ),
         (

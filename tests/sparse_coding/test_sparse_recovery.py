@@ -702,10 +702,10 @@ def test_missing_measurements_of_an_operator_are_named(missing):
 def test_operators_of_the_wrong_kind_are_refused(name, fit):
     Phi, codes = planted(0)
     y = Phi @ codes[0]
-    with pytest.raises(ValueError, match=f"{name} is an operator of complex values: stack"):
+    with pytest.raises(ValueError, match=f"{name} is a complex operator; stack"):
         fit(aslinearoperator(1j * Phi), y)
     one_way = LinearOperator((60, 120), matvec=lambda x: Phi @ x, dtype=float)
-    with pytest.raises(ValueError, match=f"{name} has no product with its transpose"):
+    with pytest.raises(ValueError, match=f"{name} cannot multiply by its transpose"):
         fit(one_way, y)
     with pytest.raises(ValueError, match=f"{name} gives NaN or infinity"):
         fit(aslinearoperator(np.where(Phi > 1, np.nan, Phi)), y)
@@ -769,11 +769,11 @@ def test_single_precision_and_impossible_equations():
     ("message", "call"),
     [
         (
-            r"shape=\(7, 7\) has 49 values, and signals have 120",
+            r"shape=\(7, 7\) has 49 values, but signals have 120",
             lambda Phi, y, model, long: SparseRecovery("dct", shape=(7, 7)).fit(Phi, y),
         ),
         (
-            "basis has atoms of 60 values, and signals have 120",
+            "basis has atoms of 60 values, but signals have 120",
             lambda Phi, y, model, long: SparseRecovery(dct_dictionary(60)).fit(Phi, y),
         ),
         (
@@ -785,7 +785,7 @@ def test_single_precision_and_impossible_equations():
             lambda Phi, y, model, long: SparseRecovery().fit(aslinearoperator(Phi), y[:-1]),
         ),
         (
-            "basis has complex values: stack",
+            "basis has complex values; stack",
             lambda Phi, y, model, long: SparseRecovery(1j * dct_dictionary(120)).fit(Phi, y),
         ),
         (
@@ -807,7 +807,7 @@ def test_single_precision_and_impossible_equations():
             lambda Phi, y, model, long: model.predict(aslinearoperator(Phi[:, :-1])),
         ),
         (
-            "basis='haar' makes a matrix for an axis",
+            "basis='haar' forms a matrix for each axis",
             lambda Phi, y, model, long: SparseRecovery("haar").fit(long, np.ones(3)),
         ),
         (

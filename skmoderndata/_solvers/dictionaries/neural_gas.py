@@ -1,4 +1,4 @@
-"""Neural gas: units attracted by samples according to their distance rank; and a version for atoms.
+"""Neural gas: units attracted by samples according to distance rank; and a version for atoms.
 
 A sample x ranks the units by their distance and attracts the unit of rank r (0 for the nearest)
 with the strength ``exp(-r / range)``. As the range falls, neural gas turns into k-means.
@@ -215,7 +215,7 @@ def _dense(product: Any) -> Array:
 
 
 def nearest_units(X: Any, norms_sq: Array, centers: Array) -> Nearest:
-    """Find the nearest and second nearest unit of each row; the same twice if there is only one."""
+    """Find the nearest and second nearest unit of each row; twice the same if it is alone."""
     k = len(centers)
     n = len(norms_sq)
     first = np.zeros(n, np.int32)

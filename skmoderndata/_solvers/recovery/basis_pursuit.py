@@ -1,8 +1,11 @@
-"""Basis pursuit: the representation of least l1 norm, exactly or within a bound on the noise.
+"""Basis pursuit: the representation of minimal l1 norm, exactly or within a bound on the noise.
 
-The lasso path ends in it (`homotopy`); where equations have no sparse solution `interior_point` is
-faster. The support and the signs at either's end determine the coefficients and the dual variable
-by two triangular solves, and the duality gap says whether they are right.
+The lasso path ends in it (`homotopy`); if equations have no sparse solution, `interior_point` is
+faster. Support and signs at the end of either method determine the coefficients and the dual
+variable by two triangular solves, and the duality gap shows whether they are right.
+
+Differs from the paper (Chen, Donoho and Saunders 1998), which solves the linear program: the lasso
+path comes first, and every answer is an exact vertex with its gap.
 """
 
 from collections.abc import Iterator
@@ -28,13 +31,14 @@ from skmoderndata._solvers.recovery.optimality import (
     quick_segment,
 )
 
-SURE = 1e-12  # gap and violation that need no orthogonal factorisation
+# Maximum gap and violation for which no orthogonal factorisation is needed.
+SURE = 1e-12
 
 
 class BasisPursuitResult(NamedTuple):
-    """Coefficients (k,), dual variable (n,), and what is proved of them.
+    """Coefficients (k,), dual variable (n,), and their certificate.
 
-    `gap` is relative to the l1 norm; `route` says which solver gave the coefficients: "path",
+    `gap` is relative to the l1 norm; `route` names the solver of the coefficients: "path",
     "interior", "simplex", "cvxpy" or "zero". `n_iter` counts factorisations.
     """
 
@@ -47,7 +51,10 @@ class BasisPursuitResult(NamedTuple):
 
 
 class Pursuit(NamedTuple):
-    """``min |a|_1  s.t.  |y - A a|_2 <= bound``, ``a >= 0`` with `positive`; y of norm one."""
+    """The problem ``min |a|_1  s.t.  |y - A a|_2 <= bound`` with y of norm 1.
+
+    With `positive`, it includes ``a >= 0``.
+    """
 
     A: Array
     y: Array
@@ -61,7 +68,7 @@ class Pursuit(NamedTuple):
         return BasisPursuitResult(coef, dual, residual, gap, 1, route)
 
     def solution(self, support: Array, signs: Array) -> BasisPursuitResult | None:
-        """Solve the problem for a support and signs; None where they have no solution."""
+        """Solve the problem for a support and signs; return None if there is no solution."""
         best: BasisPursuitResult | None = None
         for make in (quick_segment, exact_segment):
             segment = make(self.A, self.y, support, signs)
@@ -73,7 +80,7 @@ class Pursuit(NamedTuple):
         return best
 
     def dual_of_residual(self, coef: Array) -> Array:
-        """Multiple of the residual on the border of the dual constraint."""
+        """Return the multiple of the residual on the boundary of the dual constraint."""
         r = self.y - self.A @ coef
         top = largest_slope(self.A.T @ r, self.positive)
         return np.asarray(r / top if top > 0 else r)
@@ -82,15 +89,15 @@ class Pursuit(NamedTuple):
         return result.gap <= tol and result.residual <= self.bound + tol
 
     def better(
-        self, one: BasisPursuitResult | None, other: BasisPursuitResult | None
+        self, first: BasisPursuitResult | None, second: BasisPursuitResult | None
     ) -> BasisPursuitResult | None:
-        """Return the one that is nearer to a proved solution."""
-        if one is None or other is None:
-            return other if one is None else one
-        return min(one, other, key=self.distance)
+        """Return the result that is nearer to a certified solution."""
+        if first is None or second is None:
+            return second if first is None else first
+        return min(first, second, key=self.distance)
 
     def distance(self, result: BasisPursuitResult) -> float:
-        """Sum of the gap and of what is missing to the bound."""
+        """Return the sum of the gap and the violation of the bound."""
         return result.gap + relative_gap(result.residual, self.bound, unit=1.0)
 
 
@@ -109,35 +116,35 @@ def basis_pursuit(
     Parameters
     ----------
     A : array of shape (n, k)
-        No scaling of columns is needed, nor of the whole.
+        Matrix; neither its columns nor the matrix need scaling.
     y : array of shape (n,)
     bound : float
-        0 asks for ``A a = y``.
+        Bound on the residual; 0 means ``A a = y``.
     tol : float
-        Relative duality gap, and residual relative to the norm of `y`, that are accepted.
+        Largest accepted duality gap, relative, and residual relative to the norm of `y`.
     solver : {"path", "path only", "interior", "simplex", "cvxpy"}
-        "path" is the lasso path with two triangular solves at its end; where equations have no
-        sparse solution, "interior", the interior point method and the vertex next to its end; and
-        where the answer is not proved to `tol`, "simplex" (cvxpy for a positive bound). "simplex"
-        is HiGHS on the linear program of the case without noise; "cvxpy" states the
-        problem. "path only" returns None where the path does not prove the answer.
+        "path" is the lasso path with two triangular solves at its end. If equations have no sparse
+        solution, "interior" follows, the interior point method and the vertex next to its end; if
+        the answer is still not certified to `tol`, "simplex" (cvxpy for a positive bound).
+        "simplex" is HiGHS on the linear program of the noise-free case; "cvxpy" states the
+        problem. "path only" returns None if the path does not certify the answer.
 
     Returns
     -------
     BasisPursuitResult or None
         None if no coefficients satisfy the constraint.
     """
-    # in units of |y|; zero suffices where the bound is not exceeded
+    # use |y| as the unit; the answer is zero if y is within the bound
     size = float(linalg.norm(y))
     if size <= bound:
         n, k = A.shape
         return BasisPursuitResult(np.zeros(k), np.zeros(n), size, 0.0, 0, "zero")
-    # the bound is to hold for the norm as it is computed, with its rounding
+    # the bound must hold for the norm as computed, including rounding
     margin = min(64 * EPS * size / bound, 1e-3) if bound > 0 else 0.0
     relative_bound = bound / size * (1 - margin)
     p = Pursuit(A, y / size, relative_bound, positive)
 
-    # take the first candidate that the certificate accepts, else the best
+    # take the first certified candidate, else the best
     best: BasisPursuitResult | None = None
     accepted = False
     if progress is not None:
@@ -156,8 +163,8 @@ def basis_pursuit(
 
 
 def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
-    """Yield what the solver finds, and what others find, for as long as no answer is proved."""
-    # the route that was asked for
+    """Yield the solver's result, then those of other solvers while none is certified."""
+    # the requested route
     broken_off = None
     if solver == "cvxpy":
         yield _settle(p, _stated(p)) if p.bound > 0 else _stated(p)
@@ -169,17 +176,17 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     if solver == "path only":
         return
 
-    # equations: an interior point, then an exact simplex step
+    # equations: interior point method, then an exact simplex step
     if p.bound == 0:
         yield _interior(p)
         yield _simplex(p)
         return
 
-    # with noise: a bound in reach has its solution on some segment of the path
+    # with noise: a feasible bound has its solution on a segment of the path
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     distance = float(linalg.norm(p.y - near))
     if distance <= p.bound * (1 + 1e-9):
-        # the right segment is next to where the path broke off, or to its very end
+        # the right segment is near the one where the path broke off, or near its end
         yield _settle(p, broken_off)
         equations = p._replace(y=near, bound=0.0)
         yield _settle(p, _interior(equations))
@@ -189,7 +196,7 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
 class MatrixPursuit:
     """Basis pursuit of signals that share a matrix.
 
-    Without a bound (None) equations that cannot hold are replaced by the nearest that can.
+    Without a bound (None), infeasible equations are replaced by the nearest feasible ones.
     """
 
     def __init__(
@@ -209,11 +216,11 @@ class MatrixPursuit:
 
     @cached_property
     def range(self) -> Array | None:
-        """Range of the matrix; None for the whole space."""
+        """Orthonormal basis of the range of the matrix; None if it is the entire space."""
         return range_of(self.A)
 
     def solve(self, y: Array, progress: Progress | None = None) -> BasisPursuitResult | None:
-        """Coefficients and dual variable; None where the bound is out of reach."""
+        """Return coefficients and dual variable; None if the bound cannot be met."""
         A = self.A
         positive = self.positive
         solver = self.solver
@@ -221,14 +228,14 @@ class MatrixPursuit:
         if self.bound is not None:
             return basis_pursuit(A, y, bound=self.bound, solver=solver, **form)
 
-        # the path, where there are more columns than rows
+        # the path, if there are more columns than rows
         if solver == "path" and A.shape[0] < A.shape[1]:
             result = basis_pursuit(A, y, solver="path only", **form)
             if result is not None:
                 return result
             solver = "interior" if self.range is None else solver
 
-        # equations that cannot be met are replaced by the nearest
+        # replace infeasible equations by the nearest feasible ones
         near = y
         if self.range is not None:
             near = self.range @ (self.range.T @ y)
@@ -243,14 +250,14 @@ class MatrixPursuit:
 def in_units(
     result: BasisPursuitResult, A: Array, size: float, positive: bool
 ) -> BasisPursuitResult:
-    """Undo ``y / size``; the dual variable becomes feasible."""
+    """Undo ``y / size``, and scale the dual variable to be feasible."""
     coef = result.coef * size
     dual = feasible_dual(A, result.dual, positive=positive)
     return result._replace(coef=coef, dual=dual, residual=result.residual * size)
 
 
 def feasible_dual(A: Array, dual: Array, *, positive: bool = False) -> Array:
-    """Multiple of `dual` with ``|A'v|_inf <= 1``, or ``A'v <= 1``; in its own precision."""
+    """Return a multiple of `dual` with ``|A'v|_inf <= 1``, or ``A'v <= 1``, in its precision."""
     step = float(np.finfo(dual.dtype).eps)
     for _ in range(20):
         top = largest_slope(A.T @ dual, positive)
@@ -264,13 +271,13 @@ def feasible_dual(A: Array, dual: Array, *, positive: bool = False) -> Array:
 def pursuit_gap(
     A: Array, y: Array, coef: Array, dual: Array, *, bound: float = 0.0, positive: bool = False
 ) -> float:
-    """Return the `l1_gap` for a dual variable that is scaled to be feasible."""
+    """Return the `l1_gap` after scaling the dual variable to be feasible."""
     feasible = feasible_dual(A, dual, positive=positive)
     return l1_gap(y, coef, feasible, bound)
 
 
 def range_of(A: Array) -> Array | None:
-    """Orthonormal basis of the range of A; None where that is the whole space."""
+    """Return an orthonormal basis of the range of A; None if it is the entire space."""
     B = A / column_norms(A)
     if _has_full_row_rank(B):
         return None
@@ -281,7 +288,7 @@ def range_of(A: Array) -> Array | None:
 
 
 def nearest(A: Array, Y: Array, *, positive: bool = False) -> Array:
-    """Return the combinations of columns of A nearest to each column of Y."""
+    """Return the combinations of columns of A that are nearest to the columns of Y."""
     if positive:
         from scipy.optimize import nnls
 
@@ -294,7 +301,7 @@ def nearest(A: Array, Y: Array, *, positive: bool = False) -> Array:
 
 
 def _has_full_row_rank(B: Array) -> bool:
-    """Tell whether rows are independent beyond doubt; a tenth of the work of singular values."""
+    """Return whether the rows are clearly independent, in a tenth of the time of an SVD."""
     if B.shape[0] > B.shape[1]:
         return False
     try:
@@ -306,7 +313,7 @@ def _has_full_row_rank(B: Array) -> bool:
 
 
 def _follow(p: Pursuit) -> BasisPursuitResult | None:
-    """Go down the lasso path to its end, or to where the residual is `bound`."""
+    """Follow the lasso path to its end, or to where the residual equals `bound`."""
     A = first_of_repeated(p.A, signed=p.positive)
     segment, n_iter, ended = follow_path(A, p.y, bound=p.bound, positive=p.positive)
     if p.bound == 0 and not ended:
@@ -316,7 +323,7 @@ def _follow(p: Pursuit) -> BasisPursuitResult | None:
 
 
 def _interior(p: Pursuit) -> BasisPursuitResult | None:
-    """Interior point method, and the vertex next to its end; None without a solution."""
+    """Run the interior point method, then find the adjacent vertex; None without a solution."""
     norms = column_norms(p.A)
     least = float(norms.min())
     cost = least / norms
@@ -331,10 +338,10 @@ def _interior(p: Pursuit) -> BasisPursuitResult | None:
 def _settle(
     p: Pursuit, start: BasisPursuitResult | None, least: float = 1e-6
 ) -> BasisPursuitResult | None:
-    """Find the segment of the path that a solution which is nearly right belongs to.
+    """Find the segment of the path that a nearly correct solution belongs to.
 
-    Coefficients below the fraction `least` of the largest are none.
-    Columns of the wrong sign leave the active ones, those whose slope is too large enter.
+    Coefficients below the fraction `least` of the largest count as zero. Active columns of the
+    wrong sign leave; columns whose slope is too large enter.
     """
     # support and signs of the start
     if start is None:
@@ -347,7 +354,7 @@ def _settle(
     counts = size > least * size.max(initial=0.0)
     signs = np.where(counts, np.sign(start.coef), 0.0)
 
-    # exchange one column at a time, until the signs of a segment agree with it
+    # exchange one column at a time, until the signs are consistent with the segment
     for _ in range(2 * len(p.y) + 20):
         active = np.flatnonzero(signs)
         result = p.solution(active, signs[active])
@@ -357,14 +364,14 @@ def _settle(
         with_start = p.judge(result.coef, start.dual, "")
         best = p.better(best, with_start._replace(**origin))
 
-        # out: the column whose sign is wrong by most
+        # drop the column with the largest error of its sign
         wrong = result.coef * signs < 0
         if wrong.any():
             error = np.where(wrong, np.abs(result.coef) * norms, 0.0)
             signs[error.argmax()] = 0.0
             continue
 
-        # in: the column of the most violated constraint |A_j'v| <= 1
+        # add the column of the most violated constraint |A_j'v| <= 1
         slopes = p.A.T @ result.dual
         bounded = slopes if p.positive else np.abs(slopes)
         excess = np.where(signs == 0, bounded - 1, 0.0)
@@ -376,7 +383,7 @@ def _settle(
 
 
 def _simplex(p: Pursuit) -> BasisPursuitResult | None:
-    """Simplex method of HiGHS on the linear program, and the exact vertex that it ends at."""
+    """Run HiGHS' simplex method on the linear program, then find the exact vertex at its end."""
     start = _stated(p)
     if start is None:
         return None
@@ -384,8 +391,8 @@ def _simplex(p: Pursuit) -> BasisPursuitResult | None:
 
 
 def _stated(p: Pursuit) -> BasisPursuitResult | None:
-    """Hand the problem as it is stated, with columns of unit norm, to a conic or linear solver."""
-    # columns of unit norm, weights as of the columns given
+    """Pass the problem, with columns of unit norm, to a conic or linear solver."""
+    # columns of unit norm, with weights that correspond to the original columns
     norms = column_norms(p.A)
     unit = float(norms.max())
     B = p.A / norms
@@ -397,7 +404,7 @@ def _stated(p: Pursuit) -> BasisPursuitResult | None:
         stated = convex_problems.basis_pursuit(B, p.y, **form)
         options = {"solver": "HIGHS"}
 
-    # coefficients in units of the columns, and the dual variable with the sign of ours
+    # coefficients in the original units, and the dual variable with our sign
     if not convex_problems.solve(stated, **options):
         return None
     coef = np.asarray(stated.variable.value) / norms

@@ -1,6 +1,6 @@
-"""What the inner products of atoms promise for sparse recovery.
+"""Guarantees for sparse recovery from the inner products of atoms.
 
-Atoms are in rows; they are of unit norm, real or complex, unless a function says otherwise.
+Atoms are rows of unit norm, real or complex, unless a function states otherwise.
 """
 
 from itertools import combinations, islice
@@ -12,14 +12,16 @@ from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.typing import Array
 
-BLOCK_ENTRIES = 2**22  # of a block of the Gram matrix
-MARGIN = 1e-12  # by which a strict inequality has to hold
+# Maximum number of entries of a block of the Gram matrix.
+BLOCK_ENTRIES = 2**22
+# Tolerance by which a strict inequality must hold.
+MARGIN = 1e-12
 
 
 def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
-    """Largest sum of at most s inner products with one atom, for s = 1, ..., `size`.
+    """Return the largest sum of at most s inner products with one atom, for s = 1, ..., `size`.
 
-    The Gram matrix is never held as a whole.
+    The Gram matrix is never formed in full.
     """
     k = atoms.shape[0]
     count = min(size, k - 1)
@@ -36,7 +38,7 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
         index = np.arange(len(rows))
         rows[index, first + index] = -1.0
 
-        # only the largest products count, in descending order
+        # keep only the largest products, in descending order
         if count == 1:
             best[0] = max(best[0], rows.max())
             continue
@@ -46,27 +48,27 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
         largest = np.sort(rows, axis=1)[:, ::-1][:, :count]
         sums = np.cumsum(largest, axis=1)
         best[:count] = np.maximum(best[:count], sums.max(axis=0))
-    best[count:] = best[count - 1]  # there are no more atoms
+    best[count:] = best[count - 1]  # no further atoms
     return best
 
 
 def recovery_bound(atoms: "Array | sparse.csr_array") -> int:
-    """Return the largest s with ``babel(s - 1) + babel(s) < 1``, at most the number of atoms."""
+    """Return the largest s with ``babel(s - 1) + babel(s) < 1``, up to the number of atoms."""
     k, n = atoms.shape
     sums = np.concatenate([[0.0], babel(atoms, min(n, k))])
     holds = sums[:-1] + sums[1:] < 1 - MARGIN
     if k <= n and holds[: k - 1].all():
-        return int(k)  # all atoms, which are independent if the condition holds for one less
+        return int(k)  # if the condition holds for k - 1 atoms, all k are independent
     return len(holds) if holds.all() else int(np.argmin(holds))
 
 
 def recovery_coefficient(atoms: Array, support: Array) -> float:
-    """Return ``1 - max_{j not in I} |D_I^+ d_j|_1``; minus infinity for dependent d_I."""
+    """Return ``1 - max_{j not in I} |D_I^+ d_j|_1``; minus infinity if d_I are dependent."""
     # the support must be linearly independent
     inside = np.zeros(len(atoms), np.bool_)
     inside[support] = True
     chosen = atoms[inside].T
-    others = atoms[~inside].T
+    outside = atoms[~inside].T
     if chosen.shape[1] > chosen.shape[0]:
         return -np.inf
     Q, R = linalg.qr(chosen, mode="economic", check_finite=False)
@@ -74,13 +76,13 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
     if not singular[-1] > MARGIN * singular[0]:
         return -np.inf
 
-    # pseudo-inverse by the triangular factor, for blocks of other atoms
-    if others.shape[1] == 0 or len(R) == 0:
+    # pseudo-inverse from the triangular factor, for blocks of other atoms
+    if outside.shape[1] == 0 or len(R) == 0:
         return 1.0
     largest = 0.0
     block = max(1, BLOCK_ENTRIES // len(R))
-    for first in range(0, others.shape[1], block):
-        inner = Q.conj().T @ others[:, first : first + block]
+    for first in range(0, outside.shape[1], block):
+        inner = Q.conj().T @ outside[:, first : first + block]
         weights = linalg.solve_triangular(R, inner, check_finite=False)
         sums = np.abs(weights).sum(axis=0)
         largest = max(largest, float(sums.max()))
@@ -88,7 +90,7 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
 
 
 class IsometryBounds(NamedTuple):
-    """Bounds on a restricted isometry constant; equal where it was computed exactly."""
+    """Bounds on a restricted isometry constant; equal if it was computed exactly."""
 
     lower: float
     upper: float
@@ -100,12 +102,12 @@ def isometry_bounds(
 ) -> IsometryBounds:
     """Bound ``max |eigenvalue(D_I D_I^*) - 1|`` over supports I of `size` atoms, of any norm.
 
-    All supports where there are at most `max_supports`; otherwise the babel function (or the
-    largest eigenvalue, where that is closer) from above, and random and greedily grown supports
-    from below. With `rescale` the dictionary is multiplied by the number that makes the constant
-    least: ``(largest - smallest) / (largest + smallest)``.
+    If there are at most `max_supports` supports, all are examined. Otherwise, the babel function
+    (or the largest eigenvalue, if it is closer) gives the upper bound, and random and greedily
+    grown supports the lower bound. With `rescale`, the dictionary is multiplied by the number that
+    minimises the constant, which is then ``(largest - smallest) / (largest + smallest)``.
     """
-    # few supports: all of them
+    # few supports: examine all
     gram = atoms @ atoms.conj().T
     k = len(gram)
     if comb(k, size) <= max_supports:
@@ -117,7 +119,7 @@ def isometry_bounds(
         value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)
 
-    # many: random supports, and greedy ones, bound the constant from below
+    # many: random and greedy supports give a lower bound
     drawn = [rng.choice(k, size, replace=False) for _ in range(2000)]
     low, high = _extremes(gram, np.array(drawn), np.inf, 0.0)
     for start in rng.choice(k, min(k, 20), replace=False):
@@ -132,7 +134,7 @@ def isometry_bounds(
             low, high = _extremes(gram, np.array([support]), low, high)
     lower = _constant(low, high, rescale)
 
-    # Gershgorin: all eigenvalues within the sum of the largest inner products
+    # Gershgorin: the largest inner products bound the distance of all eigenvalues
     norms = np.diag(gram).real
     products = np.abs(gram - np.diag(norms))
     descending = np.sort(products, axis=1)[:, ::-1]
@@ -145,7 +147,7 @@ def isometry_bounds(
 
 
 def _eigenvalues(gram: Array, supports: Array) -> Array:
-    """Eigenvalues of the Gram matrix of each support, ascending."""
+    """Return the eigenvalues of the Gram matrix of each support, in ascending order."""
     return np.linalg.eigvalsh(gram[supports[:, :, None], supports[:, None, :]])
 
 

@@ -1,4 +1,4 @@
-"""Conjugate gradients for columns that are known by products with them only."""
+"""Conjugate gradients for columns that are only accessible by products with them."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,23 +14,23 @@ Product = Callable[[Array], Array]
 def on_support(
     times: Product, cross: Product, support: Array, k: int
 ) -> tuple[Product, Product]:
-    """Products with some of k columns, from products with all of them and their transpose."""
+    """Return products with some of k columns, given products with all and their transpose."""
 
-    def some_times(v: Array) -> Array:
+    def times_support(v: Array) -> Array:
         a = np.zeros(k)
         a[support] = v
         return times(a)
 
-    return some_times, lambda r: cross(r)[support]
+    return times_support, lambda r: cross(r)[support]
 
 
 def least_squares_steps(
     times: Product, cross: Product, y: Array, start: Array
 ) -> Iterator[tuple[Array, Array, float]]:
-    """Minimise ``|y - B v|``: the steps of CGLS [Bjorck 1996, section 7.4], without end.
+    """Minimise ``|y - B v|``: the steps of CGLS [Bjorck 1996, section 7.4], without a limit.
 
-    Yields v, the residual and the squared norm of the gradient ``B'(y - B v)``; ends only where
-    columns depend on each other. The arrays change with the next step.
+    Yields v, the residual and the squared norm of the gradient ``B'(y - B v)``; ends only if
+    columns are linearly dependent. The next step overwrites the arrays.
     """
     # residual r, gradient g = B'r, direction d
     v = start.copy()
@@ -50,7 +50,7 @@ def least_squares_steps(
         v += step_size * d
         r -= step_size * t
 
-        # next direction, conjugate to this one
+        # next direction, conjugate to the current one
         g = cross(r)
         former = gg
         gg = float(g @ g)
@@ -58,10 +58,10 @@ def least_squares_steps(
 
 
 def normal_equations(
-    times: Product, cross: Product, wanted: Array, start: Array, *, tol: float
+    times: Product, cross: Product, right: Array, start: Array, *, tol: float
 ) -> Array:
-    """Solve ``B'B v = wanted`` up to a residual of norm `tol`."""
-    k = len(wanted)
+    """Solve ``B'B v = right`` up to a residual of norm `tol`."""
+    k = len(right)
     squared = LinearOperator((k, k), lambda v: cross(times(v)), dtype=np.float64)
-    solution, _ = cg(squared, wanted, x0=start, rtol=0.0, atol=tol, maxiter=250)
+    solution, _ = cg(squared, right, x0=start, rtol=0.0, atol=tol, maxiter=250)
     return np.asarray(solution)

@@ -1,8 +1,11 @@
 """The lasso path from the largest penalty down: homotopy that passes many breakpoints at a time.
 
-The minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` are piecewise linear in the penalty lam [Osborne,
-Presnell and Turlach 2000; Efron, Hastie, Johnstone and Tibshirani 2004, section 3.1]. The path
-ends in basis pursuit, and passes its noisy form where the residual meets the bound.
+The minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` are piecewise linear in the penalty lam. The path
+ends in basis pursuit, and passes its noisy form when the residual equals the bound.
+
+Differs from the papers (Osborne, Presnell and Turlach 2000; Efron, Hastie, Johnstone and
+Tibshirani 2004, section 3.1): several breakpoints are passed at once, and the support is corrected
+there by an active set method (Fan, Jiao and Lu 2014); single breakpoints are the fallback.
 """
 
 import numpy as np
@@ -10,11 +13,14 @@ import numpy as np
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.optimality import NormalEquations, Segment, largest_slope
 
-ROUNDING_RELATIVE = 1e-12  # relative to the largest penalty, or to a slope
-CORRECTIONS = 12  # of a support at one penalty
-# operations, relative to a product with A for each row, after which the path is left
+# Tolerance for rounding, relative to the largest penalty, or to a slope.
+ROUNDING_RELATIVE = 1e-12
+# Maximum number of corrections of a support at one penalty.
+CORRECTIONS = 12
+# Maximum number of operations on the path, relative to a product with A for each row.
 WORK = 50
-CROWDED = 0.75  # non-zeros per equation beyond which the interior point method is faster
+# Number of non-zeros per equation beyond which the interior point method is faster.
+CROWDED = 0.75
 
 
 def follow_path(
@@ -27,33 +33,34 @@ def follow_path(
     largest: float | None = None,
     start: tuple[Segment, float] | None = None,
 ) -> tuple[Segment, int, bool]:
-    """Follow the path to where the residual is of norm `bound`, or to its end; y of norm one.
+    """Follow the path to a residual of norm `bound`, or to its end; y has norm 1.
 
-    It also ends at the penalty `least`, and begins at `start`, a segment and a penalty. Equations
-    are given up beyond `largest` coefficients, by default a share of their number.
+    It also ends at the penalty `least`, and begins at `start`, a segment and a penalty. The path
+    of equations is abandoned beyond `largest` coefficients, by default a fraction of the number of
+    equations.
 
-    From a segment the penalty goes down by several breakpoints, those of the segment, and the
-    support is corrected there: a primal-dual active set method with continuation [Fan, Jiao and
-    Lu 2014]. Where that does not settle, fewer breakpoints are passed, at last a single one.
+    From a segment, the penalty decreases past several of the segment's breakpoints, where the
+    support is corrected: a primal-dual active set method with continuation [Fan, Jiao and Lu
+    2014]. If the corrections do not settle, fewer breakpoints are passed, in the end a single one.
 
-    Returns the last segment, the number of factorisations, and whether that is the end: the path
-    may break off, and is left where the solution of equations is not sparse.
+    Returns the last segment, the number of factorisations, and whether that is the end of the
+    path: it may break off, and it is abandoned if the solution of equations is not sparse.
     """
-    # the empty support, at the penalty above which it is optimal
+    # empty support, at the smallest penalty for which it is optimal
     m, k = A.shape
     none = np.zeros(0)
     segment = Segment(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
     lam = first = largest_slope(A.T @ y, positive)
     segment, lam = (segment, lam) if start is None else start
     equations = NormalEquations(A, y)
-    barred = np.zeros(k, np.bool_)  # in the span of the support
+    barred = np.zeros(k, np.bool_)  # columns in the span of the support
     at_once = max(1, m // 16)
     n_iter = 0
     work = 0
     largest = CROWDED * m if largest is None else largest
 
     while work <= WORK * m * m * k:
-        # 1. where the next columns enter or leave on this segment
+        # 1. penalties at which the next columns enter or leave on this segment
         end = max(segment.penalty(bound), least)
         meets = np.where(barred, 0.0, _breakpoints(A, segment, lam, positive))
         order = np.argsort(-meets, kind="stable")
@@ -65,8 +72,8 @@ def follow_path(
         if bound == 0 and segment.support.size > largest:
             break
 
-        # 2. pass as many of these at once as proved right before
-        # more would bring in columns that leave again
+        # 2. pass at most twice as many of these at once as last time, and no more than
+        # coefficients: otherwise, columns enter that leave again
         few = max(1, m // 16, segment.support.size)
         at_once = min(max(1, 2 * at_once), few, order.size)
         last = meets[order[at_once - 1]]
@@ -80,7 +87,7 @@ def follow_path(
         n_iter += count
         work += count * m * max(8, segment.support.size) ** 2
 
-        # 3. where that fails, one column enters or leaves, as on the path itself
+        # 3. if that fails, let one column enter or leave, as on the path itself
         if new is None and at_once == 1:
             j = order[0]
             lam_new = meets[order[0]]
@@ -99,7 +106,7 @@ def follow_path(
         elif new is None:
             at_once //= 8
 
-        # 4. go on from the new segment
+        # 4. continue from the new segment
         if new is not None:
             if barred.any():  # until a column leaves
                 barred &= np.isin(segment.support, new.support).all()
@@ -109,17 +116,17 @@ def follow_path(
 
 
 def _breakpoints(A: Array, segment: Segment, lam: float, positive: bool) -> Array:
-    """Penalty below which a column leaves the segment or enters it; 0 for none.
+    """Return the penalty below which a column leaves or enters the segment; 0 for none.
 
-    A column outside enters where its slope ``c + lam w`` meets lam or its opposite, an active one
-    leaves where its coefficient is zero.
+    A column outside enters when its slope ``c + lam w`` equals lam or -lam; an active column
+    leaves when its coefficient becomes zero.
     """
     c = A.T @ segment.residual
     w = A.T @ segment.u
     meets = np.divide(c, 1 - w, out=np.zeros(len(c)), where=w < 1 - 1e-10)
     if not positive:
-        other = np.divide(-c, 1 + w, out=np.zeros(len(c)), where=w > -1 + 1e-10)
-        meets = np.maximum(meets, other)
+        opposite = np.divide(-c, 1 + w, out=np.zeros(len(c)), where=w > -1 + 1e-10)
+        meets = np.maximum(meets, opposite)
     fitted = segment.signs * segment.fitted
     direction = segment.signs * segment.direction
     shrinks = (fitted < 0) & (direction < 0)
@@ -136,10 +143,11 @@ def _corrected(
     bound: float,
     positive: bool,
 ) -> tuple[Segment | None, float, int]:
-    """Solution at the lower of two penalties, or where the residual meets the bound in between.
+    """Solve at the lower of two penalties, or at one in between where the bound is met.
 
     Coefficients of the wrong sign leave the support, columns whose slope is too large enter. Also
-    returns the penalty and the number of factorisations; None where that does not settle.
+    returns the penalty and the number of factorisations; the segment is None if that does not
+    settle.
     """
     A = equations.A
     goal, former = penalties
@@ -155,14 +163,14 @@ def _corrected(
         new = np.flatnonzero(beyond > lam * (1 + ROUNDING_RELATIVE))
         changes = np.count_nonzero(wrong) + new.size
 
-        # settled, or not getting there
+        # settled, or not converging
         if changes == 0 and step > 0:
             return segment, lam, step
         if step > 3 and changes > max(last, 2):
             break
         last = changes
 
-        # the least squares solution for the corrected support and signs
+        # least squares solution for the corrected support and signs
         stays = ~wrong
         support = np.concatenate([segment.support[stays], new])
         signs = np.concatenate([segment.signs[stays], np.sign(slopes[new])])

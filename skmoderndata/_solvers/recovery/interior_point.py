@@ -1,7 +1,10 @@
 """Basis pursuit as a linear program, by an interior point method.
 
-``min cost'x  s.t.  A s'x = y, x >= 0``, where the rows of x are the positive and the negative
-parts of the coefficients, with s = (1, -1), or the coefficients themselves, with s = (1,).
+``min cost'x  s.t.  A s'x = y, x >= 0``, where the rows of x are the positive and negative parts of
+the coefficients, with s = (1, -1), or the coefficients themselves, with s = (1,).
+
+As in the paper (Mehrotra 1992), except for the start, which is the least squares solution, shifted
+away from the bounds.
 """
 
 import numpy as np
@@ -9,19 +12,21 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._solvers.common.typing import Array
 
-ERROR = 1e-11  # largest of the relative gap and the residuals that ends the descent
+# Largest relative gap and residual that end the descent.
+ERROR = 1e-11
+# Maximum number of steps.
 MAX_STEPS = 50
 
 
 def interior_point(
     A: Array, y: Array, cost: Array, *, positive: bool
 ) -> tuple[Array, Array, int]:
-    """Mehrotra's predictor-corrector method [1992]; y and columns of norm one, costs at most one.
+    """Run Mehrotra's predictor-corrector method [1992]; |y| = 1, unit columns, costs up to 1.
 
-    Ends at a relative gap and residuals of `ERROR`, or where rounding ends the descent. Returns
-    coefficients, the dual variable and the number of steps; each factors ``A diag(x / z) A'``.
+    It ends at a relative gap and residuals of `ERROR`, or when rounding prevents progress. Returns
+    coefficients, the dual variable and the number of steps; each factorises ``A diag(x / z) A'``.
     """
-    # start: least squares, moved away from the bounds
+    # start: least squares, shifted away from the bounds
     m, k = A.shape
     s = np.array([[1.0]] if positive else [[1.0], [-1.0]])
     factor = _factor(A)
@@ -47,13 +52,13 @@ def interior_point(
         dual_error = float(np.abs(slack).max())
         error = max(gap, primal_error, dual_error)
 
-        # 2. keep the best; end without progress for six steps
+        # 2. keep the best iterate; stop after six steps without progress
         idle += 1
         if error < best:
             best = error
             dual = v
             idle = 0
-            # complementary: one of x and z is zero
+            # complementarity: one of x and z is zero
             positive_part = np.where(x > z, x, 0.0)
             coef = (positive_part * s).sum(axis=0)
         if not (best > ERROR and idle < 6):
@@ -77,7 +82,7 @@ def interior_point(
             ahead = float(np.vdot(new_x, new_z)) / x.size
             target = mean * (ahead / mean) ** 3 - x * z - dx * dz
 
-        # 4. the longest step that stays inside
+        # 4. take the longest step that stays inside
         x = new_x
         z = new_z
         v = v + by_z * dv
@@ -85,7 +90,7 @@ def interior_point(
 
 
 def _factor(B: Array) -> Array:
-    """Cholesky factor of ``B B'``, of a little more where that is singular."""
+    """Return a Cholesky factor of ``B B'``, with a larger diagonal if it is singular."""
     gram = B @ B.T
     factor, info = dpotrf(gram, lower=1)
     more = 1e-15 * float(np.trace(gram))
@@ -102,6 +107,6 @@ def _solve(factor: Array, b: Array) -> Array:
 
 
 def _step_bound(x: Array, dx: Array) -> float:
-    """Largest step along dx for which x stays positive."""
+    """Return the largest step along dx for which x stays positive."""
     steepest = float((dx / x).min())
     return 1.0 / max(-steepest, 1e-300)

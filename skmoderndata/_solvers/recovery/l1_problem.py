@@ -1,4 +1,4 @@
-"""The problem of least l1 norm for an operator, and what is known of an operator beforehand."""
+"""The problem of minimal l1 norm with an operator, and facts about the operator."""
 
 from typing import Any, NamedTuple
 
@@ -12,15 +12,18 @@ from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_suppo
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.optimality import l1_gap, largest_slope
 
-ORTHOGONAL_FROM_VALUES = 20_000  # values, beyond which random vectors are orthogonal enough
-PROBES = 16  # random vectors that an operator is looked at through
-NORM_ACCURACY = 0.01  # relative, of the largest eigenvalue of ``A'A``
+# Maximum number of values for which random vectors are orthogonalised; longer ones nearly are.
+ORTHOGONAL_FROM_VALUES = 20_000
+# Number of random vectors that probe an operator.
+PROBES = 16
+# Tolerance for the largest eigenvalue of ``A'A``, relative.
+NORM_ACCURACY = 0.01
 
 
 class Facts(NamedTuple):
-    """What is known of an operator: mean squared norm of columns, norm, orthogonality of rows.
+    """Facts about an operator: mean squared norm of columns, norm, orthogonality of rows.
 
-    `sizes` are norms of the columns, estimated, where they are unlike; else None.
+    `sizes` holds estimated norms of the columns if they differ clearly; else it is None.
     """
 
     mean_sq: float
@@ -43,9 +46,9 @@ class Candidate(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """``min |a|_1  s.t.  |y - A a| <= bound``, ``a >= 0`` with `positive`.
+    """The problem ``min |a|_1  s.t.  |y - A a| <= bound``, ``a >= 0`` with `positive`.
 
-    Columns are of squared norm one on average, y is of norm one, and `slopes` are ``A'y``.
+    Columns have mean squared norm 1, y has norm 1, and `slopes` is ``A'y``.
     """
 
     A: Operator
@@ -63,11 +66,11 @@ class Problem(NamedTuple):
         return np.asarray(self.A.adjoint(r[None])[0])
 
     def columns(self, support: Array) -> tuple[Product, Product]:
-        """Products with the columns of a support and their transpose."""
+        """Return products with the columns of a support, and with their transpose."""
         return on_support(self.forward, self.adjoint, support, self.A.shape[1])
 
     def soft(self, a: Array, by: Any) -> Array:
-        """Soft thresholding."""
+        """Apply soft thresholding."""
         if self.positive:
             return np.asarray(np.maximum(a - by, 0.0))
         return np.asarray(a - np.clip(a, -by, by))
@@ -90,9 +93,9 @@ class Problem(NamedTuple):
         residual: Array | None = None,
         slopes: Array | None = None,
     ) -> Candidate:
-        """Gap and violation of the bound; the dual variable is scaled to be feasible.
+        """Compute gap and violation of the bound, after scaling the dual variable to be feasible.
 
-        `residual` and the slopes ``A'dual`` are computed unless they are known.
+        `residual` and the slopes ``A'dual`` are computed unless given.
         """
         top = self.top(self.adjoint(dual) if slopes is None else slopes)
         dual = dual / top if top > 1 else dual
@@ -104,7 +107,7 @@ class Problem(NamedTuple):
 
 
 def facts_of(A: Operator) -> Facts:
-    """Look at an operator through random vectors of equal norms, orthogonal where not long."""
+    """Probe an operator with random vectors of equal norms, orthogonal unless they are long."""
     m, n = A.shape
     rng = np.random.RandomState(0)
     count = PROBES if m > ORTHOGONAL_FROM_VALUES else min(m, PROBES)
@@ -117,21 +120,21 @@ def facts_of(A: Operator) -> Facts:
     c = 0.0
     orthogonal = False
 
-    # squared norms of columns; is A A' a multiple of the identity?
+    # squared norms of columns; test whether A A' is a multiple of the identity
     for i, g in enumerate(np.sqrt(m) * G.T):
         t = A.adjoint(g[None])
-        squares += t[0] ** 2 / count  # the expected ones are the squared norms of columns
+        squares += t[0] ** 2 / count  # their expectation is the squared norms of the columns
         if i == 0:
             w = A.forward(t)[0]
             c = float(w @ g) / m
             difference = np.linalg.norm(w - c * g)
             orthogonal = bool(difference <= 1e-11 * np.linalg.norm(w))
 
-    # columns as different in norm as chance does not explain are scaled
+    # scale columns whose norms differ by more than chance explains
     mean_sq = float(squares.mean())
     if mean_sq == 0:
         return Facts(1.0, 1.0, False)
-    spread = 1.0 if orthogonal else 0.25  # steps of columns give up that rows are orthogonal
+    spread = 1.0 if orthogonal else 0.25  # scaled columns destroy the orthogonality of rows
     variance = float((squares / mean_sq).var())
     sizes = None
     if variance > 2.0 / count + spread:
@@ -143,7 +146,7 @@ def facts_of(A: Operator) -> Facts:
 
 
 def operator_norm(A: Operator) -> float:
-    """Upper bound of the spectral norm, nearly always, by Lanczos, to half of `NORM_ACCURACY`."""
+    """Return an upper bound (almost always) of the spectral norm by Lanczos, to half of 1 %."""
     n = A.shape[1]
     if n < 3:
         return float(np.linalg.norm(to_matrix(A), 2)) or 1.0

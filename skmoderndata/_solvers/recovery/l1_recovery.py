@@ -1,12 +1,13 @@
-"""Least l1 norm under linear equations that are known by products with their matrix only.
+"""Minimal l1 norm under linear equations whose matrix is only accessible by products.
 
-``min |a|_1  s.t.  |y - A a| <= bound``, ``a >= 0`` if so wanted. With few measurements the matrix
-is formed (`basis_pursuit`), with many a primal-dual iteration looks for the support
-(`primal_dual`), from which Newton's method on the optimality conditions ends (`support_newton`).
-Where the solution is not sparse enough for that, the matrix is formed after all, if it fits.
+``min |a|_1  s.t.  |y - A a| <= bound``, optionally with ``a >= 0``. With few measurements, the
+matrix is formed (`basis_pursuit`); with many, a primal-dual iteration searches for the support
+(`primal_dual`), from which Newton's method on the optimality conditions finishes
+(`support_newton`). If the solution is not sparse enough for that, the matrix is formed after all,
+if it fits.
 
-Equations that cannot be met are replaced by the nearest that can. What is returned has a gap
-computed from the definition, whatever stage it comes from.
+Infeasible equations are replaced by the nearest feasible ones. The gap of the result is computed
+from its definition, whichever stage produced it.
 """
 
 from typing import NamedTuple
@@ -20,17 +21,17 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem,
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.primal_dual import primal_dual
 
-# up to which the matrix is formed at once
+# Maximum number of rows, and of entries, for which the matrix is formed immediately.
 FORMED_ROWS = 600
 FORMED_ENTRIES = 2**23
-LAST_ENTRIES = 2**25  # up to which it is formed where the iteration does not end
+# Maximum number of entries of a matrix that is formed after the iteration has failed.
+LAST_ENTRIES = 2**25
 
 
 class L1Recovery(NamedTuple):
     """Coefficients, dual variable, relative duality gap, violation of the bound, and success.
 
-    `n_iter` counts pairs of products. `reachable` is False where it is proved that no coefficients
-    keep the bound.
+    `n_iter` counts pairs of products. `reachable` is False if the bound is proved infeasible.
     """
 
     coef: Array
@@ -57,14 +58,14 @@ def least_l1(
     Parameters
     ----------
     y : array of shape (m,)
-        Of norm one, and beyond the bound.
+        Measurements of norm 1, greater than the bound.
     tol : float
-        Relative duality gap, and violation, that end the search.
+        Relative duality gap, and violation, at which the search ends.
     max_iter : int
-        Pairs of products, one with A and one with its transpose, after which the best so far is
-        returned. A step that is under way is finished.
+        Maximum number of pairs of products, one with A and one with its transpose; then the best
+        result so far is returned. A step in progress is finished.
     """
-    # whether, and when, a matrix may be formed
+    # decide whether, and when, a matrix may be formed
     m, n = A.shape
     at_once = m <= FORMED_ROWS and m * n <= FORMED_ENTRIES
     formed = min(m, n)  # products that form the matrix
@@ -73,7 +74,7 @@ def least_l1(
     if at_last:
         limit = min(limit, 5 * formed) - formed
 
-    # products are counted, in units in which the columns have a mean norm of one
+    # count products, in units for which the columns have mean norm 1
     facts = facts_of(A) if facts is None else facts
     unit = 1.0 / np.sqrt(facts.mean_sq)
     used = 0
@@ -97,12 +98,12 @@ def least_l1(
     slopes = adjoint(y[None])[0]
     p = Problem(scaled, y, bound, positive, slopes, facts.norm * unit, sizes)
 
-    # zero may be the answer
+    # check whether zero is the answer
     best = p.judge(np.zeros(A.shape[1]), y, residual=y, slopes=slopes)
-    if p.top(slopes) <= 1e-13 * p.norm:  # nothing is nearer than zero
+    if p.top(slopes) <= 1e-13 * p.norm:  # no coefficients reduce the residual
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)
 
-    # routes in turn, the cheapest first, until the certificate holds
+    # try the routes, the cheapest first, until the certificate holds
     reachable = True
     if at_once:
         best, reachable = _by_matrix(p, tol)
@@ -126,15 +127,15 @@ def least_l1(
     return L1Recovery(coef, dual, best.gap, best.missed, used // 2, done, reachable)
 
 
-def _better(one: Candidate, other: Candidate) -> Candidate:
-    """Return the candidate nearer to a proved solution, the first of equals."""
-    return min(one, other, key=lambda candidate: candidate.badness)
+def _better(first: Candidate, second: Candidate) -> Candidate:
+    """Return the candidate nearer to a certified solution, the first if they are equal."""
+    return min(first, second, key=lambda candidate: candidate.badness)
 
 
 def _nearest(p: Problem) -> Array | None:
-    """Nearest measurements that coefficients of any sign give; None where these are, about.
+    """Return the nearest measurements that coefficients of any sign can produce.
 
-    None also where conjugate gradients do not settle.
+    None if these are the given ones up to rounding, or if conjugate gradients do not settle.
     """
     r = p.y
     squared_gradient = 0.0
@@ -153,7 +154,7 @@ def _nearest(p: Problem) -> Array | None:
 
 
 def _by_matrix(p: Problem, tol: float) -> tuple[Candidate, bool]:
-    """Form the matrix and follow the path; also tells whether the bound can be kept."""
+    """Form the matrix and follow the path; also return whether the bound can be met."""
     matrix = to_matrix(p.A)
     bound = p.bound or None
     pursuit = MatrixPursuit(matrix, bound=bound, positive=p.positive, tol=0.1 * tol)
@@ -161,6 +162,6 @@ def _by_matrix(p: Problem, tol: float) -> tuple[Candidate, bool]:
     if result is None:
         return p.failure(), False
     candidate = p.judge(result.coef, result.dual)
-    if p.bound == 0:  # the equations may be those of the nearest measurements
+    if p.bound == 0:  # the equations may belong to the nearest measurements
         candidate = candidate._replace(missed=0.0, gap=result.gap)
     return candidate, True

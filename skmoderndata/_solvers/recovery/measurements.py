@@ -1,7 +1,7 @@
-"""Linear measurements and bases as operators on rows, fast where a transform is.
+"""Linear measurements and bases as operators on rows, with fast transforms if there are any.
 
-An operator maps rows of n values to rows of m values, ``forward``; ``adjoint`` is its transpose.
-Neither forms a matrix, unless there is no other way.
+The function ``forward`` of an operator maps rows of n values to rows of m values; ``adjoint`` is
+its transpose. Neither forms a matrix, unless there is no other way.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,16 +18,17 @@ from skmoderndata._solvers.dictionaries.fixed import (
     wavelets,
 )
 
-BLOCK_ROWS = 512  # unit vectors in one product
+# Number of unit vectors in one product.
+BLOCK_ROWS = 512
 RANDOM = ("gaussian", "bernoulli", "sparse")
 FAST = ("dct", "fourier", "hadamard", "scrambled_hadamard", "single_pixel")
 BASES = ("dct", "fourier", "haar", *(f"db{moments}" for moments in range(2, 11)))
 
 
 class Operator(NamedTuple):
-    """Maps rows (N, n) to rows (N, m), and back by the transpose.
+    """A map of rows (N, n) to rows (N, m), and back by the transpose.
 
-    `matrix` is the matrix (m, n), dense or sparse, where it exists anyway.
+    `matrix` is the matrix (m, n), dense or sparse, if it exists already.
     """
 
     shape: tuple[int, int]
@@ -37,7 +38,7 @@ class Operator(NamedTuple):
 
 
 def from_matrix(matrix: Any) -> Operator:
-    """Multiplication by a matrix (m, n), dense or sparse."""
+    """Return the multiplication by a matrix (m, n), dense or sparse."""
 
     def forward(X: Any) -> Array:
         return _dense(X @ matrix.T)
@@ -49,7 +50,7 @@ def from_matrix(matrix: Any) -> Operator:
 
 
 def compose(outer: Operator, inner: Operator | None) -> Operator:
-    """`inner` first, then `outer`; None is the identity."""
+    """Apply `inner` first, then `outer`; None is the identity."""
     if inner is None:
         return outer
     shape = (outer.shape[0], inner.shape[1])
@@ -68,7 +69,7 @@ def to_matrix(operator: Operator) -> Array:
     if operator.matrix is not None:
         return _dense(operator.matrix)
 
-    # the fewer of the products with unit vectors
+    # multiply unit vectors, on the side where there are fewer
     m, n = operator.shape
     out = np.empty((m, n))
     if m <= n:
@@ -83,7 +84,7 @@ def to_matrix(operator: Operator) -> Array:
 
 
 def columns_of(operator: Operator, which: Array) -> Array:
-    """Return some columns (m, number) of the matrix of an operator."""
+    """Return the given columns (m, number) of the matrix of an operator."""
     if operator.matrix is not None:
         return _dense(operator.matrix[:, which])
     unit_rows = _unit_rows(which, operator.shape[1])
@@ -93,7 +94,7 @@ def columns_of(operator: Operator, which: Array) -> Array:
 def random_matrix(
     kind: str, m: int, n: int, *, density: float, rng: np.random.RandomState
 ) -> Any:
-    """Random matrix (m, n) whose columns have a mean squared norm of one.
+    """Draw a random matrix (m, n) whose columns have mean squared norm 1.
 
     "gaussian": ``N(0, 1/m)``; "bernoulli": ``+-1/sqrt(m)``; "sparse": ``+-1/sqrt(density m)`` with
     probability `density`, else 0, as a CSR array.
@@ -104,7 +105,7 @@ def random_matrix(
         signs = 2.0 * rng.randint(0, 2, size=(m, n)) - 1.0
         return signs / np.sqrt(m)
 
-    # sparse: so many entries for each row, in random columns
+    # sparse: draw the number of entries of each row, then their columns
     counts = rng.binomial(n, density, size=m)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.empty(int(indptr[-1]), np.int32)
@@ -134,14 +135,14 @@ def transform_measurements(
     decay: float = 0.0,
     rng: np.random.RandomState,
 ) -> Operator:
-    """`m` rows, drawn without replacement, of an orthonormal transform of arrays of a shape.
+    """Draw `m` rows, without replacement, of an orthonormal transform of arrays of a shape.
 
-    They are multiplied by ``sqrt(n / m)``, so that the expected squared norm of a signal stays.
-    With `decay` the probability of a row falls as ``(1 + frequency)**-decay``.
+    They are multiplied by ``sqrt(n / m)``, which preserves the expected squared norm of a signal.
+    With `decay`, the probability of a row falls as ``(1 + frequency)**-decay``.
 
     - "dct": cosines (DCT-II along each axis).
     - "fourier": real and imaginary parts of coefficients of the discrete Fourier transform.
-    - "hadamard": Walsh functions along the rows of the array one after the other.
+    - "hadamard": Walsh functions along the flattened array.
     - "scrambled_hadamard": the same after a random permutation and random signs of the values.
     """
     shape = tuple(shape)
@@ -149,7 +150,7 @@ def transform_measurements(
     if kind == "fourier":
         return _fourier_measurements(m, shape, decay, rng)
 
-    # frequencies, kept with a probability that may fall with them
+    # draw frequencies, with a probability that may fall as they rise
     if kind == "dct":
         squares = sum(np.square(g, dtype=float) for g in np.indices(shape))
         frequency = np.sqrt(squares).ravel()
@@ -159,7 +160,7 @@ def transform_measurements(
         rows = np.sort(_draw(_sequencies(shape), m, decay, rng))
         return _some_rows(_hadamard(n), rows, 1 / np.sqrt(m))
 
-    # scrambled: random signs and places spread every signal over all rows
+    # scrambled: random signs and positions spread every signal over all rows
     order = rng.permutation(n)
     signs = 2.0 * rng.randint(0, 2, size=n) - 1.0
     scramble = _permuted(order, signs)
@@ -168,7 +169,7 @@ def transform_measurements(
 
 
 def _cosine_transform(shape: tuple[int, ...]) -> Operator:
-    """Orthonormal cosine transform (DCT-II) along each axis."""
+    """Return the orthonormal cosine transform (DCT-II) along each axis."""
     n = int(np.prod(shape))
     axes = tuple(range(1, len(shape) + 1))
 
@@ -186,12 +187,12 @@ def _cosine_transform(shape: tuple[int, ...]) -> Operator:
 
 
 def _hadamard(n: int) -> Operator:
-    """Walsh-Hadamard transform of 2^b values, of entries -1 and 1, by Kronecker products."""
+    """Return the Walsh-Hadamard transform of 2^b values, with entries -1 and 1, by factors."""
 
     def transform(X: Any) -> Array:
         Z = np.asarray(X, dtype=np.float64)
         done = 1
-        while done < n:  # the last axis, which comes to the front
+        while done < n:  # transform the last axis and move it to the front
             side = min(16, n // done)
             last_first = Z.reshape(-1, n // side, side).swapaxes(1, 2)
             Z = linalg.hadamard(side, dtype=float) @ last_first
@@ -203,7 +204,7 @@ def _hadamard(n: int) -> Operator:
 
 
 def _some_rows(transform: Operator, rows: Array, scale: float) -> Operator:
-    """Rows of a transform (n, n) times `scale`."""
+    """Return the given rows of a transform (n, n) times `scale`."""
     m = len(rows)
     n = transform.shape[1]
 
@@ -216,7 +217,7 @@ def _some_rows(transform: Operator, rows: Array, scale: float) -> Operator:
 
 
 def _permuted(order: Array, signs: Array) -> Operator:
-    """Permutation of the values times signs."""
+    """Return a permutation of the values, multiplied by signs."""
     n = len(order)
     back = np.argsort(order)
 
@@ -230,10 +231,10 @@ def _permuted(order: Array, signs: Array) -> Operator:
 
 
 def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Operator:
-    """Patterns of 0 and 1: the first is 1 everywhere, the others are halves of the pixels.
+    """Draw patterns of 0 and 1: the first is 1 everywhere, the others cover half of the pixels.
 
-    They are ``(1 + h) / 2`` for rows h of a Hadamard matrix with its columns permuted, the first
-    of which is constant. `n` is a power of two. See `single_pixel_differences`.
+    They are ``(1 + h) / 2`` for rows h of a Hadamard matrix with permuted columns, of which the
+    first is constant. `n` is a power of two. See `single_pixel_differences`.
     """
     shuffle = _permuted(rng.permutation(n), np.ones(n))
     others = 1 + rng.permutation(n - 1)[: m - 1]
@@ -250,10 +251,11 @@ def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Oper
 
 
 def single_pixel_differences(patterns: Operator) -> tuple[Operator, Callable[[Array], Array]]:
-    """Measurements of signs that follow from readings of patterns, and the map to them.
+    """Return measurements with signs that follow from readings of patterns, and the map to them.
 
-    Twice a reading less that of the pattern of ones is what the pattern gives less its complement:
-    rows of a Hadamard matrix, orthogonal and all alike, scaled by ``1/sqrt(m)``.
+    Twice a reading minus the reading of the constant pattern is the difference between a pattern
+    and its complement: rows of a Hadamard matrix, which are orthogonal and have equal norms,
+    scaled by ``1/sqrt(m)``.
     """
     m, n = patterns.shape
 
@@ -269,10 +271,10 @@ def single_pixel_differences(patterns: Operator) -> tuple[Operator, Callable[[Ar
 
 
 def basis_operator(name: str, shape: Sequence[int]) -> Operator:
-    """Orthonormal basis of arrays of a shape, from coefficients to values; products of axes.
+    """Return an orthonormal basis of arrays of a shape: coefficients to values, axis by axis.
 
-    "dct", "fourier" (real), "haar" or "db2" to "db10" (wavelets, wrapped around, as deep as the
-    size allows).
+    "dct", "fourier" (real), "haar" or "db2" to "db10" (periodic wavelets, as deep as the size
+    allows).
     """
     shape = tuple(shape)
     n = int(np.prod(shape))
@@ -291,14 +293,14 @@ def basis_operator(name: str, shape: Sequence[int]) -> Operator:
 
 
 def _axis_basis(name: str, n: int) -> Any:
-    """Atoms in rows, sparse where most entries are zero."""
+    """Return atoms as rows, sparse if most entries are zero."""
     if name == "fourier":
         return fourier(n)
     if name == "dct":
         return cosines(n)
     moments = 1 if name == "haar" else int(name[2:])
     low_pass = daubechies_filter(moments)
-    depth = 0  # no further than the filter fits
+    depth = 0  # as deep as the filter fits
     while n % 2 ** (depth + 1) == 0 and n // 2**depth >= len(low_pass):
         depth += 1
     atoms = wavelets(n, low_pass, depth)
@@ -318,20 +320,20 @@ def _along_axes(X: Any, matrices: list[Any], shape: tuple[int, ...]) -> Array:
 def _fourier_measurements(
     m: int, shape: tuple[int, ...], decay: float, rng: np.random.RandomState
 ) -> Operator:
-    """Real and imaginary parts of `m / 2` Fourier coefficients; some have a real part only."""
-    # one of each conjugate pair, in random order
+    """Return real and imaginary parts of `m / 2` Fourier coefficients; some have no latter."""
+    # one coefficient of each conjugate pair, in random order
     n = int(np.prod(shape))
     grid = list(zip(np.indices(shape), shape, strict=True))
     opposite = tuple((-g) % size for g, size in grid)
     mirrored = np.ravel_multi_index(opposite, shape).ravel()
-    own = np.arange(n)
-    candidates = own[own <= mirrored]
+    index = np.arange(n)
+    candidates = index[index <= mirrored]
     low = [np.minimum(g, size - g) for g, size in grid]
     frequency = np.sqrt(sum(np.square(g, dtype=float) for g in low)).ravel()
     drawn = _draw(frequency[candidates], len(candidates), decay, rng)
     order = candidates[drawn]
 
-    # as many coefficients as fill m rows; a last one gives its real part only
+    # as many coefficients as fill m rows; the last one may contribute its real part only
     sizes = np.where(mirrored[order] == order, 1, 2)
     count = int(np.searchsorted(np.cumsum(sizes), m)) + 1
     chosen = order[:count]
@@ -359,20 +361,20 @@ def _fourier_measurements(
 
 
 def _draw(frequency: Array, m: int, decay: float, rng: np.random.RandomState) -> Array:
-    """`m` rows without replacement, with probabilities that fall with the frequency."""
+    """Draw `m` rows without replacement, with probabilities that fall with the frequency."""
     keys = rng.gumbel(size=len(frequency)) - decay * np.log1p(frequency)
     return np.argsort(-keys, kind="stable")[:m]
 
 
 def _sequencies(shape: tuple[int, ...]) -> Array:
-    """Count sign changes along each axis of the rows of a Hadamard matrix; their norm."""
+    """Count sign changes of rows of a Hadamard matrix along each axis; return their norms."""
     squares = np.zeros(1)
     for size in shape:
         bits = size.bit_length() - 1
         rows = np.arange(size)
         reversed_bits = (((rows >> b) & 1) << (bits - 1 - b) for b in range(bits))
         changes = sum(reversed_bits) + 0 * rows
-        for b in range(bits):  # from Gray's code of the reversed bits
+        for b in range(bits):  # decode the Gray code of the reversed bits
             changes = changes ^ (changes >> (1 << b))
         squares = np.add.outer(squares, np.square(changes, dtype=float))
     return np.sqrt(squares).ravel()
@@ -386,6 +388,6 @@ def _unit_rows(which: Array, n: int) -> Array:
 
 def _dense(X: Any) -> Array:
     if sparse.issparse(X):
-        made: Any = X
-        X = made.toarray()
+        X_sparse: Any = X
+        X = X_sparse.toarray()
     return np.asarray(X)

@@ -1,8 +1,8 @@
 """The bound on the residual with which basis pursuit predicts best, by cross-validation.
 
-Each bound belongs to a penalty of the lasso path (`homotopy`), and penalties per row carry over
-from folds to all rows. Equations that hold with few coefficients need no bound: with noise they
-take as many coefficients as there are rows.
+Each bound corresponds to a penalty of the lasso path (`homotopy`), and penalties per row carry
+over from folds to all rows. Equations that hold with few coefficients need no bound: with noise,
+they would need as many coefficients as there are rows.
 """
 
 from collections.abc import Iterable
@@ -15,16 +15,18 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
 from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest_slope
 
-# in units of that above which all coefficients are zero
+# Penalties, in units of the smallest penalty for which all coefficients are zero.
 PENALTIES = np.geomspace(1.0, 1e-6, 61)
-NOTHING = 1e-6  # share of the norm of a target that is not worth coefficients, nor provable
-EXACT = 1e-9  # residual relative to the target at which equations hold
+# Fraction of the norm of a target that is neither worth coefficients nor provable.
+NOTHING = 1e-6
+# Largest residual, relative to the target, for which equations hold.
+EXACT = 1e-9
 
 Folds = Iterable[tuple[Any, Any]]
 
 
 class CentredRows(NamedTuple):
-    """Rows less their weighted means, times the roots of their weights, and the means."""
+    """Rows minus their weighted means, times the roots of their weights, and the means."""
 
     A: Array
     Y: Array
@@ -33,7 +35,7 @@ class CentredRows(NamedTuple):
 
 
 def centred_rows(X: Array, Y: Array, weight: Array, *, intercept: bool) -> CentredRows:
-    """Features (n, k) and targets (n, T); the means are zero without an intercept."""
+    """Centre features (n, k) and targets (n, T); means are zero without an intercept."""
     x_mean = np.zeros(X.shape[1])
     y_mean = np.zeros(Y.shape[1])
     if intercept:
@@ -45,12 +47,12 @@ def centred_rows(X: Array, Y: Array, weight: Array, *, intercept: bool) -> Centr
 
 
 def credible_number(X: Array) -> float:
-    """Coefficients that fit a target better than noise allows: three quarters of distinct rows."""
+    """Return the largest credible number of coefficients: three quarters of distinct rows."""
     return CROWDED * len(np.unique(X, axis=0))
 
 
 def holds_by_itself(A: Array, y: Array, coef: Array, largest: float) -> bool:
-    """Tell whether at most so many coefficients fit a target that no noise has reached."""
+    """Return whether at most `largest` coefficients fit a target exactly, so without noise."""
     residual = float(linalg.norm(y - A @ coef))
     exact = residual <= EXACT * float(linalg.norm(y))
     return exact and bool(np.count_nonzero(coef) <= largest)
@@ -59,9 +61,9 @@ def holds_by_itself(A: Array, y: Array, coef: Array, largest: float) -> bool:
 def lasso_path(
     A: Array, y: Array, penalties: Array, *, largest: float | None = None, positive: bool
 ) -> Array:
-    """Minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` in rows, for descending penalties.
+    """Return the minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` as rows, for falling penalties.
 
-    Fewer than there are penalties where the path is left: beyond `largest` coefficients.
+    There are fewer rows than penalties if the path is abandoned, beyond `largest` coefficients.
     """
     size = float(linalg.norm(y))
     if size == 0:
@@ -69,7 +71,7 @@ def lasso_path(
     A = first_of_repeated(A, signed=positive)
     y = y / size
 
-    # from one penalty to the next
+    # follow the path from one penalty to the next
     start = None
     coefs = []
     for lam in penalties / size:
@@ -89,9 +91,10 @@ def lasso_path(
 def predictive_bound(
     X: Array, y: Array, weight: Array, folds: Folds, *, intercept: bool, positive: bool
 ) -> float:
-    """Norm of the weighted residual for the penalty of least squared error on held-out rows.
+    """Return the norm of the weighted residual for the penalty that predicts best.
 
-    0 stands for the smallest possible residual.
+    The penalty minimises the squared error on held-out rows. 0 means the smallest possible
+    residual.
 
     Parameters
     ----------
@@ -108,7 +111,7 @@ def predictive_bound(
     penalties = largest_slope(A.T @ target, positive) * PENALTIES
     credible = credible_number(X[weight > 0])
 
-    # held-out errors; penalties beyond the end of a path are out of the running
+    # held-out errors; penalties beyond the end of a path are excluded
     errors = np.zeros(len(penalties))
     for train, test in folds:
         train = np.arange(len(y))[train]
@@ -130,10 +133,10 @@ def predictive_bound(
         errors[:n_fitted] += weight[test] @ residuals**2
         errors[n_fitted:] = np.inf
 
-    # the residual of all rows for the best of them
+    # residual of all rows for the best penalty
     best = int(np.argmin(errors))
     size = float(linalg.norm(target))
-    if best == 0:  # no coefficients
+    if best == 0:  # zero coefficients predict best
         return size
     coefs = lasso_path(A, target, penalties, largest=credible, positive=positive)
     n_fitted = len(coefs)
@@ -143,5 +146,5 @@ def predictive_bound(
     bound = float(linalg.norm(target - A @ coef))
     least = float(linalg.norm(target - A @ coefs[-1]))
     if n_fitted == len(penalties) and bound <= (1 + NOTHING) * least:
-        return 0.0  # that of least squares, which a bound just above would not pin down
+        return 0.0  # least squares, which a bound slightly above would not determine
     return bound if bound < (1 - NOTHING) * size else size

@@ -1,9 +1,12 @@
-"""Greedy pursuit and hard thresholding where columns are known by products with them only.
+"""Greedy pursuit and hard thresholding for columns that are only accessible by products.
 
-Orthogonal matching pursuit forms the columns that it chooses; the other methods stand in
-`thresholding`, and `Columns` does least squares on supports for them by conjugate gradients. `s`
-is the number of non-zeros, and each stops where the residual is within `bound`. They return codes
-for columns of unit norm, the number of steps, and whether they came to an end.
+Orthogonal matching pursuit forms the columns that it chooses; the other methods are in
+`thresholding`, for which `Columns` computes least squares on supports by conjugate gradients. `s`
+is the number of non-zeros, and all methods stop when the residual is within `bound`. They return
+codes for columns of unit norm, the number of steps, and whether they finished.
+
+Differs from the paper (Pati, Rezaiifar and Krishnaprasad 1993): columns in the span of chosen ones
+are barred, and the pursuit ends when the residual no longer falls.
 """
 
 from typing import NamedTuple
@@ -24,15 +27,18 @@ from skmoderndata._solvers.recovery.measurements import Operator, columns_of
 
 Pursued = tuple[Array, int, bool]
 
-MAX_STEPS = 300  # of hard thresholding, at most
+# Maximum number of steps of hard thresholding.
+MAX_STEPS = 300
+# Largest correlation with the residual, of unit columns, that counts as rounding.
 TINY = 100 * EPS
-NORM_COLUMNS = 20_000  # with more, norms of columns are not computed
+# Maximum number of columns whose norms are computed.
+NORM_COLUMNS = 20_000
 
 
 class Columns(NamedTuple):
-    """Columns of an operator times `scale`, one over their norms, and measurements in rows.
+    """Columns of an operator times `scale`, the reciprocal of their norms; measurements as rows.
 
-    The twin of `supports.Problem`.
+    It has the same methods as `supports.Problem`.
     """
 
     A: Operator
@@ -48,8 +54,8 @@ class Columns(NamedTuple):
     def n_observed(self) -> Array:
         return np.full(len(self.X), self.A.shape[0])
 
-    def of(self, some: Array) -> "Columns":
-        return self._replace(X=self.X[some])
+    def of(self, which: Array) -> "Columns":
+        return self._replace(X=self.X[which])
 
     def residuals(self, Z: Array) -> Array:
         return np.asarray(self.X - self.A.forward(Z * self.scale))
@@ -61,7 +67,7 @@ class Columns(NamedTuple):
         return np.asarray(self.A.adjoint(R) * self.scale)
 
     def fit(self, supports: Array, start: Array) -> Array:
-        """Least squares on supports, non-negative with `positive`, from the values of `start`."""
+        """Fit by least squares on supports, non-negatively with `positive`, from `start`."""
         solve = _nonnegative_least_squares if self.positive else _least_squares
         rows = zip(self.X, supports, start, strict=True)
         fits = [solve(self, y, np.flatnonzero(used), a) for y, used, a in rows]
@@ -72,7 +78,7 @@ class Columns(NamedTuple):
 
 
 def prepare_columns(A: Operator, Y: Array, positive: bool) -> Columns:
-    """Norms of the columns, 0 for columns of zeros; one for all where columns are very many."""
+    """Compute the norms of the columns, or one mean norm if there are very many columns."""
     k = A.shape[1]
     if k > NORM_COLUMNS:
         mean_norm = np.sqrt(facts_of(A).mean_sq)
@@ -87,12 +93,12 @@ def prepare_columns(A: Operator, Y: Array, positive: bool) -> Columns:
 
 
 def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
-    """OMP [Pati, Rezaiifar and Krishnaprasad 1993]: the column most like the residual enters.
+    """Run OMP [Pati, Rezaiifar and Krishnaprasad 1993]: the most correlated column enters.
 
-    Least squares on the chosen columns, which are formed. With `positive` [Bruckstein, Elad and
-    Zibulevsky 2008] it is non-negative; columns that get zero are given up, and may come again.
+    Least squares runs on the chosen columns, which are formed. With `positive` [Bruckstein, Elad
+    and Zibulevsky 2008], it is non-negative; columns with coefficient zero leave, and may return.
     """
-    # chosen columns C, their products G, coefficients a
+    # chosen columns C, their inner products G, coefficients a
     m, k = D.A.shape
     C = np.zeros((m, s))
     G = np.zeros((s, s))
@@ -115,22 +121,22 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
         if c[new] <= TINY:
             break
 
-        # 2. extend the system, and solve it
+        # 2. extend the system and solve it
         C[:, t] = D.column(new)
         active = C[:, : t + 1]
         G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ active
         values = _fit(G[: t + 1, : t + 1], active.T @ y, a, D.positive)
-        if values is None:  # in the span of the others
+        if values is None:  # in the span of the chosen columns
             barred[new] = True
             continue
 
-        # 3. the new residual; end where it no longer falls
+        # 3. update the residual; stop when it no longer falls
         r = y - active @ values
         size = float(np.linalg.norm(r))
         if size >= best * (1 - 1e-12):
             break
 
-        # 4. without the columns that a sign pushed out
+        # 4. drop columns whose coefficient became zero
         stays = np.flatnonzero(values) if D.positive else np.arange(t + 1)
         u = len(stays)
         best = size
@@ -146,7 +152,7 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
 
 
 def _fit(G: Array, f: Array, a: Array, positive: bool) -> Array | None:
-    """Solve the normal equations from `a` for all but the last; None where they are singular."""
+    """Solve the normal equations, starting from `a`; return None if they are singular."""
     if positive:
         start = np.append(a, 1.0)
         return np.asarray(nnls(G, f[None], start=start[None]).Z[0])
@@ -158,7 +164,7 @@ def _fit(G: Array, f: Array, a: Array, positive: bool) -> Array | None:
 
 
 def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
-    """Least squares on a support, by conjugate gradients from the values of `start` there."""
+    """Fit on a support by conjugate gradients, starting from the values of `start` there."""
 
     def forward(a: Array) -> Array:
         return np.asarray(D.A.forward((a * D.scale)[None])[0])
@@ -170,7 +176,7 @@ def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
     a = np.zeros_like(start)
     largest = float(np.square(cross(y)).sum())
 
-    # conjugate gradients on the support, until the gradient is rounding
+    # conjugate gradients until the gradient is rounding
     steps = least_squares_steps(times, cross, y, start[support])
     n_steps = 2 * len(support) + 11
     for _, (v, _, squared_gradient) in zip(range(n_steps), steps, strict=False):
@@ -182,13 +188,13 @@ def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
 
 
 def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
-    """Non-negative least squares on a support: columns change sides until none wants to."""
+    """Fit non-negatively on a support: exchange columns until the signs are right."""
     passive = support
     a = np.maximum(start, 0.0)
     best_a = np.zeros_like(a)
     best = float(np.linalg.norm(y))
     for _ in range(20):
-        # out: negative coefficients, until the least squares solution has none
+        # drop negative coefficients until the least squares solution has none
         while passive.size:
             a = _least_squares(D, y, passive, a)
             wrong = a[passive] < 0
@@ -197,7 +203,7 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
             passive = passive[~wrong]
         a = a if passive.size else np.zeros_like(a)
 
-        # end where the residual no longer falls
+        # stop when the residual no longer falls
         r = y - D.A.forward((a * D.scale)[None])[0]
         size = float(np.linalg.norm(r))
         if size >= best * (1 - 1e-12):
@@ -205,7 +211,7 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
         best_a = a
         best = size
 
-        # in: columns that would still reduce it
+        # add columns that would still reduce it
         slopes = D.cross(r[None])[0]
         outside = np.setdiff1d(support, passive)
         back = outside[slopes[outside] > 1e-10]
@@ -216,7 +222,7 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
 
 
 def pursue_columns(method: str, D: Columns, s: int, bound: float) -> Pursued:
-    """Run a method by name on the only measurements, of norm one."""
+    """Run a method by name on a single row of measurements, of norm 1."""
     if method == "omp":
         return matching_pursuit(D.X[0], D, s, bound)
     best = Best(s, None, D.positive)

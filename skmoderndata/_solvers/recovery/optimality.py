@@ -1,7 +1,7 @@
-"""What makes coefficients those of least l1 norm: the duality gap, and the solution for signs.
+"""Optimality conditions of the minimal l1 norm: the duality gap, and the solution for signs.
 
 The problem is ``min |a|_1  s.t.  |y - A a|_2 <= bound``, and its dual ``max y'v - bound |v|  s.t.
-|A'v|_inf <= 1``. For ``a >= 0`` the dual constraint is ``A'v <= 1``.
+|A'v|_inf <= 1``. For ``a >= 0``, the dual constraint is ``A'v <= 1``.
 """
 
 from typing import NamedTuple
@@ -15,14 +15,15 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
-DEPENDENT = 1e-11  # distance of a unit column from the span of others that counts as none
+# Largest distance of a unit column from the span of others that counts as zero.
+DEPENDENT = 1e-11
 
 
 def l1_gap(y: Array, coef: Array, dual: Array, bound: float = 0.0) -> float:
-    """Duality gap relative to the l1 norm, for a feasible dual variable.
+    """Return the duality gap relative to the l1 norm, for a feasible dual variable.
 
-    Coefficients that miss the constraint are charged nothing for that, unless their norm is below
-    the bound: the residual has to be looked at as well.
+    Coefficients that violate the constraint are not penalised, unless their norm is below the
+    bound: check the residual, too.
     """
     primal = float(np.abs(coef).sum())
     value = float(y @ dual) - bound * float(linalg.norm(dual))
@@ -30,7 +31,7 @@ def l1_gap(y: Array, coef: Array, dual: Array, bound: float = 0.0) -> float:
 
 
 def largest_slope(slopes: Array, positive: bool) -> float:
-    """Largest of the numbers ``A'v`` that the dual constraint bounds by one."""
+    """Return the largest of the values ``A'v`` that the dual constraint bounds by 1."""
     bounded = slopes if positive else np.abs(slopes)
     return float(bounded.max(initial=0.0))
 
@@ -38,8 +39,8 @@ def largest_slope(slopes: Array, positive: bool) -> float:
 class Segment(NamedTuple):
     """The lasso path between two breakpoints: ``a_I = fitted - lam direction`` on a support I.
 
-    `fitted` is least squares and `residual` what it leaves; that of the lasso is ``residual + lam
-    u``, ``u = A_I direction`` with ``A_I'u`` the signs.
+    `fitted` is the least squares solution and `residual` its residual; the lasso's residual is
+    ``residual + lam u`` with ``u = A_I direction``, for which ``A_I'u`` equals the signs.
     """
 
     support: Array
@@ -50,19 +51,19 @@ class Segment(NamedTuple):
     u: Array
 
     def penalty(self, bound: float) -> float:
-        """Penalty lam for which the residual is of norm `bound`; 0 where there is none."""
+        """Return the penalty lam for which the residual has norm `bound`; 0 if there is none."""
         square = bound * bound - float(self.residual @ self.residual)
         if square <= 0 or not self.u.any():
             return 0.0
         return float(np.sqrt(square / (self.u @ self.u)))
 
     def end(self, A: Array, bound: float, positive: bool) -> tuple[Array, Array] | None:
-        """Coefficients (k,) for that penalty and the dual variable.
+        """Return the coefficients (k,) for that penalty, and the dual variable.
 
-        None where no penalty leads to the bound, or where non-negative coefficients are asked for
-        and one is not.
+        None if no penalty meets the bound, or if coefficients must be non-negative and one is
+        negative.
         """
-        # the penalty at which the residual meets the bound
+        # penalty at which the residual meets the bound
         penalty = self.penalty(bound)
         if self.support.size == 0:
             return None
@@ -75,7 +76,7 @@ class Segment(NamedTuple):
             return None
         values = np.maximum(values, 0.0) if positive else values
 
-        # of no weight for the residual, nor for the l1 norm
+        # negligible in the residual and in the l1 norm
         size = np.abs(values)
         sizes = size * column_norms(A[:, self.support])
         nothing = (sizes <= 1e-12 * sizes.max()) & (size <= 1e-12 * size.max())
@@ -86,7 +87,7 @@ class Segment(NamedTuple):
 
 
 class NormalEquations:
-    """Segments by normal equations; inner products of columns are computed once for all supports.
+    """Segments from normal equations; inner products of columns are computed once for all.
 
     Parameters
     ----------
@@ -97,13 +98,13 @@ class NormalEquations:
     def __init__(self, A: Array, y: Array) -> None:
         self.A = A
         self.y = y
-        self.row_of = np.full(A.shape[1], -1)  # of the columns met so far
+        self.row_of = np.full(A.shape[1], -1)  # index of the columns used so far
         self.rows = np.empty((0, len(y)))
         self.gram = np.empty((0, 0))
-        self.products = np.empty(0)  # with y
+        self.products = np.empty(0)  # inner products with y
 
     def _meet(self, columns: Array) -> None:
-        """Add columns that no support had before."""
+        """Add columns that no support has used before."""
         first = len(self.rows)
         self.row_of[columns] = np.arange(first, first + columns.size)
         added = np.ascontiguousarray(self.A.take(columns, axis=1).T)
@@ -113,7 +114,7 @@ class NormalEquations:
         self.products = np.append(self.products, added @ self.y)
 
     def segment(self, support: Array, signs: Array) -> Segment | None:
-        """Segment of a support, refined once; None where columns depend on each other."""
+        """Return the segment of a support, refined once; None if columns are dependent."""
         if not 0 < support.size <= len(self.y):
             return None
         new = support[self.row_of[support] < 0]
@@ -126,7 +127,7 @@ class NormalEquations:
             weights[index] = coef
             return weights @ self.rows
 
-        # normal equations for the fit and for the signs, one factorisation
+        # normal equations for the fit and for the signs, with one factorisation
         gram = self.gram[np.ix_(index, index)]
         factor, info = dpotrf(gram, lower=1, clean=0)
         dependent = np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)
@@ -149,12 +150,12 @@ class NormalEquations:
 
 
 def quick_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment | None:
-    """Segment of one support by the normal equations."""
+    """Return the segment of a single support from the normal equations."""
     return NormalEquations(A, y).segment(support, signs)
 
 
 def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment | None:
-    """Segment by an orthogonal factorisation, for columns of any norms; y is of norm one."""
+    """Return the segment by an orthogonal factorisation, for columns of any norms; |y| = 1."""
     # columns of unit norm that are independent
     if not 0 < support.size <= len(y):
         return None
@@ -169,23 +170,23 @@ def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment |
     inner = linalg.solve_triangular(R, signs / norms, trans="T", check_finite=False)
     direction = linalg.solve_triangular(R, inner, check_finite=False) / norms
 
-    # residual without the columns, projected twice against rounding
+    # residual outside the span of the columns, projected twice because of rounding
     residual = y - Q @ (Q.T @ y)
     residual -= Q @ (Q.T @ residual)
     if support.size == len(y) or float(linalg.norm(residual)) <= 32 * EPS:
-        residual = np.zeros(len(y))  # rounding, which a small penalty would enlarge
+        residual = np.zeros(len(y))  # rounding, which a small penalty would amplify
     return Segment(support, signs, fitted, direction, residual, Q @ inner)
 
 
 def column_norms(A: Array) -> Array:
-    """Norms of the columns, 1 for columns of zeros."""
+    """Return the norms of the columns, and 1 for columns of zeros."""
     norms: Array = np.sqrt(np.einsum("ij,ij->j", A, A))
     norms[norms == 0] = 1.0
     return norms
 
 
 def may_repeat(A: Array) -> bool:
-    """Tell whether there may be columns of one direction, by their products with a vector."""
+    """Return whether columns may have equal directions, judging by products with one vector."""
     probe = np.cos(np.arange(len(A)) ** 2)
     seen = np.sort(np.abs(probe @ A))
     alike = np.diff(seen) <= 1e-11 * seen[-1]
@@ -193,7 +194,7 @@ def may_repeat(A: Array) -> bool:
 
 
 def first_of_repeated(A: Array, *, signed: bool) -> Array:
-    """Return A with zeros in all but the first of equal columns (or opposite, unless signed)."""
+    """Return A with all but the first of equal (or opposite, unless signed) columns zero."""
     if not may_repeat(A):
         return A
     atoms = prepare_atoms(A.T, normalize=False, distinct=True, signed=signed, gram=False)

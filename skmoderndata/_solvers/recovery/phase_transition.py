@@ -1,4 +1,4 @@
-"""How many non-zeros can be recovered from how many measurements: what the theory says."""
+"""Theory of how many non-zeros can be recovered from how many measurements."""
 
 import numpy as np
 from scipy.optimize import brentq, minimize
@@ -8,18 +8,20 @@ from skmoderndata._solvers.common.typing import Array
 
 
 def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
-    """Non-zeros per measurement below which l1 minimisation succeeds, in the limit of size.
+    """Return the largest number of non-zeros per measurement for which l1 minimisation succeeds.
 
-    For Gaussian measurements, `delta` of them for each unknown [Donoho and Tanner 2009, weak
-    threshold]. With e non-zeros for each unknown, as many measurements are needed as
+    This is the limit for large problems with `delta` Gaussian measurements per unknown [Donoho and
+    Tanner 2009, weak threshold]. With e non-zeros per unknown, the required number of measurements
+    per unknown is
 
     ``min over t  e (1 + t^2) + (1 - e) c ((1 + t^2) Phi(-t) - t phi(t))``, c = 2 (1 if positive).
 
-    At the minimum ``e / (1 - e) = c (phi(t) / t - Phi(-t))``, so that t gives both e and delta.
+    At the minimum, ``e / (1 - e) = c (phi(t) / t - Phi(-t))``, so that t determines both e and
+    delta.
     """
     sides = 1.0 if positive else 2.0
 
-    def both(t: float) -> tuple[float, float]:
+    def point(t: float) -> tuple[float, float]:
         density = float(np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi))
         tail = float(ndtr(-t))
         odds = sides * max(density / t - tail, 0.0)
@@ -28,7 +30,7 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         needed = e * square + (1 - e) * sides * (square * tail - t * density)
         return e, needed
 
-    # the maximum over t of a fraction of the undersampling delta
+    # find t for each delta by bisection
     out = np.empty(len(delta))
     for i, fraction in enumerate(delta):
         if fraction >= 1:
@@ -36,26 +38,26 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
             continue
 
         def excess(t: float, fraction: float = fraction) -> float:
-            return both(t)[1] - fraction
+            return point(t)[1] - fraction
 
         t = brentq(excess, 1e-9, 12.0, xtol=1e-13)
-        density, _ = both(t)
+        density, _ = point(t)
         out[i] = density / fraction
     return out
 
 
 def half_success(rho: Array, hits: Array, trials: Array) -> float:
-    """Sparsity at which a logistic curve through fractions of successes is one half.
+    """Return the sparsity at which a logistic curve through success rates is one half.
 
-    ``P(success) = expit(b (middle - rho))`` by maximum likelihood, half an observation of each
-    kind added for every rho. NaN where the fractions do not cross one half.
+    ``P(success) = expit(b (middle - rho))`` is fitted by maximum likelihood, with half an
+    observation of each kind added for every rho. NaN if the rates do not cross one half.
     """
-    # one half must lie within the fractions
+    # the success rates must include one half
     fraction = hits / trials
     if not (fraction.max() >= 0.5 > fraction.min()):
         return float("nan")
 
-    # logistic regression, with half a success and half a failure added
+    # logistic regression, with half a success and half a failure added for each rho
     hits = hits + 0.5
     trials = trials + 1.0
     unit = np.ptp(rho) or 1.0

@@ -1,4 +1,8 @@
-"""Primal-dual iteration for the least l1 norm: the way that always converges."""
+"""Primal-dual iteration for the minimal l1 norm, which always converges.
+
+Differs from the paper (Chambolle and Pock 2011): 1. Steps are over-relaxed. 2. The ratio of primal
+and dual steps is balanced. 3. Newton's method on the support takes over when it can.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,18 +15,20 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem, operat
 from skmoderndata._solvers.recovery.measurements import Operator
 from skmoderndata._solvers.recovery.support_newton import sharpen
 
-LOOK = 20  # steps between two looks at the gap
-FIRST = 60  # steps before Newton's method tries the support; then twice as many each time
+# Number of steps between two checks of the gap.
+LOOK = 20
+# Number of steps before Newton's method tries the support; it doubles after each trial.
+FIRST = 60
 
 
 def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
-    """Solve the problem by the steps of [Chambolle and Pock 2011], over-relaxed and balanced.
+    """Solve the problem by Chambolle and Pock's steps [2011], over-relaxed and balanced.
 
-    ``a <- soft(a - tau A'q, tau)``, then ``q <- prox(q + sigma (A (2 a_new - a) - y))``. Where
-    columns are of unlike norms each has its own step size, as if they had been brought to one.
-    Supports go to Newton's method now and then.
+    ``a <- soft(a - tau A'q, tau)``, then ``q <- prox(q + sigma (A (2 a_new - a) - y))``. If the
+    norms of columns differ, each has its own step size, as if it had been scaled to norm 1. From
+    time to time, the support is passed to Newton's method.
     """
-    # columns of different norms get steps of their own
+    # separate step sizes for columns of different norms
     m, n = p.A.shape
     a = np.zeros(n)
     q = np.zeros(m)
@@ -31,7 +37,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     if p.sizes is not None:
         unit = 1.0 / p.sizes
         norm = operator_norm(_with_columns_times(p.A, unit))
-    # the norms of the solution and of its dual are about as one to the root of the non-zeros
+    # the ratio of the norms of solution and dual is about 1 over the root of the non-zeros
     slope = float(np.linalg.norm(p.slopes * unit))
     ratio = 0.3 * slope / norm / np.sqrt(m)
 
@@ -65,7 +71,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         a = a + 1.8 * step_a
         q = q + 1.8 * step_q
 
-        # 4. balance the steps by how far each has moved
+        # 4. balance the steps by the distance that each has moved
         if step % 10 == 0 and adapt > 0.01:
             if moved > 20 * norm * turned:
                 ratio = ratio / (1 - adapt)
@@ -74,14 +80,14 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
                 ratio = ratio * (1 - adapt)
                 adapt = 0.95 * adapt
 
-        # 5. now and then look at the certificate, rarely at a sharpened point
+        # 5. check the certificate every few steps, and rarely at a refined point
         if step % LOOK and not spent():
             continue
         candidates = [best, p.judge(new_a, -q)]
         if step >= following or spent():
             following = 2 * step
             residual = p.y - p.forward(new_a)
-            lam = max(p.top(p.adjoint(residual)), EPS)  # that it is for, about
+            lam = max(p.top(p.adjoint(residual)), EPS)  # approximate penalty of the point
             candidates.append(sharpen(p, new_a, lam, tol))
         best = min(candidates, key=lambda c: c.badness)
     return best

@@ -1,8 +1,8 @@
-"""Sparse codes from few linear measurements, with a matrix or without.
+"""Sparse codes from few linear measurements, with or without a matrix.
 
-``y ~ A a`` with few non-zeros in a. Where the matrix and the inner products of its columns fit in
-memory, the compiled coders do the work; otherwise the same algorithms run on products with A and
-its transpose alone (`operator_pursuit`, `l1_recovery`).
+``y ~ A a`` with few non-zeros in a. If the matrix and the inner products of its columns fit in
+memory, the compiled coders run; otherwise, the same algorithms run on products with A and its
+transpose (`operator_pursuit`, `l1_recovery`).
 """
 
 import warnings
@@ -31,13 +31,14 @@ from skmoderndata._solvers.recovery.operator_pursuit import (
 from skmoderndata._solvers.recovery.optimality import first_of_repeated
 
 METHODS = ("omp", "basis_pursuit", *PRUNING)
-DENSE_COLUMNS = 2048  # with more, and few signals, inner products of all columns do not pay
+# Maximum number of columns for which few signals are worth the inner products of all columns.
+DENSE_COLUMNS = 2048
 
 
 class Recovery(NamedTuple):
-    """Codes (N, k), norms of residuals (N,), relative duality gaps (NaN: none), steps, who ended.
+    """Codes (N, k), residual norms (N,), relative duality gaps (NaN: none), steps, completion.
 
-    `done` is False where the limit of steps was met first.
+    `done` is False if the limit of steps was reached first.
     """
 
     codes: Array
@@ -48,7 +49,7 @@ class Recovery(NamedTuple):
 
 
 class Code(NamedTuple):
-    """The same for one signal."""
+    """Code of a single signal, with the fields of `Recovery`."""
 
     coef: Array
     residual: float
@@ -57,11 +58,12 @@ class Code(NamedTuple):
     done: bool
 
 
-Solve = Callable[[Array, float], Code]  # code of a signal within a bound
+# Function that returns the code of a signal within a bound.
+Solve = Callable[[Array, float], Code]
 
 
 class Settings(NamedTuple):
-    """What `recover` is asked for."""
+    """Arguments of `recover`."""
 
     method: str
     n_nonzero: int
@@ -92,26 +94,28 @@ def recover(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Codes of which A gives the measurements `Y` (N, m), up to `residual_tol` in norm.
+    """Find sparse codes for which A reproduces the measurements `Y` (N, m).
 
-    `residual_rtol` is the same bound relative to the norm of a row of Y; the larger one counts.
+    `residual_tol` bounds the norm of the residual of each row of Y, and `residual_rtol` the same
+    relative to the norm of the row; the larger bound applies.
 
     Parameters
     ----------
     method : str
         "basis_pursuit": ``min |a|_1  s.t.  |y - A a| <= residual_tol`` (0 if None). The others
-        look for the least residual with `n_nonzero` non-zeros, and stop when it is within the
-        bound: "omp", "iht", "htp", "cosamp", "subspace_pursuit". Without `n_nonzero`, "omp" goes
-        on to the bound, or to a quarter of m, as many as the others use.
+        search for the smallest residual with `n_nonzero` non-zeros, and stop when it is within the
+        bound: "omp", "iht", "htp", "cosamp", "subspace_pursuit". If `n_nonzero` is None, "omp"
+        continues up to the bound; without a bound, and in the other methods, it is a quarter of m.
     tol : float
-        Relative duality gap and violation for basis pursuit.
+        Relative duality gap, and violation, for basis pursuit.
     max_iter : int
-        Products with A and its transpose, in pairs, for basis pursuit without a matrix.
+        Maximum number of pairs of products with A and its transpose, for basis pursuit without a
+        matrix.
     memory : float
-        Bytes for the matrix and its inner products.
+        Maximum number of bytes for the matrix and its inner products.
     progress : Progress or None
-        Hears of every signal; of all as one where the compiled coders take them together. Signals
-        after a stop have codes of zeros, and are not done.
+        Notified of every signal, or once for all signals if the compiled coders run. Signals after
+        a stop have codes of zeros, and are not done.
     """
     # defaults of the number of non-zeros
     m, k = A.shape
@@ -126,14 +130,14 @@ def recover(
     relative = (residual_rtol or 0.0) * norms
     bounds = np.maximum(residual_tol or 0.0, relative)
 
-    # form the matrix where memory allows and columns or signals are many enough to pay for it
+    # form the matrix if it fits in memory, and columns are few or signals are many
     fits = 8.0 * k * (m + 2.0 * k) <= memory
     formed = fits and (k <= DENSE_COLUMNS or len(Y) >= 16)
     if formed and method != "basis_pursuit":
         limits = bounds**2 if bounded else np.full(len(Y), -1.0)
         return _by_coders(Y, to_matrix(A), asked, limits, n_jobs, progress)
 
-    # one signal at a time, by the route for its problem
+    # solve one signal at a time, by the route for its problem
     solve: Solve
     if formed:
         pursuit = MatrixPursuit(to_matrix(A), bound=None, positive=positive, tol=tol)
@@ -155,10 +159,10 @@ def _by_coders(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> Recovery:
-    """Greedy pursuit and hard thresholding, compiled, for all signals at once."""
+    """Run compiled greedy pursuit or hard thresholding on all signals at once."""
     if progress is not None:
         progress.begin()
-    # opposite columns are one and the same unless signs matter
+    # opposite columns are duplicates unless signs matter
     used = first_of_repeated(A, signed=True) if asked.positive else A
     atoms = prepare_atoms(used.T, normalize=True, distinct=not asked.positive)
     bounds: dict[str, Any] = {
@@ -176,7 +180,7 @@ def _by_coders(
     if progress is not None:
         progress.end()
 
-    # signals within the limit need no column
+    # signals within their bound need no columns
     a = to_dense(codes, A.shape[1])
     residual = np.sqrt(codes.residual_sq)
     norms = np.linalg.norm(Y, axis=1)
@@ -189,7 +193,7 @@ def _by_coders(
 
 
 def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, asked: Settings) -> Code:
-    """Basis pursuit with a matrix."""
+    """Run basis pursuit with a matrix."""
     if bound > 0:
         form: dict[str, Any] = {"positive": asked.positive, "tol": asked.tol}
         pursuit = MatrixPursuit(pursuit.A, bound=bound, **form)
@@ -204,7 +208,7 @@ def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, asked: Setting
 def _least_l1_norm(
     y: Array, bound: float, *, A: Operator, asked: Settings, facts: Facts
 ) -> Code:
-    """Basis pursuit without a matrix."""
+    """Run basis pursuit without a matrix."""
     size = float(np.linalg.norm(y))
     if size <= bound:
         return Code(np.zeros(A.shape[1]), size, 0.0, 0, True)
@@ -222,7 +226,7 @@ def _least_l1_norm(
 
 
 def _by_products(y: Array, bound: float, *, D: Columns, asked: Settings) -> Code:
-    """Greedy pursuit and hard thresholding without a matrix."""
+    """Run greedy pursuit or hard thresholding without a matrix."""
     size = float(np.linalg.norm(y))
     if size <= bound:
         return Code(np.zeros(D.A.shape[1]), size, np.nan, 0, True)
@@ -237,7 +241,7 @@ def _by_products(y: Array, bound: float, *, D: Columns, asked: Settings) -> Code
 def _each(
     solve: Solve, Y: Array, bounds: Array, n_jobs: int | None, progress: Progress | None
 ) -> list[Code]:
-    """Results for signals, in order; fewer where the progress asks to stop."""
+    """Return the results for the signals in order; fewer if the progress requests a stop."""
     from joblib import Parallel, delayed
 
     # threads share the matrix
@@ -251,7 +255,7 @@ def _each(
         progress.begin()
         codes.append(next(results))
         if progress.end():
-            with warnings.catch_warnings():  # joblib tells of signals whose codes nobody takes
+            with warnings.catch_warnings():  # joblib warns of results that are not consumed
                 warnings.simplefilter("ignore", UserWarning)
                 results.close()
             break
@@ -263,7 +267,7 @@ def _gather(codes: list[Code], Y: Array, k: int, method: str) -> Recovery:
         empty = np.zeros(0)
         return Recovery(np.zeros((0, k)), empty, empty, np.zeros(0, int), np.zeros(0, bool))
     unproved = 1.0 if method == "basis_pursuit" else np.nan
-    for y in Y[len(codes) :]:  # not begun
+    for y in Y[len(codes) :]:  # signals that were not begun
         residual = float(np.linalg.norm(y))
         codes.append(Code(np.zeros(k), residual, unproved, 0, not y.any()))
     fields = zip(*codes, strict=True)

@@ -1,7 +1,7 @@
-"""Newton's method on the support: the solution of least l1 norm from a support nearly right.
+"""Newton's method on the support: the solution of minimal l1 norm from an approximate support.
 
-Columns enter and leave until the optimality conditions hold; the systems on the support are
-solved by conjugate gradients.
+Columns enter and leave until the optimality conditions hold; the systems on the support are solved
+by conjugate gradients.
 """
 
 import numpy as np
@@ -15,38 +15,38 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
 
 
 def sharpen(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
-    """Return the solution that a support and signs near the right ones lead to."""
+    """Return the solution that follows from an approximate support and signs."""
     return _within_bound(p, a, lam, tol) if p.bound > 0 else _equality(p, a, tol)
 
 
 def _equality(p: Problem, a: Array, tol: float) -> Candidate:
-    """Coefficients on a support that holds the right one, and a dual variable for their signs.
+    """Compute coefficients on a support that contains the right one, and a dual for their signs.
 
-    Least squares on the support; its residual tells columns that were missed.
+    Runs least squares on the support; its residual reveals columns that are missing.
     """
     m = len(p.y)
     coef = a
     former = np.inf
     for _ in range(8):
-        # 1. fit the largest coefficients; end at an exact fit
+        # 1. fit the largest coefficients; stop at an exact fit
         support = _largest(coef, m // 2)
         coef, residual = _fit(p, support, coef)
         size = float(np.linalg.norm(residual))
         if size <= 1e-12:
             break
 
-        # 2. no progress: the support cannot be found this way
+        # 2. without progress, the support cannot be found in this way
         if size > 0.5 * former or support.size == 0:
             return p.failure()
         former = size
 
-        # 3. a thresholded gradient step changes the support
+        # 3. change the support by a thresholded gradient step
         threshold = 2.0 * size / float(np.sqrt(m))
         coef = p.soft(coef + p.adjoint(residual), threshold)
     else:
         return p.failure()
 
-    # without coefficients that are rounding, and with a dual variable for the signs left
+    # drop coefficients that are rounding, and find a dual variable for the remaining signs
     used = np.flatnonzero(np.abs(coef) > 1e-9 * np.abs(coef).max())
     if p.positive and coef[used].min(initial=0.0) < 0:
         return p.failure()
@@ -57,7 +57,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
 
 
 def _largest(a: Array, count: int) -> Array:
-    """Find the entries of largest magnitude that are not zero."""
+    """Return the indices of the non-zero entries of largest magnitude."""
     index = np.flatnonzero(a)
     if index.size > count:
         size = np.abs(a[index])
@@ -67,7 +67,7 @@ def _largest(a: Array, count: int) -> Array:
 
 
 def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
-    """Least squares on a support, and the residual; ends early outside of the span."""
+    """Fit on a support and return the residual, too; stop early if y is outside the span."""
     full = np.zeros(p.A.shape[1])
     r = p.y
     least = np.inf
@@ -80,7 +80,7 @@ def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
         if rr < 0.5 * least:
             least = rr
             idle = 0
-        # a residual in the span of well-conditioned columns has a gradient that is not that small
+        # if columns are well-conditioned, a residual in their span has a larger gradient
         ends = idle >= 3 if rr <= 1e-26 else gg <= 0.03 * rr
         if rr <= 1e-30 or gg == 0 or ends:
             break
@@ -88,20 +88,20 @@ def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
 
 
 def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Array:
-    """Least ``|v|`` with ``A_j'v = sign_j`` on the support and ``|A_j'v| <= 1`` elsewhere.
+    """Minimise ``|v|`` with ``A_j'v = sign_j`` on the support and ``|A_j'v| <= 1`` elsewhere.
 
-    Its dual is ``min 1/2 |A h|^2 - sign'h_I + |h|_1 elsewhere`` with ``v = A h``. Newton: columns
-    beyond one enter, those whose h has got the wrong sign leave.
+    The dual is ``min 1/2 |A h|^2 - sign'h_I + |h|_1 elsewhere`` with ``v = A h``. Newton steps:
+    columns beyond 1 enter, columns whose h has the wrong sign leave.
     """
     n = p.A.shape[1]
     h = np.zeros(n)
     sign = np.zeros(n)
     sign[support] = signs
-    free = sign == 0  # to leave again
+    free = sign == 0  # columns that may leave again
     accuracy = 1e-3
     dual = np.zeros(len(p.y))
     for _ in range(40):
-        # h on the active set, so that A_j'v meets the signs there
+        # solve for h on the active set, so that A_j'v equals the signs there
         active = np.flatnonzero(sign)
         if active.size > 0.9 * len(p.y):
             break
@@ -112,7 +112,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         h[active] = values
         dual = times(values)
 
-        # violated constraints enter, those of wrong sign leave again
+        # violated constraints enter, columns of the wrong sign leave again
         slopes = p.adjoint(dual)
         outside = sign == 0
         beyond = p.beyond(slopes, 1 + 0.1 * tol) & outside
@@ -121,7 +121,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         if change == 0 and accuracy <= 1e-12:
             break
 
-        # more accurate as fewer change
+        # solve more accurately as fewer columns change
         few = change < 0.01 * active.size
         accuracy = 1e-6 if few else 1e-3
         if change < 3:
@@ -132,11 +132,11 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
 
 
 def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
-    """Newton's method on the support of the lasso whose residual meets the bound.
+    """Run Newton's method on the support of the lasso whose residual meets the bound.
 
-    On a support I with signs s the lasso is ``fitted - lam inner`` with least squares `fitted` and
-    ``inner = inv(A_I'A_I) s``, so that the penalty follows from the bound. Coefficients that
-    change sign leave, columns whose slope is beyond the penalty enter.
+    On a support I with signs s, the lasso is ``fitted - lam inner`` with the least squares
+    solution `fitted` and ``inner = inv(A_I'A_I) s``, so the penalty follows from the bound.
+    Coefficients that change sign leave; columns whose slope exceeds the penalty enter.
     """
     m, n = p.A.shape
     sign = np.sign(a)
@@ -148,20 +148,20 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
     least = n + 1
     change = n
     for _ in range(40):
-        # solution of the segment at the penalty, and its derivative by the penalty
+        # solution of the segment at the penalty, and its derivative in the penalty
         active = np.flatnonzero(sign)
         if not 0 < active.size <= 0.9 * m:
             break
         times, cross = p.columns(active)
         signs = sign[active]
         size = float(np.sqrt(active.size))
-        wanted = p.slopes[active] - lam * signs
+        right = p.slopes[active] - lam * signs
         goal = accuracy * lam * size
-        values = normal_equations(times, cross, wanted, coef[active], tol=goal)
-        # the penalty is found again and again: its direction need not be exact
+        values = normal_equations(times, cross, right, coef[active], tol=goal)
+        # the penalty is computed in every pass, so its direction need not be exact
         goal = max(accuracy, 0.01 if change else 1e-4) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
-        # along the segment to where the residual meets the bound
+        # move along the segment to where the residual meets the bound
         residual = p.y - times(values)
         direction = times(change_of)
         move = _meeting(residual, direction, p.bound, -0.9 * lam)
@@ -172,14 +172,14 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         inner[active] = change_of
         residual += move * direction
 
-        # who would have to leave or enter
+        # find columns that have to leave or enter
         slopes = p.adjoint(residual)
         wrong = coef * sign < 0
         beyond = p.beyond(slopes, lam * (1 + 1e-10)) & (sign == 0)
         change = int(np.count_nonzero(wrong) + np.count_nonzero(beyond))
         top = p.top(slopes)
 
-        # where the bound is met, the residual gives a dual variable to judge by
+        # if the bound is met, the residual gives a dual variable for the certificate
         if met and top > 0:
             dual = residual / top
             slopes_of_dual = slopes / top
@@ -189,7 +189,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
             if best.badness <= 0.05 * tol or settled:
                 break
 
-        # end without progress; more accurate as fewer change
+        # stop without progress; solve more accurately as fewer columns change
         idle = idle + 1 if change >= least else 0
         least = min(least, change)
         if idle >= 5:
@@ -205,7 +205,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
 
 
 def _meeting(r: Array, direction: Array, bound: float, least: float) -> float | None:
-    """Largest t with ``|r + t direction| = bound``; None where that is not above `least`."""
+    """Return the largest t with ``|r + t direction| = bound``; None if it is at most `least`."""
     a = float(direction @ direction)
     b = float(r @ direction)
     inside = b * b - a * (float(r @ r) - bound**2)
