@@ -1,4 +1,4 @@
-"""Arrays of NumPy and of other namespaces of the Array API standard, and memory for them."""
+"""NumPy arrays and arrays of other Array API namespaces, and the memory for them."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from sklearn.utils import _array_api
 
 
 def get_array_namespace(X):
-    """Namespace of the Array API standard that X belongs to, and its device.
+    """Return the namespace of the Array API standard that X belongs to, and its device.
 
-    NumPy unless array API dispatch is on and X is another kind of array.
+    It is NumPy unless array API dispatch is on and X is another kind of array.
     """
     xp, _, device = _array_api.get_namespace_and_device(
         np.empty(0) if sparse.issparse(X) else X
@@ -19,14 +19,14 @@ def get_array_namespace(X):
     return xp, device
 
 
-_NAMESPACES: dict[type, Any] = {}  # of the types of arrays met so far, NumPy's aside
+_NAMESPACES: dict[type, Any] = {}  # cache by type of array, except NumPy's
 
 
 def namespace(A: Any) -> Any:
-    """Namespace of the Array API standard of an array that validation has let through.
+    """Return the namespace of the Array API standard of a validated array.
 
-    It is that of the array's type, whatever the configuration says: threads do not see the
-    configuration, and without dispatch validation leaves NumPy arrays alone.
+    It depends on the array's type only, not on the configuration: threads do not see the
+    configuration, and without dispatch, validation returns NumPy arrays anyway.
     """
     if isinstance(A, np.ndarray) or sparse.issparse(A):
         return np
@@ -38,7 +38,7 @@ def namespace(A: Any) -> Any:
 
 
 def as_numpy(X):
-    """Array of any namespace as a NumPy array; anything else, lists and None too, unchanged."""
+    """Convert arrays of any namespace to NumPy; return anything else (lists, None) unchanged."""
     if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__"):
         return X
     if _array_api.array_api_compat.is_array_api_obj(X):
@@ -47,7 +47,7 @@ def as_numpy(X):
 
 
 def move_array(X, like, dtype=None):
-    """X of NumPy as an array of the namespace and on the device of another array."""
+    """Convert X to the namespace and the device of another array."""
     X = np.asarray(X)
     xp = namespace(like)
     if dtype is None and X.dtype.kind == "f":
@@ -58,7 +58,7 @@ def move_array(X, like, dtype=None):
 
 
 def check_array_namespace(X, fitted, owner):
-    """Refuse X of another namespace or device than an array that `fit` left."""
+    """Reject X if its namespace or device differs from an array stored by `fit`."""
     if not sklearn.get_config().get("array_api_dispatch"):
         return
     xp, device = get_array_namespace(X)
@@ -72,5 +72,5 @@ def check_array_namespace(X, fitted, owner):
 
 
 def working_memory() -> int:
-    """Bytes of scikit-learn's `working_memory`."""
+    """Return scikit-learn's `working_memory` in bytes."""
     return int(sklearn.get_config()["working_memory"] * 2**20)

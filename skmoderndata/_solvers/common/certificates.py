@@ -1,4 +1,4 @@
-"""How far an answer is from the optimum: the one place where a relative gap is made."""
+"""Relative gaps: the distance of a solution from the optimum, computed in one place."""
 
 from math import inf, isfinite
 from typing import Any
@@ -11,21 +11,21 @@ from skmoderndata._solvers.common.typing import Array
 def relative_gap(
     primal: float, dual: float, *, unit: float | None = None, floor: float = 0.0
 ) -> float:
-    """Gap `(primal - dual) / unit`, at least 0, and infinite unless everything is finite.
+    """Return the gap `(primal - dual) / unit`, at least 0, and infinite unless all are finite.
 
-    A solution that diverged has no gap that could be small: NaN and infinities give infinity,
-    where `max(0.0, nan)` would give 0.
+    A diverged solution must not have a small gap: NaN and infinities give infinity, whereas
+    `max(0.0, nan)` would give 0.
 
     Parameters
     ----------
     primal, dual : float
-        Value of an answer that is minimised, and what no value is below; of a problem that is
-        maximised the bound comes first. Rounding may put the first below the second.
+        Value of a solution of a minimisation problem, and its lower bound; for a maximisation
+        problem, the bound comes first. Rounding may put the first below the second.
     unit : float or None
-        What the gap is relative to, not negative; None is the larger of the two magnitudes. With
-        `unit=1.0` the gap is absolute.
+        Non-negative unit of the gap; None for the larger of the two magnitudes. With `unit=1.0`,
+        the gap is absolute.
     floor : float
-        Smallest unit. Where it is 0 too, the gap is 0 or infinite.
+        Smallest unit. If it and `unit` are 0, the gap is 0 or infinite.
 
     >>> relative_gap(4.0, 3.0), relative_gap(3.0, 4.0), relative_gap(float("nan"), 3.0)
     (0.25, 0.0, inf)
@@ -43,13 +43,13 @@ def relative_gap(
 
 
 def relative_gaps(primal: Any, dual: Any, *, unit: Any = None) -> Array:
-    """`relative_gap` of each entry of arrays of one shape."""
-    # the scale of both values, unless a unit is given
+    """Compute `relative_gap` for each entry of arrays of equal shape."""
+    # use the scale of both values, unless a unit is given
     primal, dual = np.broadcast_arrays(np.asarray(primal, float), np.asarray(dual, float))
     scale = np.maximum(abs(primal), abs(dual)) if unit is None else np.asarray(unit, float)
     scale = np.broadcast_to(np.maximum(scale, 0.0), primal.shape)
 
-    # what is not finite proves nothing; a scale of zero bears no gap but zero
+    # non-finite values prove nothing; with a scale of 0, only the gap 0 is finite
     finite = np.isfinite(primal) & np.isfinite(dual) & np.isfinite(scale)
     gaps: Array = np.where(finite, 0.0, inf)
     gaps[finite & (primal > dual) & (scale <= 0)] = inf

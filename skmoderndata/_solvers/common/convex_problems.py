@@ -1,7 +1,7 @@
-"""Convex problems as the papers print them, stated for cvxpy.
+"""Convex problems as printed in the papers, stated for cvxpy.
 
-They are what ``solver="cvxpy"`` solves, and what the tests compare every other solver with. A
-statement returns the problem, its variable and its constraints; `solve` hands it to a solver.
+``solver="cvxpy"`` solves them, and the tests compare every other solver with them. Each function
+returns the problem, its variable and its constraints; `solve` passes it to a solver.
 """
 
 import warnings
@@ -12,11 +12,12 @@ import numpy as np
 
 from skmoderndata._solvers.common.typing import Array
 
-ACCURATE = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)  # for Clarabel
+# Tolerances of Clarabel for accurate solutions.
+ACCURATE = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
 
 
 class Statement(NamedTuple):
-    """A problem of cvxpy, the variable asked for, and the constraint whose multiplier is."""
+    """A cvxpy problem, the variable to solve for, and the constraint with the multiplier."""
 
     problem: Any
     variable: Any
@@ -24,7 +25,7 @@ class Statement(NamedTuple):
 
 
 def solve(stated: Statement, **options: Any) -> bool:
-    """Solve a stated problem with the `options` of cvxpy; False where the solver fails."""
+    """Solve a stated problem with cvxpy's `options`; return False if the solver fails."""
     import cvxpy
 
     cp: Any = cvxpy
@@ -40,16 +41,17 @@ def solve(stated: Statement, **options: Any) -> bool:
 def solve_for_factors(
     stated: Statement, size: float, instead: str
 ) -> tuple[Array, Array, Array]:
-    """Solve with Clarabel for ``size * L`` as ``U, s, Vt``, or raise and say what to use instead.
+    """Solve for ``size * L`` with Clarabel and return ``U, s, Vt``; raise if Clarabel fails.
 
-    An interior point method leaves all singular values positive: tiny ones are dropped. The dual
-    variable comes from the residuals, whose error is the root of that of the objective: hence the
-    accurate tolerances, as far as they can be reached.
+    The error message recommends `instead`. An interior point method leaves all singular values
+    positive, so tiny ones are dropped. The dual variable is computed from the residuals, whose
+    error is the root of the objective's error: hence the tolerances are as small as Clarabel can
+    reach.
     """
     accurate = solve(stated, solver="CLARABEL", **ACCURATE)
     if not accurate and not solve(stated, solver="CLARABEL"):
         raise ValueError(
-            f"solver='cvxpy' failed: Clarabel says {stated.problem.status}; use {instead}."
+            f"solver='cvxpy' failed: Clarabel reports {stated.problem.status}; use {instead}."
         )
     U, s, Vt = np.linalg.svd(size * stated.variable.value, full_matrices=False)
     r = int(np.count_nonzero(s > 1e-6 * max(s[0], size)))
@@ -59,7 +61,10 @@ def solve_for_factors(
 def basis_pursuit(
     A: Array, y: Array, *, weights: Any = 1.0, positive: bool = False
 ) -> Statement:
-    """``min |w * a|_1  s.t.  A a = y``, a linear program [Chen, Donoho and Saunders 1998]."""
+    """State ``min |w * a|_1  s.t.  A a = y``, a linear program.
+
+    See [Chen, Donoho and Saunders 1998].
+    """
     import cvxpy
 
     cp: Any = cvxpy
@@ -72,7 +77,10 @@ def basis_pursuit(
 def basis_pursuit_denoising(
     A: Array, y: Array, bound: float, *, weights: Any = 1.0, positive: bool = False
 ) -> Statement:
-    """``min |w * a|_1  s.t.  |y - A a|_2 <= bound`` [Candes, Romberg and Tao 2006, (P2)]."""
+    """State ``min |w * a|_1  s.t.  |y - A a|_2 <= bound``.
+
+    See [Candes, Romberg and Tao 2006, (P2)].
+    """
     import cvxpy
 
     cp: Any = cvxpy
@@ -83,12 +91,12 @@ def basis_pursuit_denoising(
 
 
 def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> Statement:
-    """``min |L|_* + lam |S|_1  s.t.  L + S = X`` on the entries of X that are not NaN.
+    """State ``min |L|_* + lam |S|_1  s.t.  L + S = X`` on the entries of X that are not NaN.
 
-    With `delta` above 0 the constraint is a term ``|X - L - S|_F^2 / (2 delta)``, and there is no
-    multiplier. Both may be arrays of the shape of X, for weights of the entries. cvxpy turns the
-    nuclear norm, the sum of the singular values, into half the trace of a semidefinite completion
-    [Candes, Li, Ma and Wright 2011, (1.1)].
+    With `delta` above 0, a term ``|X - L - S|_F^2 / (2 delta)`` replaces the constraint, and there
+    is no multiplier. Both parameters may be arrays with the shape of X, as weights of the entries.
+    cvxpy converts the nuclear norm, the sum of the singular values, to half the trace of a
+    semidefinite completion [Candes, Li, Ma and Wright 2011, (1.1)].
     """
     import cvxpy
 
@@ -109,7 +117,7 @@ def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> S
             objective += cp.sum_squares(residual) / (2 * delta)
         return Statement(cp.Problem(cp.Minimize(objective)), L, None)
 
-    # exact entries, whose multipliers are the dual
+    # exact entries: their multipliers are the dual variable
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
 
@@ -117,10 +125,11 @@ def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> S
 def matrix_completion(
     M: Array, observed: Array, lam: float, weights: Array | None = None
 ) -> Statement:
-    """``min 1/2 |P(M - L)|_F^2 + lam |L|_*``; for ``lam = 0`` ``min |L|_*  s.t.  P(L) = P(M)``.
+    """State ``min 1/2 |P(M - L)|_F^2 + lam |L|_*``.
 
-    P keeps the observed entries, times the roots of `weights` in the first problem [Mazumder,
-    Hastie and Tibshirani 2010, (8); Candes and Recht 2009, (1.5)].
+    For ``lam = 0``, it is ``min |L|_*  s.t.  P(L) = P(M)``. P keeps the observed entries, which
+    are multiplied by the roots of `weights` in the first problem [Mazumder, Hastie and Tibshirani
+    2010, (8); Candes and Recht 2009, (1.5)].
     """
     import cvxpy
 
@@ -133,12 +142,12 @@ def matrix_completion(
         filled = mask * filled
     residual = filled - cp.multiply(mask, L)
 
-    # with noise
+    # noisy entries
     if lam > 0:
         loss = cp.sum_squares(residual) / 2 + lam * cp.normNuc(L)
         return Statement(cp.Problem(cp.Minimize(loss)), L, None)
 
-    # without
+    # exact entries
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(cp.normNuc(L)), [equations]), L, equations)
 
@@ -146,7 +155,7 @@ def matrix_completion(
 def group_lasso(
     X: Array, y: Array, edges: Array, *, lam: float, weights: Array, mix: float, positive: bool
 ) -> Statement:
-    """``min 1/2 |y - X w|^2 + lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``.
+    """State ``min 1/2 |y - X w|^2 + lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``.
 
     Group g holds the columns ``edges[g]:edges[g + 1]`` [Simon et al. 2013, (1)].
     """
@@ -161,12 +170,12 @@ def group_lasso(
 
 
 def simplex_program(F: Array, v: Array) -> Statement:
-    """``min |F a|^2 - v'a  s.t.  a >= 0, sum a = 1``: enclosing balls and core vectors.
+    """State ``min |F a|^2 - v'a  s.t.  a >= 0, sum a = 1``: enclosing balls and core vectors.
 
-    With ``F'F = K`` and ``v = diag(K)`` it is the dual of the smallest ball around points with
-    inner products K [Tsang, Kwok and Cheung 2005, (2)]. The variable is ``m a`` with m entries,
-    of size one, since the tolerances of cone solvers are absolute, and the objective is in
-    proportion.
+    With ``F'F = K`` and ``v = diag(K)``, it is the dual of the smallest ball around points with
+    inner products K [Tsang, Kwok and Cheung 2005, (2)]. The variable is ``m a`` for m entries, so
+    that it has size 1, because the tolerances of cone solvers are absolute; the objective is
+    scaled accordingly.
     """
     import cvxpy
 
@@ -175,7 +184,7 @@ def simplex_program(F: Array, v: Array) -> Statement:
     b = cp.Variable(m, nonneg=True)
     b.value = np.ones(m)
 
-    # b = m a, of entries about one, in units of the largest coefficient
+    # b = m a has entries of about 1, and the objective is in units of the largest coefficient
     top = float((F * F).sum(axis=0).max(initial=0.0))
     scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
     objective = cp.sum_squares((F / np.sqrt(m * scale)) @ b) - (v / scale) @ b
@@ -193,12 +202,12 @@ def sparse_separation(
     slack_cost: Array | None = None,
     intercept: bool = True,
 ) -> Statement:
-    """``min costs |w| + slack_cost xi  s.t.  Z w + y b + xi >= margin``, a linear program.
+    """State ``min costs |w| + slack_cost xi  s.t.  Z w + y b + xi >= margin``, a linear program.
 
-    The rows of Z are ``y_i x_i``. With costs ``1 / (e + |w|)`` of the last weights it is a step
-    of the zero-norm machine [Weston et al. 2003, section 3]; with a direction also
-    ``direction w = 1``, and without `slack_cost` no slack xi. The variables are the positive and
-    negative parts of w, so that `costs` may be a parameter, and b, which is None without an
+    The rows of Z are ``y_i x_i``. With costs ``1 / (e + |w|)`` for the previous weights, it is a
+    step of the zero-norm machine [Weston et al. 2003, section 3]. A direction adds the constraint
+    ``direction w = 1``; without `slack_cost`, there is no slack xi. The variables are the positive
+    and negative parts of w, so that `costs` may be a parameter, and b, which is None without an
     intercept; the constraints are a list.
     """
     import cvxpy
@@ -213,7 +222,7 @@ def sparse_separation(
     if intercept:
         reached = reached + y * bias
 
-    # slack, if the margin may be missed
+    # add slack if the margin may be violated
     if slack_cost is not None:
         slack = cp.Variable(len(y), nonneg=True)
         objective = objective + slack_cost @ slack
@@ -229,9 +238,10 @@ def sparse_separation(
 def box_program(
     factor: Array, box: dict[str, Array], tube: float, members: Array, sums: Array
 ) -> Statement:
-    """``min 1/2 |factor w|^2 + 1/2 sum ridge w^2 + linear' w + tube |w|_1`` in a box.
+    """State ``min 1/2 |factor w|^2 + 1/2 sum ridge w^2 + linear' w + tube |w|_1`` in a box.
 
-    With ``low <= w <= high`` and ``members w = sums``: the dual of support vector machines.
+    The constraints are ``low <= w <= high`` and ``members w = sums``: it is the dual of support
+    vector machines.
     """
     import cvxpy
 
@@ -257,11 +267,11 @@ def box_program(
 def ranking_program(
     factor: Array, segments: Array, bounds: Array, enforced: bool
 ) -> Statement:
-    """``min |factor (u - l)|^2`` with ``0 <= l, u <= bounds``, all weights of sum one.
+    """State ``min |factor (u - l)|^2`` with ``0 <= l, u <= bounds``, and total weight 1.
 
-    For each threshold the lower weights of its rank and the upper ones of the next have the same
-    sum; `enforced` lets weights ``mu`` of neighbours make up the difference, so that thresholds
-    are in order [Shawe-Taylor and Cristianini 2004, Computation 8.8].
+    For each threshold, the lower weights of its rank and the upper weights of the next have equal
+    sums; if `enforced`, weights ``mu`` of neighbours compensate for differences, so that the
+    thresholds are in order [Shawe-Taylor and Cristianini 2004, Computation 8.8].
     """
     import cvxpy
 
@@ -269,16 +279,16 @@ def ranking_program(
 
     n = factor.shape[1]
     n_thresholds = len(segments) - 1
-    unit = float(bounds.max())  # variables of size one
+    unit = float(bounds.max())  # so that variables have size 1
     u = cp.Variable(n, nonneg=True)
     low = cp.Variable(n, nonneg=True)
     mu = cp.Variable(max(1, n_thresholds - 1), nonneg=True)
 
-    # weights of both signs for each threshold
+    # weights of both kinds for each threshold
     rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
     rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
 
-    # what one threshold has too much, its neighbours have too little, unless they are free
+    # an excess of one threshold is a deficit of its neighbours, unless the thresholds are free
     for y in range(n_thresholds):
         (first, last) = segments[y]
         (start, stop) = segments[y + 1]
@@ -296,10 +306,11 @@ def ranking_program(
 def variance_unfolding(
     n: int, i: Array, j: Array, d2: Array, form: str, nu: float = 0.0
 ) -> Statement:
-    """``max tr K  s.t.  K psd, sum K = 0, K_ii + K_jj - 2 K_ij = d2_ij`` on the edges i, j.
+    """State ``max tr K  s.t.  K psd, sum K = 0, K_ii + K_jj - 2 K_ij = d2_ij`` on edges i, j.
 
-    [Weinberger and Saul 2004]; ``<=`` in the form "at_most". The form "soft" has no constraints on
-    the edges, and subtracts nu times the sum of squared differences.
+    See [Weinberger and Saul 2004]. The form "at_most" has ``<=`` in place of the equations. The
+    form "soft" has no constraints on the edges; it subtracts nu times the sum of squared
+    differences.
     """
     import cvxpy
 
@@ -311,7 +322,7 @@ def variance_unfolding(
     rules = [cp.sum(K) == 0]
     gain = cp.trace(K)
 
-    # slack in the distances, or equations or bounds for them
+    # penalise differences of distances, or constrain the distances
     if form == "soft":
         gain = gain - nu * cp.sum_squares(delta - d2)
     else:

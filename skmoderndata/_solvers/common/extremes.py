@@ -1,4 +1,4 @@
-"""The largest of numbers that lie in blocks of rows."""
+"""Maxima of values in blocks of rows."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Largest(NamedTuple):
-    """The largest of some numbers, one or one for each column; that of two is their sum.
+    """The maximum of values, or the maxima of columns; sums of these objects take the larger.
 
     >>> float((Largest(1.0) + Largest(3.0)).value)
     3.0

@@ -1,22 +1,22 @@
-"""Counting passes, stopping, and telling the callbacks."""
+"""Counting passes, stopping, and notifying callbacks."""
 
 from collections.abc import Iterator
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """What a solver may tell its caller about its passes."""
+    """Callbacks with which a solver reports its passes."""
 
     def begin(self) -> None:
         """Start one pass."""
 
     def end(self) -> bool:
-        """Finish the pass; True asks the solver to stop."""
+        """Finish the pass; return True if the solver must stop."""
         ...
 
 
 class WatchedProgress(Progress, Protocol):
-    """Progress that remembers whether it asked to stop."""
+    """Progress that records whether it has requested a stop."""
 
     stopped: bool
 
@@ -24,10 +24,10 @@ class WatchedProgress(Progress, Protocol):
 class Iterations:
     """Iterate until `residual <= tol`, at most `max_iter` times.
 
-    The loop stays an ordinary `for`; the body sets `residual`. After the loop `n_iter`,
-    `residual` and `converged` hold what was reached. A body that decides by itself to end sets
-    `converged`, or `ended` where it did not converge, and goes on with `continue`: a `break` would
-    keep the callbacks from hearing of the last pass.
+    The loop is an ordinary `for`; its body sets `residual`. After the loop, `n_iter`, `residual`
+    and `converged` hold the outcome. A body that ends the loop itself sets `converged`, or `ended`
+    if it has not converged, and executes `continue`: after a `break`, the callbacks would not be
+    notified of the last pass.
 
     >>> it = Iterations(max_iter=100, tol=1e-3)
     >>> for _ in it:
@@ -61,7 +61,7 @@ class Iterations:
 
 
 class Steps:
-    """Passes of an optimiser that calls back after each of its steps.
+    """Passes of an optimiser that calls back after each step.
 
     >>> steps = Steps(max_iter=100)
     >>> with steps:
@@ -73,22 +73,22 @@ class Steps:
     >>> steps.n_iter
     3
 
-    `end` raises StopIteration, which ends the optimisers of SciPy, where the caller says so or a
-    callback asks to stop. A step that the optimiser leaves open ends with the block.
+    `end` raises StopIteration, which ends SciPy's optimisers, if the caller has enough or a
+    callback requests a stop. A step that the optimiser leaves open ends with the block.
     """
 
     def __init__(self, max_iter: int, progress: Progress | None = None) -> None:
         self.max_iter = max_iter
         self.progress = progress
         self.n_iter = 0
-        self._open = False  # whether a pass has begun and not ended
+        self._open = False  # whether a pass has begun but not ended
 
     def __enter__(self) -> "Steps":
         self._begin()
         return self
 
     def end(self, enough: bool) -> None:
-        """End a step, and the optimiser where that is enough; else begin the next step."""
+        """End a step; then end the optimiser if that is enough, or begin the next step."""
         self.n_iter += 1
         self._open = False
         stop = self.progress is not None and self.progress.end()

@@ -1,13 +1,13 @@
-"""Lengths of arrays that compiled code takes for equal: it checks no bounds."""
+"""Checks of array lengths for compiled code, which checks no bounds."""
 
 from collections.abc import Sized
 
 
 def check_lengths(length: int, **arrays: Sized) -> None:
-    """Refuse arrays of another length than compiled code takes them to have.
+    """Reject arrays whose length differs from what compiled code assumes.
 
-    Arrays that stay on an object from call to call may be set by hand, loaded from a file or
-    changed by another thread. Compiled code would read and write beside them.
+    Arrays that stay on an object between calls may be set by hand, loaded from a file or changed
+    by another thread. Compiled code would read and write beyond their ends.
 
     >>> check_lengths(3, coef=[1.0, 2.0])
     Traceback (most recent call last):

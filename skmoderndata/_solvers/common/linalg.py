@@ -1,4 +1,4 @@
-"""Linear algebra with the house's choices of rank, sign and order."""
+"""Linear algebra with the package's conventions for rank, sign and order."""
 
 import contextlib
 from collections.abc import Callable
@@ -10,14 +10,16 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from skmoderndata._solvers.common.typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
-DENSE_UP_TO = 400  # rows up to which all eigenvalues are computed
-# rows whose spectrum tells how many eigenvalues a fraction of the trace takes
+# Maximum number of rows for which all eigenvalues are computed.
+DENSE_UP_TO = 400
+# Number of rows whose spectrum predicts the number of eigenvalues for a fraction of the trace.
 GUESSED_FROM = 200
-MIRRORED_ROWS = 64  # of the squares in which a triangle is copied
+# Number of rows of the squares in which a triangle is copied.
+MIRRORED_ROWS = 64
 
 
 def row_signs(rows: Array) -> Array:
-    """Return 1 or -1 for each row, the sign of its entry of largest magnitude."""
+    """Return 1 or -1 for each row: the sign of its entry of largest magnitude."""
     if rows.size == 0:
         return np.ones(len(rows))
     peak = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)[:, 0]
@@ -30,7 +32,7 @@ def fix_signs(rows: Array) -> Array:
 
 
 def mirror_lower(D: Array) -> None:
-    """Copy the lower triangle of a matrix into the upper one, in squares that the cache holds."""
+    """Copy the lower triangle of a matrix to the upper one, in squares that fit in the cache."""
     for start in range(0, len(D), MIRRORED_ROWS):
         stop = min(start + MIRRORED_ROWS, len(D))
         D[:start, start:stop] = D[start:stop, :start].T
@@ -43,9 +45,9 @@ def leading_eigen(
 ) -> tuple[Array, Array]:
     """Find the k largest eigenvalues of a symmetric matrix, descending, and their eigenvectors.
 
-    Lanczos iterations, to the relative accuracy `tol` (0: to rounding), where few are asked for
-    [Lehoucq, Sorensen and Yang 1998]; else all are computed, as the routines for some of them may
-    lose repeated ones.
+    If k is small, Lanczos iterations compute them to the relative accuracy `tol` (0: to rounding)
+    [Lehoucq, Sorensen and Yang 1998]. Otherwise, all eigenvalues are computed, because routines
+    for a subset may lose repeated ones.
     """
     n = A.shape[0]
     k = min(k, n)
@@ -55,7 +57,7 @@ def leading_eigen(
         with contextlib.suppress(ArpackNoConvergence):
             pairs = eigsh(A, k, which="LA", v0=start, tol=tol, ncv=max(2 * k + 1, 30))
 
-    # all of them, also where Lanczos did not converge
+    # all eigenvalues, also if Lanczos did not converge
     if pairs is None:
         A = A @ np.eye(n) if isinstance(A, LinearOperator) else A
         pairs = linalg.eigh((A + A.T) / 2, driver="evd")
@@ -68,8 +70,8 @@ def leading_eigen_until(
 ) -> tuple[Array, Array]:
     """Find leading eigenpairs of a positive semidefinite matrix until there are enough.
 
-    The number is doubled, from `start`, until ``enough(values, vectors)``; all are computed
-    where that is cheaper, so that there may be more of them than needed.
+    Their number is doubled, from `start`, until ``enough(values, vectors)``. If computing all
+    eigenpairs is cheaper, all are returned, so there may be more than necessary.
     """
     k = start
     while len(A) > DENSE_UP_TO and k < len(A) // 16:
@@ -83,25 +85,25 @@ def leading_eigen_until(
 def eigen_of_fraction(A: Array, fraction: float) -> tuple[Array, Array]:
     """Find leading eigenpairs of a positive semidefinite matrix that hold a part of its trace.
 
-    How many there will be is guessed from the spectrum of a few rows and columns.
+    Their number is predicted from the spectrum of some of the rows and columns.
     """
-    wanted = fraction * float(A.trace())
+    target = fraction * float(A.trace())
 
-    # as many as in a principal submatrix, and a quarter more
+    # as many as in a principal submatrix, plus a quarter
     step = -(-len(A) // GUESSED_FROM)
-    some = linalg.eigvalsh(A[::step, ::step])[::-1]
-    guess = int(np.searchsorted(np.cumsum(some), fraction * float(some.sum()))) + 1
+    spectrum = linalg.eigvalsh(A[::step, ::step])[::-1]
+    guess = int(np.searchsorted(np.cumsum(spectrum), fraction * float(spectrum.sum()))) + 1
 
     return leading_eigen_until(
-        A, lambda values, _: values.sum() >= wanted, guess + guess // 4 + 2
+        A, lambda values, _: values.sum() >= target, guess + guess // 4 + 2
     )
 
 
 def eigen_range(A: Array, start: int, stop: int) -> tuple[Array, Array]:
-    """Eigenvalues `start` to `stop - 1` of a symmetric matrix, ascending, and eigenvectors.
+    """Find the eigenvalues `start` to `stop - 1` of a symmetric matrix, ascending, with vectors.
 
-    LAPACK's routines for some of the eigenvalues may fail on repeated ones, or return fewer than
-    were asked for: then all are computed.
+    LAPACK's routines for a subset of the eigenvalues may fail on repeated ones, or return too few:
+    then, all are computed.
     """
     try:
         values, vectors = linalg.eigh(A, subset_by_index=(start, stop - 1))

@@ -1,8 +1,11 @@
 """Non-negative least squares with many right-hand sides, through the Gram matrix.
 
-Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0``. With G = C C' and f = x C' that
+Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0``. With G = C C' and f = x C', this
 is ``min 1/2 |x - z C|^2``; a penalty ``1/2 beta |z|_1^2`` adds beta to every entry of G, and
-``lam |z|_1`` takes lam from f.
+``lam |z|_1`` subtracts lam from f.
+
+Differs from the paper (Kim and Park 2011): rows are solved one by one, without grouping equal
+supports; if columns are dependent, Lawson and Hanson's method takes over, with a small ridge.
 """
 
 from typing import NamedTuple
@@ -14,41 +17,43 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
-# fraction of the diagonal that is added where columns depend on each other
+# Smallest pivot of an independent column, as a fraction of the diagonal.
+PIVOT = 1e-13
+# Size of the ridge for dependent columns, as a fraction of the diagonal.
 RIDGE_RELATIVE = 1e-12
-EXCHANGES = 3  # full exchanges without progress before the fall-back rule [Kim & Park 2011]
+# Number of full exchanges without progress before the fallback rule [Kim & Park 2011].
+EXCHANGES = 3
 
 
 class NNLSResult(NamedTuple):
-    """Solutions in rows and how much was done for them."""
+    """Solutions as rows, and the work that they required."""
 
     Z: Array
-    n_solves: int  # triangular systems solved, over all rows
-    n_fallback: int  # rows where pivoting met a singular block, which SciPy has solved
+    n_solves: int  # number of triangular systems solved, over all rows
+    n_fallback: int  # number of rows that SciPy solved after pivoting met a singular block
 
 
 def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     """Solve ``min 1/2 z G z' - f z'`` over ``z >= 0`` for each row f of F, exactly.
 
-    Block principal pivoting [Kim & Park 2011, Algorithm 2]: entries that violate a sign change
-    sides in blocks, one at a time when that does not help. Where columns depend on each other the
-    active set method of Lawson and Hanson takes over, with a ridge of 1e-12 on the diagonal.
+    Runs block principal pivoting [Kim & Park 2011, Algorithm 2]: entries that violate a sign
+    change sides in blocks, or one at a time if that does not help. If columns are dependent,
+    Lawson and Hanson's active set method takes over, with a ridge of 1e-12 on the diagonal.
 
     Parameters
     ----------
     G : array of shape (k, k) or (m, k, k)
-        Positive semi-definite Gram matrix, one for all rows or one for each.
+        Positive semi-definite Gram matrix, one for all rows or one per row.
     F : array of shape (m, k)
         Linear terms.
     start : array of shape (m, k), optional
-        Its positive entries are the first support.
+        Array whose positive entries are the first support.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     F = np.ascontiguousarray(F, dtype=np.float64)
     m, k = F.shape
 
-    # entries of about 1 on the diagonal: one tolerance for all of them
+    # scale the diagonal to about 1, so that one tolerance serves all entries
     each = G.ndim == 3
     diagonal = np.einsum("...jj->...j", G)
     scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
@@ -59,14 +64,14 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     if start is not None:
         passive[:] = (np.asarray(start) > 0) & (scale > 0)
 
-    # rows in blocks, and singular ones by the method of Lawson and Hanson
+    # solve rows in blocks, and singular ones by Lawson and Hanson's method
     Z = np.zeros((m, k))
     n_solves = 0
     solved = np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
-    for block in row_blocks(m, 4.0 * k**3):  # about ten factorisations for a row
-        some = stack[block] if each else stack
-        n_solves += _pivot_rows(some, F[block], passive[block], Z[block], solved[block])
+    for block in row_blocks(m, 4.0 * k**3):  # about ten factorisations per row
+        matrices = stack[block] if each else stack
+        n_solves += _pivot_rows(matrices, F[block], passive[block], Z[block], solved[block])
     singular = np.flatnonzero(~solved)
     for i in singular:
         root = linalg.cholesky(stack[i if each else 0] + RIDGE_RELATIVE * np.eye(k))
@@ -78,10 +83,10 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
 
 
 def kkt_residual(G: Array, F: Array, Z: Array) -> float:
-    """Violation of the optimality conditions, relative to the linear terms.
+    """Return the violation of the optimality conditions, relative to the linear terms.
 
-    The conditions are ``z >= 0``, ``y = G z - f >= 0`` and ``z y = 0``; the violation is the norm
-    of the projected gradient: y where z > 0, its negative part where z = 0.
+    The conditions are ``z >= 0``, ``y = G z - f >= 0`` and ``z y = 0``. The violation is the norm
+    of the projected gradient: y where z > 0, and its negative part where z = 0.
     """
     if (Z < 0).any():
         return float("inf")
@@ -93,9 +98,9 @@ def kkt_residual(G: Array, F: Array, Z: Array) -> float:
 
 @jit
 def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> int:
-    """Block principal pivoting row by row; G has one matrix, or one for each row.
+    """Run block principal pivoting row by row; G holds one matrix, or one per row.
 
-    Marks the rows that are solved, and returns the number of triangular systems.
+    It marks the rows that are solved, and returns the number of triangular systems.
     """
     k = F.shape[1]
     chol = np.empty((k, k))
@@ -128,7 +133,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
             n_solves += 1
             _solve(chol, support, n, f, z)
 
-            # 2. count the entries of the wrong sign
+            # 2. count the entries with the wrong sign
             n_bad = _dual(G[g], f, P, z, y, tol)
             if n_bad == 0:
                 solved[i] = True
@@ -140,14 +145,14 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
             else:
                 tries -= 1
 
-            # 3. exchange all of them, or after too many tries the last one
+            # 3. exchange all of these, or only the last one after too many tries
             last = -1
             for j in range(k):
                 if (P[j] and z[j] < -tol) or (not P[j] and y[j] < -tol):
                     if tries >= 0:
                         P[j] = not P[j]
                     last = j
-            if tries < 0:  # Murty's rule, which ends after finitely many steps
+            if tries < 0:  # Murty's rule, which terminates after finitely many steps
                 P[last] = not P[last]
 
         for j in range(k):
@@ -158,7 +163,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
 
 @jit
 def _cholesky(G: Array, support: Array, n: int, chol: Array) -> int:
-    """Lower Cholesky factor of a block of G; gives the index of the first bad pivot, or n."""
+    """Compute the lower Cholesky factor of a block of G; return n or the index of a bad pivot."""
     for a in range(n):
         for b in range(a + 1):
             value = G[support[a], support[b]]
@@ -175,7 +180,7 @@ def _cholesky(G: Array, support: Array, n: int, chol: Array) -> int:
 
 @jit
 def _solve(chol: Array, support: Array, n: int, f: Array, z: Array) -> None:
-    """Put the solution of ``G_PP z_P = f_P`` into z, zero elsewhere."""
+    """Write the solution of ``G_PP z_P = f_P`` to z, and zeros elsewhere."""
     # forward, then back substitution
     z[:] = 0.0
     for a in range(n):
@@ -193,7 +198,7 @@ def _solve(chol: Array, support: Array, n: int, f: Array, z: Array) -> None:
 
 @jit
 def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
-    """Put ``G z - f`` into y and count the entries with a wrong sign."""
+    """Write ``G z - f`` to y, and count the entries with a wrong sign."""
     k = len(f)
     for j in range(k):
         y[j] = -f[j]
@@ -204,7 +209,7 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
             for j in range(k):
                 y[j] += value * G[c, j]
 
-    # wrong: a negative entry in the passive set, a negative slope outside of it
+    # wrong: a negative entry in the passive set, or a negative slope outside of it
     n_bad = 0
     for j in range(k):
         if P[j]:
@@ -216,11 +221,11 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
 
 @jit
 def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -> int:
-    """Coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is kept up to date.
+    """Run coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is updated, too.
 
-    A row is done after `max_sweeps` sweeps, or when a sweep moved it by less than `enough` of what
-    the first one did. G has one matrix, or one for each row. Gives the largest number of sweeps
-    any row took.
+    A row is done after `max_sweeps` sweeps, or when a sweep moves it by less than the fraction
+    `enough` of its first sweep. G holds one matrix, or one per row. Returns the largest number of
+    sweeps of a row.
     """
     m, k = Z.shape
     inverse = np.empty(k)
@@ -229,7 +234,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     for i in range(m):
         H = G[i] if len(G) > 1 else G[0]
         if i == 0 or len(G) > 1:
-            for j in range(k):  # 0 where there is nothing but a linear term
+            for j in range(k):  # 0 if the objective is linear in the entry
                 inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
 
         z = Z[i]
@@ -246,7 +251,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
                         z[j] = 0.0
                     continue
 
-                # to the minimum along one entry, and the gradient with it
+                # minimise over the entry and update the gradient
                 new = max(z[j] - y[j] * inverse[j], 0.0)
                 step = new - z[j]
                 if step != 0.0:
@@ -255,7 +260,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
                     for c in range(k):
                         y[c] += step * H[j, c]
 
-            # until the steps are small beside those of the first sweep
+            # stop when the steps are small compared to the first sweep
             n_sweeps = max(n_sweeps, sweep + 1)
             if sweep == 0:
                 first = moved

@@ -1,16 +1,17 @@
-"""Long compiled loops in pieces: an interrupt is heard between two of them."""
+"""Long compiled loops in pieces, so that Ctrl-C takes effect between two pieces."""
 
 from collections.abc import Callable
 from typing import Any
 
-PIECE_CELLS = 4 * 10**7  # cells of dynamic programming in one compiled call, .02 to 1 s
+# Number of cells of dynamic programming in one compiled call, which takes .02 to 1 s.
+PIECE_CELLS = 4 * 10**7
 
 
 def in_pieces(function: Callable[..., bool], *args: Any) -> None:
-    """Call ``function(*args, cells)``, which does about `cells` cells at a time, until it is True.
+    """Call ``function(*args, cells)``, which handles about `cells` cells, until it returns True.
 
-    Python notices Ctrl-C between two calls only. The arguments hold the state of the dynamic
-    program: the position that the next call goes on from, and the rows that it needs.
+    Python only notices Ctrl-C between two calls. The arguments hold the state of the dynamic
+    program: the position at which the next call continues, and the rows that it needs.
     """
     while not function(*args, PIECE_CELLS):
         pass

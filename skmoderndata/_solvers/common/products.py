@@ -1,4 +1,4 @@
-"""Products of matrices at single entries."""
+"""Entries of matrix products."""
 
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array

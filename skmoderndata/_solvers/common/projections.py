@@ -1,38 +1,39 @@
-"""Euclidean projections onto sets of vectors with a given sparseness."""
+"""Euclidean projections onto sets of vectors with a fixed sparseness."""
 
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-SUMMED_AT_ONCE = 256  # entries summed at a time
+# Number of entries summed at a time, so that rounding does not grow with the length.
+SUMMED_AT_ONCE = 256
 
 
 def project_sparseness(
     X: Array, level: float, *, norm: Array | float | None = None, signed: bool = False
 ) -> Array:
-    """Nearest rows with exactly the given sparseness, in float64.
+    """Return the nearest rows with exactly the given sparseness, in float64.
 
     Each row solves ``min |s - x|_2`` over ``s`` with sparseness `level`, and ``s >= 0`` unless
-    `signed`, which keeps the signs. The support is found by passes that drop entries, the solution
-    on it is in closed form [Thom & Palm 2013, Hoyer 2004]. `norm`
-    is the Euclidean norm of the solution; None leaves it free, which is the projection onto a
-    cone: rows that make an obtuse angle with all of it become zero. Where the nearest point is not
-    unique (equal largest entries), the first of them is favoured.
+    `signed`, which keeps the signs. Passes that drop entries find the support, on which the
+    solution has a closed form [Thom & Palm 2013, Hoyer 2004]. `norm` is the Euclidean norm of the
+    solution. None leaves it free: the projection onto a cone, in which rows at an obtuse angle to
+    the entire cone become zero. If the nearest point is not unique (equal largest entries), the
+    first of these entries is favoured.
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
     n = X.shape[1]
-    ratio = np.sqrt(n) - level * (np.sqrt(n) - 1)  # of the l1 to the l2 norm
+    ratio = np.sqrt(n) - level * (np.sqrt(n) - 1)  # ratio of the l1 norm to the l2 norm
     lengths = np.ones(len(X)) if norm is None else np.broadcast_to(norm, len(X))
 
     out = np.empty_like(X)
     source = np.abs(X) if signed else X
     size = np.maximum(source.max(axis=1, keepdims=True), -source.min(axis=1, keepdims=True))
     if size.size and not (size.min() > 1e-100 and size.max() < 1e100):
-        source = source / np.where(size > 0, size, 1.0)  # neither overflow nor underflow
+        source = source / np.where(size > 0, size, 1.0)  # avoid overflow and underflow
     _project_rows(source, float(ratio), np.ascontiguousarray(lengths, dtype=np.float64), out)
 
-    # signs come back, and the norm, where it is free, is the best one
+    # restore the signs, and scale to the best norm if it is free
     if signed:
         out = np.where(X < 0, -out, out)
     if norm is None:
@@ -56,7 +57,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     low = x.min()
     ratio_sq = ratio * ratio
 
-    # the largest ratio of the norms: all entries are alike
+    # maximum ratio of the norms: all entries are equal
     if ratio_sq >= n * (1 - 4e-16):
         for i in range(n):
             out[i] = length / np.sqrt(n)
@@ -64,19 +65,19 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
 
     n_top = 0
     for i in range(n):
-        work[i] = x[i] - top  # differences from the largest entry: no cancellation later
+        work[i] = x[i] - top  # subtract the largest entry first, to avoid cancellation later
         n_top += work[i] == 0.0
 
-    # as many ties at the top as entries wanted
+    # at least as many ties at the top as non-zero entries
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return
 
-    scale = 1.0 / (top - low)  # largest difference becomes 1
+    scale = 1.0 / (top - low)  # makes the largest difference 1
     for i in range(n):
         work[i] *= scale
-    # Entries that are not above the threshold of a support that holds the right one are zero in
-    # the solution, so that the threshold never falls: it is found for fewer and fewer entries.
+    # For a support that contains the right one, entries not above the threshold are zero in the
+    # solution. The threshold therefore never falls, and is found for fewer and fewer entries.
     active = n
     while True:
         mean, spread = _moments(work, active)
@@ -86,7 +87,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
             break
         active = n_above
 
-    # on its support the solution is an affine function of x with the mean and norm asked for
+    # on its support, the solution is an affine function of x with the required mean and norm
     slope = length * np.sqrt((1.0 - ratio_sq / active) / spread)
     for i in range(n):
         deviation = (x[i] - top) * scale - mean
@@ -99,19 +100,19 @@ def _keep_above(values: Array, count: int, tau: float) -> int:
     n_above = 0
     for i in range(count):
         value = values[i]
-        values[n_above] = value  # without a branch: which entries stay cannot be foreseen
+        values[n_above] = value  # no branch, because it would be unpredictable
         n_above += value > tau
     return n_above
 
 
 @jit
 def _moments(values: Array, count: int) -> tuple[float, float]:
-    """Mean and sum of squared deviations of the first entries, in two passes."""
+    """Return the mean and sum of squared deviations of the first entries, in two passes."""
     mean = 0.0
-    for shift in range(2):  # the second time from deviations, whose rounding is smaller
+    for shift in range(2):  # the second pass uses deviations, whose rounding is smaller
         off = 0.0
         spread = 0.0
-        for first in range(0, count, SUMMED_AT_ONCE):  # so that rounding does not grow
+        for first in range(0, count, SUMMED_AT_ONCE):
             a = 0.0
             b = 0.0
             for i in range(first, min(first + SUMMED_AT_ONCE, count)):
@@ -128,8 +129,8 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
 
 @jit
 def _project_tied(z: Array, ratio: float, length: float, n_top: int, out: Array) -> None:
-    """Several largest entries share all the weight: the nearest point is not unique."""
-    # the first entry delta (n - 1) above the mean of the largest, the others delta below
+    """Let several largest entries share all the weight: the nearest point is not unique."""
+    # first entry: delta (n - 1) above the mean of the largest; the others: delta below
     mass = ratio * length
     delta = 0.0
     if n_top > 1:

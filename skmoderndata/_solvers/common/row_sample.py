@@ -1,21 +1,23 @@
-"""A sample of the rows of a table in blocks, from which a start is computed."""
+"""A sample of the rows of a table in blocks, from which an initial solution is computed."""
 
 import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 
+# Maximum and minimum number of sampled rows.
 MOST_ROWS = 10_000
 LEAST_ROWS = 1000
-ENTRIES = 2**24  # below them the sample may have more rows than the least
+# Maximum number of entries of a sample with more than the minimum number of rows.
+ENTRIES = 2**24
 
 
 def sampled_rows(blocks: ArrayBlocks, rng: np.random.RandomState) -> Block:
-    """Return all rows, or random ones where they are many, in their order and in memory."""
+    """Return all rows, or random ones in order if there are too many, in memory."""
     n = blocks.shape[0]
     n_sampled = max(LEAST_ROWS, ENTRIES // blocks.shape[1])
     n_sampled = min(MOST_ROWS, n_sampled)
 
-    # drawn twice is drawn once: a sample needs no permutation of all rows
+    # rows drawn twice count once, so that no permutation of all rows is necessary
     rows = np.arange(n)
     if n_sampled < n:
         drawn = rng.randint(n, size=n_sampled, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Threads for independent pieces of work, and one for BLAS where matrices are small."""
+"""Threads for independent pieces of work, and a single BLAS thread for small matrices."""
 
 import functools
 import threading
@@ -12,11 +12,11 @@ from weakref import WeakKeyDictionary
 def in_threads(
     function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None
 ) -> list[Any]:
-    """Return ``[function(item) for item in items]``, in threads where `n_jobs` asks for several.
+    """Return ``[function(item) for item in items]``, in threads if `n_jobs` requests several.
 
-    For pieces that share memory and take some milliseconds: joblib, which says how many threads
-    there are, looks for their results every ten milliseconds only. Ctrl-C waits for the pieces
-    that are begun.
+    It is meant for pieces that share memory and take some milliseconds: joblib, which determines
+    the number of threads, would check for results only every ten milliseconds. Ctrl-C waits for
+    pieces that have begun.
     """
     from joblib import effective_n_jobs
     from sklearn import get_config, set_config
@@ -26,20 +26,20 @@ def in_threads(
     if n_threads <= 1:
         return [function(item) for item in items]
 
-    settings = functools.partial(set_config, **get_config())  # each thread has its own
+    settings = functools.partial(set_config, **get_config())  # threads do not inherit it
     pool = ThreadPoolExecutor(n_threads, initializer=settings)
     try:
         return list(pool.map(function, items))
     finally:
-        pool.shutdown(cancel_futures=True)  # after an error, or Ctrl-C, no more pieces
+        pool.shutdown(cancel_futures=True)  # start no more pieces after an error or Ctrl-C
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Context in which BLAS takes one thread: small products on two threads stall busy cores.
+    """Limit BLAS to one thread: small products on two threads stall if the cores are busy.
 
-    The number of threads belongs to the whole process. It is lowered when the first of several
-    contexts begins and restored when the last one ends, in whichever threads they are.
+    The number of threads is a property of the process. It is lowered when the first of several
+    contexts begins and restored when the last one ends, whichever threads they belong to.
     """
     user = _User()
     try:
@@ -50,27 +50,29 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class _User:
-    """One context."""
+    """A context that requires the limit."""
 
 
 class _SharedLimit:
     """A limit of BLAS to one thread, which holds as long as it has users."""
 
     def __init__(self) -> None:
-        # reentrant: the garbage collector may end a forgotten context at any time
+        # reentrant, because the garbage collector may end an abandoned context at any time
         self._lock = threading.RLock()
-        # in which thread each user is; one whose `leave` was interrupted goes with its frame
+        # thread of each user; a user whose `leave` was interrupted disappears with its frame
         self._threads: WeakKeyDictionary[_User, int] = WeakKeyDictionary()
-        self._before: list[tuple[Any, int]] = []  # libraries, and their numbers of threads
+        self._before: list[tuple[Any, int]] = []  # libraries and their numbers of threads
 
     def enter(self, user: _User) -> None:
         """Add a user."""
         with self._lock:
             if not self._before:
                 libraries = blas_controller().lib_controllers
-                self._before = [(one, one.num_threads) for one in libraries if is_blas(one)]
+                self._before = [
+                    (library, library.num_threads) for library in libraries if is_blas(library)
+                ]
 
-            # the first user of a thread sets it to one; others find it so
+            # the first user of a thread sets the limit
             this_thread = threading.get_ident()
             first_of_thread = this_thread not in self._threads.values()
             self._threads[user] = this_thread
@@ -84,9 +86,9 @@ class _SharedLimit:
             thread = self._threads.pop(user, -1)
             for library, number in self._before:
                 over = not self._threads
-                if getattr(library, "threading_layer", "") == "openmp":  # one for each thread
+                if getattr(library, "threading_layer", "") == "openmp":  # one limit per thread
                     over = thread not in self._threads.values()
-                if over and library.num_threads == 1:  # else somebody has set it meanwhile
+                if over and library.num_threads == 1:  # unless it was changed meanwhile
                     set_threads(library, number)
             if not self._threads:
                 self._before = []
@@ -96,15 +98,15 @@ _ONE_THREAD = _SharedLimit()
 
 
 def is_blas(library: Any) -> bool:
-    """Whether a library of threadpoolctl is a BLAS."""
+    """Return whether a library of threadpoolctl is a BLAS."""
     return bool(library.user_api == "blas")
 
 
 def set_threads(library: Any, number: int) -> None:
-    """Set the number of threads, and let other threads set it again.
+    """Set the number of threads, and allow other threads to set it again.
 
-    Since threadpoolctl 3.8 a library belongs to the thread that has set its number, and ignores
-    others until that one releases it. Inside of a user's `threadpool_limits` nothing changes.
+    Since threadpoolctl 3.8, a library belongs to the thread that has set its number, and ignores
+    other threads until this one releases it. Inside a user's `threadpool_limits`, nothing changes.
     """
     library.set_num_threads(number)
     if hasattr(library, "clear_controlling_thread"):

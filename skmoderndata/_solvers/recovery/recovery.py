@@ -123,7 +123,7 @@ def recover(
     if n_nonzero is None:
         pursuing = method == "omp" and bounded
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
-    asked = Settings(method, min(n_nonzero, m, k), positive, tol, max_iter)
+    settings = Settings(method, min(n_nonzero, m, k), positive, tol, max_iter)
 
     # bound of each signal, 0 without noise
     norms = np.linalg.norm(Y, axis=1)
@@ -135,18 +135,18 @@ def recover(
     formed = fits and (k <= DENSE_COLUMNS or len(Y) >= 16)
     if formed and method != "basis_pursuit":
         limits = bounds**2 if bounded else np.full(len(Y), -1.0)
-        return _by_coders(Y, to_matrix(A), asked, limits, n_jobs, progress)
+        return _by_coders(Y, to_matrix(A), settings, limits, n_jobs, progress)
 
     # solve one signal at a time, by the route for its problem
     solve: Solve
     if formed:
         pursuit = MatrixPursuit(to_matrix(A), bound=None, positive=positive, tol=tol)
-        solve = partial(_by_matrix, pursuit=pursuit, asked=asked)
+        solve = partial(_by_matrix, pursuit=pursuit, settings=settings)
     elif method == "basis_pursuit":
-        solve = partial(_least_l1_norm, A=A, asked=asked, facts=facts_of(A))
+        solve = partial(_least_l1_norm, A=A, settings=settings, facts=facts_of(A))
     else:
         columns = prepare_columns(A, Y, positive)
-        solve = partial(_by_products, D=columns, asked=asked)
+        solve = partial(_by_products, D=columns, settings=settings)
     codes = _each(solve, Y, bounds, n_jobs, progress)
     return _gather(codes, Y, k, method)
 
@@ -154,7 +154,7 @@ def recover(
 def _by_coders(
     Y: Array,
     A: Array,
-    asked: Settings,
+    settings: Settings,
     limits: Array,
     n_jobs: int | None,
     progress: Progress | None,
@@ -163,19 +163,21 @@ def _by_coders(
     if progress is not None:
         progress.begin()
     # opposite columns are duplicates unless signs matter
-    used = first_of_repeated(A, signed=True) if asked.positive else A
-    atoms = prepare_atoms(used.T, normalize=True, distinct=not asked.positive)
+    used = first_of_repeated(A, signed=True) if settings.positive else A
+    atoms = prepare_atoms(used.T, normalize=True, distinct=not settings.positive)
     bounds: dict[str, Any] = {
-        "n_nonzero": asked.n_nonzero,
+        "n_nonzero": settings.n_nonzero,
         "tol_sq": limits,
         "n_jobs": n_jobs,
     }
-    if asked.method == "omp":
-        code = nonnegative_matching_pursuit if asked.positive else orthogonal_matching_pursuit
+    if settings.method == "omp":
+        code = (
+            nonnegative_matching_pursuit if settings.positive else orthogonal_matching_pursuit
+        )
         codes = code(Y, atoms, **bounds)
     else:
-        rule: dict[str, Any] = {"method": asked.method, "max_iter": 300}
-        codes = hard_thresholding(Y, atoms, positive=asked.positive, **rule, **bounds)
+        rule: dict[str, Any] = {"method": settings.method, "max_iter": 300}
+        codes = hard_thresholding(Y, atoms, positive=settings.positive, **rule, **bounds)
 
     if progress is not None:
         progress.end()
@@ -192,47 +194,47 @@ def _by_coders(
     return Recovery(a, residual, no_gap, codes.n_iter, done)
 
 
-def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, asked: Settings) -> Code:
+def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, settings: Settings) -> Code:
     """Run basis pursuit with a matrix."""
     if bound > 0:
-        form: dict[str, Any] = {"positive": asked.positive, "tol": asked.tol}
+        form: dict[str, Any] = {"positive": settings.positive, "tol": settings.tol}
         pursuit = MatrixPursuit(pursuit.A, bound=bound, **form)
     result = pursuit.solve(y)
     if result is None:
-        raise asked.out_of_reach()
+        raise settings.out_of_reach()
     residual = float(np.linalg.norm(y - pursuit.A @ result.coef))
     gap = result.gap
-    return Code(result.coef, residual, gap, result.n_iter, gap <= asked.tol)
+    return Code(result.coef, residual, gap, result.n_iter, gap <= settings.tol)
 
 
 def _least_l1_norm(
-    y: Array, bound: float, *, A: Operator, asked: Settings, facts: Facts
+    y: Array, bound: float, *, A: Operator, settings: Settings, facts: Facts
 ) -> Code:
     """Run basis pursuit without a matrix."""
     size = float(np.linalg.norm(y))
     if size <= bound:
         return Code(np.zeros(A.shape[1]), size, 0.0, 0, True)
     unit_y = y / size
-    limits: dict[str, Any] = {"tol": asked.tol, "max_iter": asked.max_iter}
+    limits: dict[str, Any] = {"tol": settings.tol, "max_iter": settings.max_iter}
     result = least_l1(
-        unit_y, A, bound=bound / size, positive=asked.positive, facts=facts, **limits
+        unit_y, A, bound=bound / size, positive=settings.positive, facts=facts, **limits
     )
     if not result.reachable:
-        raise asked.out_of_reach()
+        raise settings.out_of_reach()
     image = A.forward(result.coef[None])[0]
     residual = float(np.linalg.norm(unit_y - image))
     coef = size * result.coef
     return Code(coef, size * residual, result.gap, result.n_iter, result.done)
 
 
-def _by_products(y: Array, bound: float, *, D: Columns, asked: Settings) -> Code:
+def _by_products(y: Array, bound: float, *, D: Columns, settings: Settings) -> Code:
     """Run greedy pursuit or hard thresholding without a matrix."""
     size = float(np.linalg.norm(y))
     if size <= bound:
         return Code(np.zeros(D.A.shape[1]), size, np.nan, 0, True)
     bound = max(bound / size, 1e-14)
     D = D._replace(X=y[None] / size)
-    a, steps, done = pursue_columns(asked.method, D, asked.n_nonzero, bound)
+    a, steps, done = pursue_columns(settings.method, D, settings.n_nonzero, bound)
     residual = float(np.linalg.norm(D.residuals(a[None])))
     coef = size * a * D.scale
     return Code(coef, size * residual, np.nan, steps, done)
