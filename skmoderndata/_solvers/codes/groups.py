@@ -90,14 +90,21 @@ def group_lasso_codes(
             rr = np.empty(len(x))
             stop, n_iter = np.empty((2, len(x)), np.int64)
 
-            options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "of_objective": True}
             for i, (signal, lam) in enumerate(zip(x, levels[block], strict=True)):
-                # A separate set if groups are added, so that codes do not depend on other signals.
-                working_set = (
-                    everything if len(rows) <= ALL_GROUPS_UP_TO else WorkingSet(columns, edges)
-                )
+                # a separate set if it grows, so that codes do not depend on other signals
+                working_set = everything
+                if len(rows) > ALL_GROUPS_UP_TO:
+                    working_set = WorkingSet(columns, edges)
                 penalty = Penalty(edges, weights, float(lam), positive=positive)
-                result = group_lasso(signal, working_set, penalty, start=first[i], **options)
+                result = group_lasso(
+                    signal,
+                    working_set,
+                    penalty,
+                    tol=tol,
+                    max_iter=max_iter,
+                    start=first[i],
+                    of_objective=True,
+                )
 
                 half = 0.5 * float(signal @ signal)
                 absolute_gap = result.gap * half

@@ -62,8 +62,7 @@ class Pursuit(NamedTuple):
     positive: bool
 
     def judge(self, coef: Array, dual: Array, route: str) -> BasisPursuitResult:
-        form: dict[str, Any] = {"bound": self.bound, "positive": self.positive}
-        gap = pursuit_gap(self.A, self.y, coef, dual, **form)
+        gap = pursuit_gap(self.A, self.y, coef, dual, bound=self.bound, positive=self.positive)
         residual = float(linalg.norm(self.y - self.A @ coef))
         return BasisPursuitResult(coef, dual, residual, gap, 1, route)
 
@@ -163,7 +162,7 @@ def basis_pursuit(
 
 
 def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
-    """Yield the solver's result, then those of other solvers while none is certified."""
+    """Yield the solver's result, then results of other solvers while none is certified."""
     # the requested route
     broken_off = None
     if solver == "cvxpy":

@@ -176,8 +176,14 @@ def _by_coders(
         )
         codes = code(Y, atoms, **bounds)
     else:
-        rule: dict[str, Any] = {"method": settings.method, "max_iter": 300}
-        codes = hard_thresholding(Y, atoms, positive=settings.positive, **rule, **bounds)
+        codes = hard_thresholding(
+            Y,
+            atoms,
+            method=settings.method,
+            positive=settings.positive,
+            max_iter=300,
+            **bounds,
+        )
 
     if progress is not None:
         progress.end()
@@ -197,8 +203,9 @@ def _by_coders(
 def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, settings: Settings) -> Code:
     """Run basis pursuit with a matrix."""
     if bound > 0:
-        form: dict[str, Any] = {"positive": settings.positive, "tol": settings.tol}
-        pursuit = MatrixPursuit(pursuit.A, bound=bound, **form)
+        pursuit = MatrixPursuit(
+            pursuit.A, bound=bound, positive=settings.positive, tol=settings.tol
+        )
     result = pursuit.solve(y)
     if result is None:
         raise settings.out_of_reach()
@@ -215,9 +222,14 @@ def _least_l1_norm(
     if size <= bound:
         return Code(np.zeros(A.shape[1]), size, 0.0, 0, True)
     unit_y = y / size
-    limits: dict[str, Any] = {"tol": settings.tol, "max_iter": settings.max_iter}
     result = least_l1(
-        unit_y, A, bound=bound / size, positive=settings.positive, facts=facts, **limits
+        unit_y,
+        A,
+        bound=bound / size,
+        positive=settings.positive,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        facts=facts,
     )
     if not result.reachable:
         raise settings.out_of_reach()
