@@ -191,7 +191,7 @@ def _bound_gaps(
     bound = np.divide(dual, q, out=np.zeros_like(dual), where=q > 0)
     gap = relative_gaps(norm, bound, unit=norm)
 
-    # rounding of the residual, from the lengths of the terms that it is the difference of
+    # rounding of the residual, estimated from the lengths of the terms that it subtracts
     lengths = np.linalg.norm(rows, axis=1)
     reach = np.linalg.norm(X, axis=1) + np.abs(A) @ lengths
     margin = 8 * EPS * tol * reach

@@ -21,7 +21,7 @@ from skmoderndata._solvers.common.typing import Array
 # Smallest smoothing of exponents below 1, as a fraction of the largest coefficient.
 SMALLEST = 1e-10
 # Maximum number of features whose Gram matrix is formed at once.
-WHOLE_UP_TO = 1000
+FULL_GRAM_UP_TO = 1000
 # Minimum number of features added to the working set at a time; otherwise it doubles.
 ADDED_FEATURES = 50
 # Maximum number of Newton steps; they start on the side from which each step improves.
@@ -70,8 +70,8 @@ def shrink(z, a, penalty, q):
     """Return ``argmin_t a t^2 / 2 - z t + penalty t^q`` over t >= 0, for z >= 0 and q >= 1.
 
     For q > 1 it is the root of ``f(t) = a t + penalty q t^(q - 1) = z``. f is concave for q < 2
-    and convex for q > 2, so each Newton step improves if the start lies below the root, or above
-    it.
+    and convex for q > 2, so Newton's method converges monotonically from below the root, or from
+    above it.
     """
     # closed forms
     if q == 1.0:
@@ -83,9 +83,8 @@ def shrink(z, a, penalty, q):
 
     # Newton's method from below the root if f is concave, else from above
     p = q - 1.0
-    level = (
-        0.5 * z if q < 2.0 else z
-    )  # of both terms of f, so that f is at most, or at least, z
+    # equal bounds on both terms, for which f <= z if it is concave, else f >= z
+    level = 0.5 * z if q < 2.0 else z
     t = min(level / a, (level / (penalty * q)) ** (1 / p))
 
     for _ in range(NEWTON):
@@ -112,10 +111,10 @@ class Moments(NamedTuple):
 class WorkingSet:
     """Features that may be non-zero (all of them if they are few), and their coefficients."""
 
-    def __init__(self, moments: Moments, whole: bool) -> None:
+    def __init__(self, moments: Moments, complete: bool) -> None:
         self.moments = moments
-        self.whole = whole
-        self.indices = np.arange(len(moments.c) if whole else 0)
+        self.complete = complete
+        self.indices = np.arange(len(moments.c) if complete else 0)
         self.b = np.zeros(len(self.indices))
         self.c = moments.c[self.indices]
         self.G = moments.gram(self.indices, self.indices)
@@ -123,7 +122,7 @@ class WorkingSet:
 
     def slopes(self) -> Array:
         """Correlations of all features with the residual."""
-        if self.whole:
+        if self.complete:
             return self.g
         return self.moments.c - self.moments.products(self.coef())
 
@@ -172,8 +171,8 @@ def bridge(
 
     Sweeps run over a working set. When they settle, features outside that would move are added.
     """
-    whole = q > 1 or alpha == 0 or len(moments.c) <= WHOLE_UP_TO
-    work = WorkingSet(moments, whole)
+    complete = q > 1 or alpha == 0 or len(moments.c) <= FULL_GRAM_UP_TO
+    work = WorkingSet(moments, complete)
     it = Iterations(max_iter, tol, progress)
     if q >= 1:
         gap = _convex_sweeps(work, it, alpha, q, positive)
@@ -197,7 +196,7 @@ def _convex_sweeps(
         it.residual = duality_gap(work.b, work.c, work.g, yy, alpha, q, positive)
 
         # the residual ignores features outside the working set; check them, too
-        if it.residual <= it.tol and not work.whole:
+        if it.residual <= it.tol and not work.complete:
             slopes = work.slopes()
             it.residual = duality_gap(work.coef(), c, slopes, yy, alpha, q, positive)
             work.add((slopes if positive else np.abs(slopes)) - alpha)
@@ -223,7 +222,7 @@ def _concave_sweeps(
         settled = step <= negligible
 
         # features outside the working set, at coefficient zero
-        if settled and not work.whole and scale > 0:
+        if settled and not work.complete and scale > 0:
             slopes = work.slopes()
             excess = (slopes if positive else np.abs(slopes)) - alpha * q * e ** (q - 1)
             settled = not work.add(excess - negligible * norms)
@@ -273,7 +272,7 @@ def kkt_residual(
 ) -> float:
     """Return the largest violation of the optimality conditions, relative to ``max |c|``.
 
-    They are ``x_j'r = alpha q |b_j|^(q - 1) sign(b_j)``; at ``b_j = 0``, there is no condition for
+    They are ``x_j'r = alpha q |b_j|^(q - 1) sign(b_j)``; at ``b_j = 0``, any slope is optimal for
     q < 1, and ``|x_j'r| <= alpha`` for q = 1.
     """
     scale = float(np.abs(c).max(initial=0.0))

@@ -1,8 +1,7 @@
 """Lasso codes by proximal gradient steps, many signals at a time: ISTA and FISTA.
 
 Differs from the papers (Beck and Teboulle 2009; O'Donoghue and Candes 2015): 1. Each signal
-restarts its own momentum. 2. The step size is the reciprocal of the largest eigenvalue, without
-backtracking. 3. A duality gap decides when to stop.
+restarts its own momentum. 2. A duality gap decides when to stop.
 """
 
 import numpy as np

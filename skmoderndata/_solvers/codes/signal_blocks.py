@@ -190,8 +190,8 @@ def by_pattern(
 ) -> SparseCodes:
     """Code signals with missing entries: ``solve(signals, masked atoms, rows)`` per pattern.
 
-    Signals with the same mask share a dictionary of masked atoms. Atoms of which the mask leaves
-    at most the fraction `barred` of the squared norm become zero; with ``renormalize=True``, the
+    Signals with the same mask share a dictionary of masked atoms. Atoms that lose
+    all but the fraction `barred` of their squared norm become zero; with ``renormalize=True``, the
     remaining atoms have unit norm again. ``gram=True`` computes their Gram matrix. With
     ``each=True``, signals whose pattern is too rare (or all, if a Gram matrix takes more than
     `memory`) are passed together to ``solve(signals, atoms, rows, mask)``, sorted so that equal

@@ -186,7 +186,7 @@ def code_by_problems(
         no_gap = np.full(len(a), np.nan)
         return from_dense(codes, pursued.residual_sq, pursued.stop, no_gap, pursued.n_iter)
 
-    # block size for which the systems fit, with their atoms if there is no Gram matrix
+    # block size for which the systems fit, with their atoms unless the Gram matrix is known
     system = widest * (widest + (n if gram is None else 0))
     signal_bytes = 8 * (system + 8 * k + 4 * n)
     fitting = min(memory, BLOCK_BYTES) // signal_bytes

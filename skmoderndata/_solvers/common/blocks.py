@@ -278,7 +278,7 @@ class ArrayBlocks:
         return result
 
     def _release(self) -> None:
-        """Tell the system that it may drop the pages of memory maps that have been read."""
+        """Let the system drop the pages of memory maps that have been read."""
         for X in self.arrays:
             if isinstance(X, np.memmap) and X.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
                 X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]

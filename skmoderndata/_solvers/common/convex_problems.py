@@ -206,9 +206,9 @@ def sparse_separation(
 
     The rows of Z are ``y_i x_i``. With costs ``1 / (e + |w|)`` for the previous weights, it is a
     step of the zero-norm machine [Weston et al. 2003, section 3]. A direction adds the constraint
-    ``direction w = 1``; without `slack_cost`, there is no slack xi. The variables are the positive
-    and negative parts of w, so that `costs` may be a parameter, and b, which is None without an
-    intercept; the constraints are a list.
+    ``direction w = 1``; without `slack_cost`, the slack xi is left out. The variables are the
+    positive and negative parts of w, so that `costs` may be a parameter, and b, which is None
+    without an intercept; the constraints are a list.
     """
     import cvxpy
 

@@ -1,4 +1,8 @@
-"""Euclidean projections onto sets of vectors with a fixed sparseness."""
+"""Euclidean projections onto sets of vectors with a fixed sparseness.
+
+Differs from the papers (Hoyer 2004; Thom and Palm 2013): passes that drop entries find the support
+without sorting.
+"""
 
 import numpy as np
 

@@ -159,8 +159,8 @@ def gabor(
 def first_of_alike(atoms: Array) -> Array:
     """Drop unit atoms that nearly equal an earlier atom that is kept.
 
-    Projected atoms are at most as far apart as the atoms themselves, so few pairs remain for
-    which the exact inner product is needed.
+    Projected atoms are at most as far apart as the atoms themselves, so the exact inner
+    product is only needed for few pairs.
     """
     # random projections distinguish most atoms by 64 numbers
     k, n = atoms.shape

@@ -212,7 +212,8 @@ def _feasible_atoms(S: Array, multipliers: Array, point: DualPoint) -> tuple[Arr
     Let D be the atoms of the dual, ``D - E`` the feasible atoms, and ``r = |d_j|``. Since
     ``S D - T = -diag(multipliers) D``, the difference is ``1/2 tr(E' S E)`` plus, for each atom,
     half its multiplier times ``(r - 1)^2`` on the sphere, or ``1 - r^2`` if E is zero. No term is
-    negative, so the difference has correct digits far below those of the two objectives.
+    negative, so the difference is accurate even if it is far smaller than rounding of the
+    two objectives.
     """
     lengths = np.sqrt(np.maximum(2.0 * point.gradient + 1.0, 0.0))
     shortfall = 1.0 - lengths

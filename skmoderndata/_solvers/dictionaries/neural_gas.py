@@ -391,7 +391,7 @@ def online_neural_gas(
 ) -> Array:
     """Move the units towards one sample after the other [Martinetz, Berkovich, Schulten 1993].
 
-    Range and rate fall geometrically over `n_steps` samples, of which `step` have been seen, and
+    Range and rate fall geometrically over `n_steps` samples, starting after sample `step`, and
     then stay at their last values. A sample of weight w moves units like w samples: the rate is
     ``1 - (1 - rate)^w``.
     """

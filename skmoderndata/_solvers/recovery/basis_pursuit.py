@@ -67,7 +67,7 @@ class Pursuit(NamedTuple):
         return BasisPursuitResult(coef, dual, residual, gap, 1, route)
 
     def solution(self, support: Array, signs: Array) -> BasisPursuitResult | None:
-        """Solve the problem for a support and signs; return None if there is no solution."""
+        """Solve the problem for a support and signs; return None without a solution."""
         best: BasisPursuitResult | None = None
         for make in (quick_segment, exact_segment):
             segment = make(self.A, self.y, support, signs)

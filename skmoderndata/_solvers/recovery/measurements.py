@@ -1,7 +1,7 @@
 """Linear measurements and bases as operators on rows, with fast transforms if there are any.
 
 The function ``forward`` of an operator maps rows of n values to rows of m values; ``adjoint`` is
-its transpose. Neither forms a matrix, unless there is no other way.
+its transpose. Neither forms a matrix, unless that is the only way.
 """
 
 from collections.abc import Callable, Sequence
@@ -233,8 +233,8 @@ def _permuted(order: Array, signs: Array) -> Operator:
 def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Operator:
     """Draw patterns of 0 and 1: the first is 1 everywhere, the others cover half of the pixels.
 
-    They are ``(1 + h) / 2`` for rows h of a Hadamard matrix with permuted columns, of which the
-    first is constant. `n` is a power of two. See `single_pixel_differences`.
+    They are ``(1 + h) / 2`` for rows h of a Hadamard matrix with permuted columns; the first
+    row is constant. `n` is a power of two. See `single_pixel_differences`.
     """
     shuffle = _permuted(rng.permutation(n), np.ones(n))
     others = 1 + rng.permutation(n - 1)[: m - 1]
