@@ -247,36 +247,34 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
 
         # 1. least squares on a constant support, or after many steps
         jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
-        selected = live[jump]
-        A[selected] = p.of(selected).fit(A[selected] != 0, A[selected])
-        fitted[selected] = True
-        repeated[selected] = 0
-        since[selected] = 0
+        rows = live[jump]
+        A[rows] = p.of(rows).fit(A[rows] != 0, A[rows])
+        fitted[rows] = True
+        repeated[rows] = 0
+        since[rows] = 0
 
         # 2. for the other signals, a gradient step with the exact step size on their support
-        selected = live[~jump]
-        if selected.size:
-            q = p.of(selected)
-            a = A[selected]
-            c = p.of(selected).cross(R[selected])
-            base = np.where(fitted[selected, None], best.of(c), a != 0)
-            mu, still = _exact_steps(q, np.where(base, c, 0.0), size[selected])
+        rows = live[~jump]
+        if rows.size:
+            q = p.of(rows)
+            a = A[rows]
+            c = p.of(rows).cross(R[rows])
+            base = np.where(fitted[rows, None], best.of(c), a != 0)
+            mu, still = _exact_steps(q, np.where(base, c, 0.0), size[rows])
 
             # after least squares, step as far as earlier steps on the support
-            after_fit = fitted[selected] & a.any(axis=1)
-            far = (repeated[selected] > 0) | after_fit
-            mu = np.where(far, np.maximum(mu, reach[selected]), mu)
-            reach[selected] = np.where(after_fit, reach[selected], mu)
+            after_fit = fitted[rows] & a.any(axis=1)
+            far = (repeated[rows] > 0) | after_fit
+            mu = np.where(far, np.maximum(mu, reach[rows]), mu)
+            reach[rows] = np.where(after_fit, reach[rows], mu)
 
             new = _shortened(q, best, a, c, mu)
             same = ((new != 0) == (a != 0)).all(axis=1)
-            repeated[selected] = np.where(same, repeated[selected] + 1, 0)
-            ended[selected] = still | (
-                fitted[selected] & same
-            )  # no support in reach is better
+            repeated[rows] = np.where(same, repeated[rows] + 1, 0)
+            ended[rows] = still | (fitted[rows] & same)  # no support in reach is better
 
-            going = ~ended[selected]
-            moves = selected[going]
+            going = ~ended[rows]
+            moves = rows[going]
             A[moves] = new[going]
             fitted[moves] = False
             since[moves] += 1

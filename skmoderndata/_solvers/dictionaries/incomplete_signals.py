@@ -52,6 +52,6 @@ def code_incomplete(
         return codes
 
     # complete signals
-    rest = np.flatnonzero(complete)
-    joined = concatenate_codes([codes, code(X[rest], None, atoms)])
-    return take_back(joined, np.concatenate([gaps, rest]))
+    complete_rows = np.flatnonzero(complete)
+    joined = concatenate_codes([codes, code(X[complete_rows], None, atoms)])
+    return take_back(joined, np.concatenate([gaps, complete_rows]))

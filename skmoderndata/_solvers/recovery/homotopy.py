@@ -72,8 +72,8 @@ def follow_path(
         if bound == 0 and segment.support.size > largest:
             break
 
-        # 2. pass at most twice as many of these at once as last time, and no more than
-        # coefficients: otherwise, columns enter that leave again
+        # 2. pass up to twice as many of these at once as last time, but at most as many as there
+        # are coefficients (or m / 16): otherwise, columns enter that leave again
         few = max(1, m // 16, segment.support.size)
         at_once = min(max(1, 2 * at_once), few, order.size)
         last = meets[order[at_once - 1]]

@@ -146,7 +146,10 @@ def facts_of(A: Operator) -> Facts:
 
 
 def operator_norm(A: Operator) -> float:
-    """Return an upper bound (almost always) of the spectral norm by Lanczos, to half of 1 %."""
+    """Return an upper bound of the spectral norm, accurate to half of `NORM_ACCURACY`.
+
+    It comes from Lanczos iterations, and is a bound almost always.
+    """
     n = A.shape[1]
     if n < 3:
         return float(np.linalg.norm(to_matrix(A), 2)) or 1.0

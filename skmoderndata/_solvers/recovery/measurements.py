@@ -320,7 +320,7 @@ def _along_axes(X: Any, matrices: list[Any], shape: tuple[int, ...]) -> Array:
 def _fourier_measurements(
     m: int, shape: tuple[int, ...], decay: float, rng: np.random.RandomState
 ) -> Operator:
-    """Return real and imaginary parts of `m / 2` Fourier coefficients; some have no latter."""
+    """Return `m` real and imaginary parts of Fourier coefficients."""
     # one coefficient of each conjugate pair, in random order
     n = int(np.prod(shape))
     grid = list(zip(np.indices(shape), shape, strict=True))

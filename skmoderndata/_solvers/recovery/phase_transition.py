@@ -30,7 +30,7 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         needed = e * square + (1 - e) * sides * (square * tail - t * density)
         return e, needed
 
-    # find t for each delta by bisection
+    # find the t that requires the fraction delta of measurements
     out = np.empty(len(delta))
     for i, fraction in enumerate(delta):
         if fraction >= 1:
