@@ -29,10 +29,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
 )
 from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, BISECTIONS
 from skmoderndata._solvers.common.typing import Array
-
-# Maximum number of steps of the search for a penalty.
-SEARCH = 60
 
 
 def bounded_lasso_codes(
@@ -92,7 +90,7 @@ def bounded_lasso_codes(
             top = dual_norms(x @ atoms_used.rows.T, positive)
             met = rr <= bound - margin
             lowest = np.maximum(least[block], FLOOR * top)
-            short = ~met & (lam <= lowest * (1 + 1e-12))
+            short = ~met & (lam <= lowest * (1 + ACCUMULATED_ROUNDING))
             sure = (gap <= tol) & met
             otherwise = np.where(short & codes.done, STALL, MAX_ITER)
             stop = np.where(sure, TOL, otherwise)
@@ -140,7 +138,7 @@ def _search_penalties(
     # start from the smallest penalty, which shows whether the bound can be met
     pending = np.arange(m)
     lam = low.copy()
-    for number in range(SEARCH):
+    for number in range(BISECTIONS):
         x = X[pending]
         bound = tol_sq[pending]
         observed = None if mask is None else mask[pending]

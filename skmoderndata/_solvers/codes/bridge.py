@@ -16,6 +16,7 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap, relative_gaps
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import BISECTIONS, ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest smoothing of exponents below 1, as a fraction of the largest coefficient.
@@ -24,8 +25,6 @@ SMALLEST = 1e-10
 FULL_GRAM_UP_TO = 1000
 # Minimum number of features added to the working set at a time; otherwise it doubles.
 ADDED_FEATURES = 50
-# Maximum number of Newton steps; they start on the side from which each step improves.
-NEWTON = 60
 
 
 class BridgeResult(NamedTuple):
@@ -87,13 +86,13 @@ def shrink(z, a, penalty, q):
     level = 0.5 * z if q < 2.0 else z
     t = min(level / a, (level / (penalty * q)) ** (1 / p))
 
-    for _ in range(NEWTON):
+    for _ in range(BISECTIONS):
         if t == 0.0:
             break
         power = penalty * q * t ** (p - 1)
         step = (z - a * t - power * t) / (a + p * power)
         t += step
-        if abs(step) <= 1e-15 * t:
+        if abs(step) <= ROUNDING * t:
             break
     return t
 
@@ -209,7 +208,7 @@ def _concave_sweeps(
     """Solve weighted lassos for q < 1; halve the smoothing e whenever they settle."""
     _, _, c, norms, yy = work.moments
     largest = np.max(np.abs(c), initial=0.0)
-    curvature = max(float(norms.max(initial=0.0)) ** 2, 1e-300)
+    curvature = max(float(norms.max(initial=0.0)) ** 2, SMALLEST_DIVISOR)
     scale = float(largest / curvature)
     negligible = it.tol * float(np.sqrt(max(yy, 0.0)))  # largest negligible change of the fit
     e = scale
@@ -257,7 +256,7 @@ def duality_gap(
 
     # dual value: the best multiple of the residual for q = 1, else the conjugate of the penalty
     if q == 1:
-        s = min(1.0, alpha / max(float(steepest), 1e-300))
+        s = min(1.0, alpha / max(float(steepest), SMALLEST_DIVISOR))
         dual = s * ry - s * s * rr / 2
     else:
         power = q / (q - 1)

@@ -23,6 +23,7 @@ from skmoderndata._solvers.codes.lasso_signal import (
 from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import ROUNDING
 
 # Largest excess of a correlation over the penalty that counts as rounding, relative to the
 # penalty.
@@ -229,7 +230,7 @@ def _best_step(b, active, G, t, lam):
         if value < lowest:
             best = step
             lowest = value
-    return best if lowest < start - 1e-15 * abs(start) else 0.0
+    return best if lowest < start - ROUNDING * abs(start) else 0.0
 
 
 @jit_leaf
@@ -240,7 +241,7 @@ def _move(active, t, step, positive):
     theta = active.theta
     for s in range(t):
         moved = a[s] + step * (z[s] - a[s])
-        rounding = 1e-14 * (abs(a[s]) + abs(z[s]))
+        rounding = ROUNDING * (abs(a[s]) + abs(z[s]))
         a[s] = 0.0 if abs(moved) <= rounding else moved
     s = ZERO
     while s < t:

@@ -45,6 +45,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._solvers.codes.supports import BARRED
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import CANCELS
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -346,7 +347,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
                     best_rho = rho
 
         # coefficients and residual of the chosen atoms
-        if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on further digits
+        if bound < 0.0 and rho > CANCELS * size:  # no decision depends on further digits
             _solve_code(L, h, index, t, a, scale, value)
         elif stop != TOL:
             rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)

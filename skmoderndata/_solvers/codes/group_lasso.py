@@ -22,10 +22,11 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Fraction of 1/2 |y|^2 below which a gap is rounding.
-FLOOR = 64 * np.finfo(np.float64).eps
+FLOOR = ROUNDING
 # Number of coordinate descent sweeps between two checks of the gap.
 SWEEPS_BETWEEN_GAPS = 20
 # Maximum number of Newton steps in a row; they end earlier if a step gains too little.
@@ -315,7 +316,7 @@ def group_lasso(
         # 3. add the groups that violate their constraint most
         active = np.zeros(len(scores), np.bool_)
         active[of_group[w != 0]] = True
-        missing = active | (scores > lam * (1 + 1e-12))
+        missing = active | (scores > lam * (1 + ACCUMULATED_ROUNDING))
         missing[work.groups] = False
         new = np.flatnonzero(missing)
         if new.size:

@@ -23,18 +23,20 @@ from skmoderndata._solvers.codes.group_lasso import (
 )
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    BISECTIONS,
+    ROUNDING,
+    SUFFICIENT_DECREASE,
+)
 from skmoderndata._solvers.common.typing import Array
 
 # Minimum curvature of a sample of weight 1, whose loss is flat far from the boundary.
 CURVATURE_FLOOR = 1e-6
-# Maximum number of Newton steps for the intercept.
-INTERCEPT_STEPS = 50
 # Smallest step of the line search.
 SMALLEST_STEP = 2.0**-20
 # Number of times that rounding errors of a dual point are corrected.
 REFINEMENTS = 1
-# Largest pivot of a QR factorisation that counts as zero, relative to the largest one.
-RANK_RELATIVE = 1e-12
 # Number of Newton steps without a smaller gap after which the rest is rounding.
 STEPS_WITHOUT_GAIN = 3
 
@@ -163,7 +165,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
     span = float(np.abs(products).max(initial=0.0)) + 50.0
     low = -span
     high = span
-    for _ in range(INTERCEPT_STEPS):
+    for _ in range(BISECTIONS):
         r = problem.residual(products + b)
         # the sum of the residuals falls with b
         total = float(r.sum())
@@ -178,7 +180,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
         new = b + total / curvature if curvature > 0 else np.inf
         if not low < new < high:
             new = (low + high) / 2
-        if abs(new - b) <= 1e-15 * (1 + abs(b)):
+        if abs(new - b) <= ROUNDING * (1 + abs(b)):
             break
         b = new
     return b
@@ -249,7 +251,7 @@ def _qr(A: Array) -> tuple[Array, Array, Array]:
     qr: Any = linalg.qr
     Q, R, pivots = qr(A, mode="economic", pivoting=True)
     size = np.abs(R.diagonal())
-    rank = int(np.count_nonzero(size > RANK_RELATIVE * size.max(initial=0.0)))
+    rank = int(np.count_nonzero(size > ACCUMULATED_ROUNDING * size.max(initial=0.0)))
     return Q[:, :rank], R[:rank, :rank], pivots[:rank]
 
 
@@ -294,7 +296,7 @@ def _quadratic_model(
 def _model_minimum(model: _Model, penalty: Penalty, w: Array, goal: float) -> GroupLassoResult:
     """Minimise the model plus the penalty to a duality gap of about `goal`."""
     unit = 0.5 * float(model.target @ model.target)
-    tol = max(goal / unit, 1e-14) if unit > 0 else 1.0
+    tol = max(goal / unit, ROUNDING) if unit > 0 else 1.0
     work = WorkingSet(model.columns, penalty.edges)
     return group_lasso(model.target, work, penalty, tol=tol, max_iter=1000, start=w)
 
@@ -323,7 +325,7 @@ def _step_length(
     t = 1.0
     while t >= SMALLEST_STEP:
         value = problem.loss(f + t * along) + penalty.lam * penalty.of(w + t * direction)
-        if value <= objective + 1e-4 * t * expected:
+        if value <= objective + SUFFICIENT_DECREASE * t * expected:
             return t
         t /= 2
     return 0.0

@@ -10,6 +10,8 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
+from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import SUFFICIENT_DECREASE
 from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of equations of a step.
@@ -73,7 +75,7 @@ def newton_step(
 
     penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
     magnitude = penalty + abs(float(z @ c[S]))
-    slack = 4 * np.finfo(np.float64).eps * magnitude  # rounding of the change
+    slack = 4 * EPS * magnitude  # rounding of the change
 
     # candidates: the full step, kinks on the way, and fractions of the first kink
     ordered = np.sort(zero_at[zero_at < 1])
@@ -95,7 +97,7 @@ def newton_step(
 
         if change >= best:
             break
-        if change <= 1e-4 * size * descent + slack:
+        if change <= SUFFICIENT_DECREASE * size * descent + slack:
             best = change
             out = np.zeros_like(a)
             out[S] = new

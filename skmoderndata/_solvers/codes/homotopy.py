@@ -31,9 +31,8 @@ from skmoderndata._solvers.codes.products import (
 )
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import CANCELS, ROUNDING
 
-# Smallest squared residual, as a fraction of |x|^2, that updates compute with enough digits.
-CANCELS = 1e-6
 # Smallest penalty, as a fraction of the largest; bounds not met with it are out of reach.
 FLOOR = 1e-8
 
@@ -208,7 +207,7 @@ def _steps_to_level(c, v, level, positive, score):
     if positive:
         for j in range(c.shape[0]):
             below = 1.0 - v[j]
-            score[j] = max(level - c[j], 0.0) / below if below > 1e-14 else np.inf
+            score[j] = max(level - c[j], 0.0) / below if below > ROUNDING else np.inf
         return
     for j in range(c.shape[0]):
         up = max(level - c[j], 0.0)
@@ -219,7 +218,7 @@ def _steps_to_level(c, v, level, positive, score):
         first = up * fall < down * rise
         over = up if first else down
         under = rise if first else fall
-        score[j] = over / under if under > 1e-14 else np.inf
+        score[j] = over / under if under > ROUNDING else np.inf
 
 
 @jit_leaf

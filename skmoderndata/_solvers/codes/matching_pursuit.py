@@ -38,6 +38,7 @@ from skmoderndata._solvers.codes.supports import (
 )
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -350,13 +351,13 @@ def _to_boundary(L, index, t, b, z, a):
         for q in range(t):
             if z[q] <= 0.0:
                 value = a[index[q]]
-                size = min(size, value / max(value - z[q], 1e-300))
+                size = min(size, value / max(value - z[q], SMALLEST_DIVISOR))
 
         # drop atoms at zero
         for q in range(t - 1, -1, -1):
             j = index[q]
             moved = a[j] + size * (z[q] - a[j])
-            if z[q] <= 0.0 and moved <= 1e-14 * a[j]:
+            if z[q] <= 0.0 and moved <= ROUNDING * a[j]:
                 drop(L, t, q)
                 for later in range(q, t - 1):
                     index[later] = index[later + 1]

@@ -31,6 +31,7 @@ from skmoderndata._solvers.codes.supports import (
     without_last_bits,
 )
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import BISECTIONS
 from skmoderndata._solvers.common.typing import Array
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
@@ -315,7 +316,7 @@ def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
     new = np.zeros_like(A)
     mu = mu.copy()
     pending = np.arange(len(A))
-    for _ in range(61):
+    for _ in range(BISECTIONS):
         q = p.of(pending)
         a = A[pending]
         Z = a + mu[pending, None] * C[pending]

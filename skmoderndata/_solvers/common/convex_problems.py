@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Tolerances of Clarabel for accurate solutions.
@@ -186,7 +187,7 @@ def simplex_program(F: Array, v: Array) -> Statement:
 
     # b = m a has entries of about 1, and the objective is in units of the largest coefficient
     top = float((F * F).sum(axis=0).max(initial=0.0))
-    scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
+    scale = max(top, float(np.abs(v).max(initial=0.0)), SMALLEST_DIVISOR)
     objective = cp.sum_squares((F / np.sqrt(m * scale)) @ b) - (v / scale) @ b
     total = cp.sum(b) == m
     return Statement(cp.Problem(cp.Minimize(objective), [total]), b, total)

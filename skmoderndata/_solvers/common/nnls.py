@@ -15,6 +15,7 @@ from scipy import linalg, optimize
 
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest pivot of an independent column, as a fraction of the diagonal.
@@ -117,7 +118,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
         size = 0.0
         for j in range(k):
             size = max(size, abs(f[j]))
-        tol = 1e-12 * size
+        tol = ACCUMULATED_ROUNDING * size
         best = k + 1
         tries = EXCHANGES
 

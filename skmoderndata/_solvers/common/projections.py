@@ -7,6 +7,7 @@ without sorting.
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
 # Number of entries summed at a time, so that rounding does not grow with the length.
@@ -62,7 +63,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     ratio_sq = ratio * ratio
 
     # maximum ratio of the norms: all entries are equal
-    if ratio_sq >= n * (1 - 4e-16):
+    if ratio_sq >= n * (1 - 2 * EPS):
         for i in range(n):
             out[i] = length / np.sqrt(n)
         return

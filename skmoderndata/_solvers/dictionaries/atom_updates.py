@@ -19,6 +19,7 @@ from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
@@ -26,8 +27,6 @@ UPDATES = ("approximate", "exact", "mod")
 FILL_ROUNDS = 3
 # Maximum number of entries of residuals in memory at a time.
 BLOCK_ENTRIES = 2**21
-# Fraction below which a coefficient, or an atom, is rounding.
-ROUNDING_RELATIVE = 1e-14
 
 
 class Ridges(NamedTuple):
@@ -175,7 +174,7 @@ def least_squares_atoms(
     largest = np.zeros(len(X))
     rows = np.repeat(np.arange(len(X)), np.diff(A.indptr))
     np.maximum.at(largest, rows, np.abs(values))
-    values[np.abs(values) <= ROUNDING_RELATIVE * largest[rows]] = 0.0
+    values[np.abs(values) <= ROUNDING * largest[rows]] = 0.0
 
     # normal equations of the atoms in use, scaled to a unit diagonal
     S = np.asarray((A.T @ A).todense())
@@ -214,7 +213,7 @@ def least_squares_atoms(
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
     allowed = before.sum() + ridge * (len(free) - np.sum(norms[free] ** 2))
-    sound = norms > ROUNDING_RELATIVE * np.maximum(1.0, lengths)
+    sound = norms > ROUNDING * np.maximum(1.0, lengths)
     D[sound] = new[sound] / norms[sound, None]
     factors = np.where(sound, norms, 0.0)
     values *= factors[A.indices]
@@ -222,8 +221,8 @@ def least_squares_atoms(
     # undo the step if it made the fit worse
     after = squared_residuals(X, observed, D, A)
     total = float(np.sum(np.square(X, dtype=np.float64)))
-    rounding = ROUNDING_RELATIVE**2 * total
-    if not after.sum() <= allowed * (1 + 1e-12) + rounding:
+    rounding = ROUNDING**2 * total
+    if not after.sum() <= allowed * (1 + ACCUMULATED_ROUNDING) + rounding:
         D[:], values[:] = old
 
 
@@ -319,7 +318,7 @@ def power_steps(R, D, values, users, order, positive, center):
 
         # 2. apply the constraints and normalise
         norm = _constrain(d, positive, center)
-        if not norm > ROUNDING_RELATIVE * size_sq:
+        if not norm > ROUNDING * size_sq:
             continue
         d /= norm
 
@@ -368,7 +367,7 @@ def _masked_step(
 
         # best coefficients for the atom
         norm = np.linalg.norm(new)
-        if norm <= ROUNDING_RELATIVE:
+        if norm <= ROUNDING:
             break
         d = new / norm
         bottom = K @ d**2
@@ -399,7 +398,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
 
     # reject an eigenvalue that is not positive beyond rounding
     largest = np.abs(np.diag(M)).max()
-    if not values[0] > ROUNDING_RELATIVE * largest:
+    if not values[0] > ROUNDING * largest:
         return None
     leading = vectors[:, 0]
     return leading if basis is None else basis @ leading

@@ -23,6 +23,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
 )
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.atom_replacement import (
     exchange_atoms,
@@ -178,7 +179,7 @@ def learn_dictionary(
         if settled or len(objective) > PASSES_WITHOUT_GAIN:
             before = objective[-2] if settled else min(objective[:-PASSES_WITHOUT_GAIN])
             after = objective[-1] if settled else min(objective[-PASSES_WITHOUT_GAIN:])
-            it.residual = (before - after) / max(before, 1e-300)
+            it.residual = (before - after) / max(before, SMALLEST_DIVISOR)
             if tol == 0.0:
                 it.residual = max(it.residual, 1e-300)
 

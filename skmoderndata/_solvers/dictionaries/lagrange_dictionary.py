@@ -21,6 +21,11 @@ from skmoderndata._solvers.codes.signal_blocks import SparseCodes
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    SMALLEST_DIVISOR,
+    SUFFICIENT_DECREASE,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, WorstSignals
 
@@ -176,7 +181,9 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
             trial = np.maximum(lam + step * direction, floor)
             candidate = _factored(S, T, trial)
             expected = float(point.gradient @ (trial - lam))
-            sufficient = point.value + 1e-4 * expected - ROUNDING * abs(point.value)
+            sufficient = (
+                point.value + SUFFICIENT_DECREASE * expected - ROUNDING * abs(point.value)
+            )
             if candidate is not None and candidate.value >= sufficient:
                 break
             step *= 0.5
@@ -246,12 +253,12 @@ def _newton_step(point: DualPoint, lam: Array, floor: float) -> Array:
     if not free.any():
         return step
     hessian = -point.hessian[np.ix_(free, free)]
-    hessian[np.diag_indices_from(hessian)] *= 1 + 1e-12
+    hessian[np.diag_indices_from(hessian)] *= 1 + ACCUMULATED_ROUNDING
     try:
         factor = cho_factor(hessian, lower=True)
         step[free] = cho_solve(factor, gradient[free])
     except np.linalg.LinAlgError:
-        step[free] = gradient[free] / np.maximum(np.diag(hessian), 1e-300)
+        step[free] = gradient[free] / np.maximum(np.diag(hessian), SMALLEST_DIVISOR)
     return step
 
 
@@ -303,7 +310,7 @@ def _unit_atoms(atoms: Array, positive: bool) -> Array:
     if positive:
         atoms = np.maximum(atoms, 0.0)
     norms: Array = np.linalg.norm(atoms, axis=1)
-    return np.asarray(atoms / np.maximum(norms, 1e-300)[:, None])
+    return np.asarray(atoms / np.maximum(norms, SMALLEST_DIVISOR)[:, None])
 
 
 def _grow(atoms: Array, l1: Array) -> tuple[Array | None, float]:
@@ -369,7 +376,7 @@ def learn_l1_dictionary(
 
         # 2. atoms, by the dual; the approximation fills gaps
         atoms = ahead
-        update = improve(S, T, atoms, size=max(value, 1e-300))
+        update = improve(S, T, atoms, size=max(value, SMALLEST_DIVISOR))
         new = update.atoms
         multipliers = update.multipliers
 
@@ -377,7 +384,7 @@ def learn_l1_dictionary(
             value += primal_value(S, T, new) - primal_value(S, T, atoms)
         else:
             value = 0.5 * signals.squared_error(new) + alpha * l1.sum()
-        atom_gap = update.gap / max(value, 1e-300)
+        atom_gap = update.gap / max(value, SMALLEST_DIVISOR)
 
         # 3. scale atoms inside the ball to norm 1, and their coefficients down
         factor, spared = _grow(new, l1)
@@ -393,7 +400,7 @@ def learn_l1_dictionary(
 
         # 5. stop when the objective no longer falls
         if np.isfinite(last) and count == 0:
-            it.residual = (last - value) / max(last, 1e-300)
+            it.residual = (last - value) / max(last, SMALLEST_DIVISOR)
             if tol == 0.0:
                 it.residual = max(it.residual, 1e-300)
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
+from skmoderndata._solvers.common.tolerances import CANCELS, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest strength of a rank that still counts.
@@ -22,8 +23,6 @@ NEGLIGIBLE = 1e-12
 # Maximum number of bytes of distances, which then stay in the cache: it takes two thirds of the
 # time with 2**24.
 BLOCK_BYTES = 2**20
-# Smallest squared distance, as a fraction of its terms, that is not computed from differences.
-CANCELS = 1e-6
 
 
 class Gas(NamedTuple):
@@ -353,7 +352,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     farthest = int(np.argmax(distance[rows]))
     v = _dense(samples[[farthest]])[0] - c
     for _ in range(10):
-        v = v / max(float(np.linalg.norm(v)), 1e-300)
+        v = v / max(float(np.linalg.norm(v)), SMALLEST_DIVISOR)
         along = np.asarray(samples @ v, np.float64) - c @ v
         peak = float(np.abs(along).max())  # scale, because the norm of v has fourth powers
         along = along / (peak or 1.0)
@@ -362,7 +361,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
 
     length = np.linalg.norm(v)
     spread = float(np.sqrt(length / weight.sum()) * np.sqrt(peak))
-    v = v / max(float(length), 1e-300)
+    v = v / max(float(length), SMALLEST_DIVISOR)
     moved = C.copy()
     moved[target] = c + spread * v
     moved[idle] = c - spread * v

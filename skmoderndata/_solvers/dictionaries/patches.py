@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.fixed import (
     cosines,
@@ -124,7 +125,7 @@ def training_patches(
     square = square.sum(axis=2).ravel()
 
     # stay above 0, because the residual of a constant patch is rounding
-    floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
+    floor = np.maximum(above * count, ACCUMULATED_ROUNDING * square.max(initial=0.0))
     enough = count >= max(1.0, min_known * grid.size)
     index = np.flatnonzero((square > floor) & enough)
     if len(index) > max_patches:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Rates of the running variances and of the gains. Olshausen's program has 0.001 and 0.02, which
@@ -94,7 +95,7 @@ def smooth_codes(
         W = alpha * curvature(A, prior)
         g = C - W * A  # the negative gradient
         largest = np.abs(g).max(axis=1)
-        z = g / (diagonal + W + 1e-300)
+        z = g / (diagonal + W + SMALLEST_DIVISOR)
 
         # 2. conjugate direction [Polak and Ribiere], or the gradient if that direction does not
         # descend

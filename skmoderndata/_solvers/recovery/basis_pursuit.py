@@ -19,6 +19,7 @@ from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import follow_path
 from skmoderndata._solvers.recovery.interior_point import interior_point
@@ -30,9 +31,6 @@ from skmoderndata._solvers.recovery.optimality import (
     largest_slope,
     quick_segment,
 )
-
-# Maximum gap and violation for which no orthogonal factorisation is needed.
-SURE = 1e-12
 
 
 class BasisPursuitResult(NamedTuple):
@@ -74,7 +72,7 @@ class Pursuit(NamedTuple):
             end = None if segment is None else segment.end(self.A, self.bound, self.positive)
             if end is not None:
                 best = self.better(best, self.judge(*end, "path"))
-            if best is not None and self.accepts(best, SURE):
+            if best is not None and self.accepts(best, ACCUMULATED_ROUNDING):
                 break
         return best
 
@@ -139,7 +137,7 @@ def basis_pursuit(
         n, k = A.shape
         return BasisPursuitResult(np.zeros(k), np.zeros(n), size, 0.0, 0, "zero")
     # the bound must hold for the norm as computed, including rounding
-    margin = min(64 * EPS * size / bound, 1e-3) if bound > 0 else 0.0
+    margin = min(ROUNDING * size / bound, 1e-3) if bound > 0 else 0.0
     relative_bound = bound / size * (1 - margin)
     p = Pursuit(A, y / size, relative_bound, positive)
 
@@ -375,7 +373,7 @@ def _settle(
         bounded = slopes if p.positive else np.abs(slopes)
         excess = np.where(signs == 0, bounded - 1, 0.0)
         new = int(excess.argmax())
-        if excess[new] <= 1e-12:
+        if excess[new] <= ACCUMULATED_ROUNDING:
             break
         signs[new] = np.sign(slopes[new])
     return best

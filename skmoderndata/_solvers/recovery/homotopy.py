@@ -10,11 +10,10 @@ there by an active set method (Fan, Jiao and Lu 2014); single breakpoints are th
 
 import numpy as np
 
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.optimality import NormalEquations, Segment, largest_slope
 
-# Tolerance for rounding, relative to the largest penalty, or to a slope.
-ROUNDING_RELATIVE = 1e-12
 # Maximum number of corrections of a support at one penalty.
 CORRECTIONS = 12
 # Maximum number of operations on the path, relative to a product with A for each row.
@@ -64,7 +63,7 @@ def follow_path(
         end = max(segment.penalty(bound), least)
         meets = np.where(barred, 0.0, _breakpoints(A, segment, lam, positive))
         order = np.argsort(-meets, kind="stable")
-        lowest = max(end * (1 + ROUNDING_RELATIVE), ROUNDING_RELATIVE * first)
+        lowest = max(end * (1 + ACCUMULATED_ROUNDING), ACCUMULATED_ROUNDING * first)
         order = order[meets[order] > lowest]
         if order.size == 0:
             return segment, n_iter, True
@@ -160,7 +159,7 @@ def _corrected(
         wrong = coef * segment.signs < 0
         beyond = slopes if positive else np.abs(slopes)
         beyond[segment.support] = beyond[barred] = 0.0
-        new = np.flatnonzero(beyond > lam * (1 + ROUNDING_RELATIVE))
+        new = np.flatnonzero(beyond > lam * (1 + ACCUMULATED_ROUNDING))
         changes = np.count_nonzero(wrong) + new.size
 
         # settled, or not converging

@@ -10,6 +10,8 @@ away from the bounds.
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Largest relative gap and residual that end the descent.
@@ -93,7 +95,7 @@ def _factor(B: Array) -> Array:
     """Return a Cholesky factor of ``B B'``, with a larger diagonal if it is singular."""
     gram = B @ B.T
     factor, info = dpotrf(gram, lower=1)
-    more = 1e-15 * float(np.trace(gram))
+    more = EPS * float(np.trace(gram))
     while info and np.isfinite(more):
         ridged = gram + more * np.eye(len(gram))
         factor, info = dpotrf(ridged, lower=1)
@@ -109,4 +111,4 @@ def _solve(factor: Array, b: Array) -> Array:
 def _step_bound(x: Array, dx: Array) -> float:
     """Return the largest step along dx for which x stays positive."""
     steepest = float((dx / x).min())
-    return 1.0 / max(-steepest, 1e-300)
+    return 1.0 / max(-steepest, SMALLEST_DIVISOR)

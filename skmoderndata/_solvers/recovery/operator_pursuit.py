@@ -20,6 +20,7 @@ from skmoderndata._solvers.codes.supports import squares
 from skmoderndata._solvers.codes.thresholding import Best, pursue
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.nnls import nnls
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps, on_support
 from skmoderndata._solvers.recovery.l1_problem import facts_of
@@ -87,7 +88,7 @@ def prepare_columns(A: Operator, Y: Array, positive: bool) -> Columns:
     for first in range(0, k, 256):
         which = np.arange(first, min(first + 256, k))
         norms[which] = np.linalg.norm(columns_of(A, which), axis=0)
-    used = norms > 1e-12 * norms.max(initial=0.0)
+    used = norms > ACCUMULATED_ROUNDING * norms.max(initial=0.0)
     scale = np.divide(1.0, norms, out=np.zeros(k), where=used)
     return Columns(A, scale, positive, Y)
 
@@ -133,7 +134,7 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
         # 3. update the residual; stop when it no longer falls
         r = y - active @ values
         size = float(np.linalg.norm(r))
-        if size >= best * (1 - 1e-12):
+        if size >= best * (1 - ACCUMULATED_ROUNDING):
             break
 
         # 4. drop columns whose coefficient became zero
@@ -206,7 +207,7 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
         # stop when the residual no longer falls
         r = y - D.A.forward((a * D.scale)[None])[0]
         size = float(np.linalg.norm(r))
-        if size >= best * (1 - 1e-12):
+        if size >= best * (1 - ACCUMULATED_ROUNDING):
             break
         best_a = a
         best = size

@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Largest distance of a unit column from the span of others that counts as zero.
@@ -79,7 +79,8 @@ class Segment(NamedTuple):
         # negligible in the residual and in the l1 norm
         size = np.abs(values)
         sizes = size * column_norms(A[:, self.support])
-        nothing = (sizes <= 1e-12 * sizes.max()) & (size <= 1e-12 * size.max())
+        tol = ACCUMULATED_ROUNDING
+        nothing = (sizes <= tol * sizes.max()) & (size <= tol * size.max())
 
         coef = np.zeros(A.shape[1])
         coef[self.support] = np.where(nothing, 0.0, values)
@@ -173,7 +174,7 @@ def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment |
     # residual outside the span of the columns, projected twice because of rounding
     residual = y - Q @ (Q.T @ y)
     residual -= Q @ (Q.T @ residual)
-    if support.size == len(y) or float(linalg.norm(residual)) <= 32 * EPS:
+    if support.size == len(y) or float(linalg.norm(residual)) <= ROUNDING:
         residual = np.zeros(len(y))  # rounding, which a small penalty would amplify
     return Segment(support, signs, fitted, direction, residual, Q @ inner)
 

@@ -18,6 +18,7 @@ from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, t
 from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.thresholding import hard_thresholding
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.l1_problem import Facts, facts_of
@@ -244,7 +245,7 @@ def _by_products(y: Array, bound: float, *, D: Columns, settings: Settings) -> C
     size = float(np.linalg.norm(y))
     if size <= bound:
         return Code(np.zeros(D.A.shape[1]), size, np.nan, 0, True)
-    bound = max(bound / size, 1e-14)
+    bound = max(bound / size, ROUNDING)
     D = D._replace(X=y[None] / size)
     a, steps, done = pursue_columns(settings.method, D, settings.n_nonzero, bound)
     residual = float(np.linalg.norm(D.residuals(a[None])))

@@ -6,6 +6,7 @@ by conjugate gradients.
 
 import numpy as np
 
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import (
     least_squares_steps,
@@ -32,7 +33,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
         support = _largest(coef, m // 2)
         coef, residual = _fit(p, support, coef)
         size = float(np.linalg.norm(residual))
-        if size <= 1e-12:
+        if size <= ACCUMULATED_ROUNDING:
             break
 
         # 2. without progress, the support cannot be found in this way
@@ -118,14 +119,14 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         beyond = p.beyond(slopes, 1 + 0.1 * tol) & outside
         wrong = (h * sign > 0) & free
         change = np.count_nonzero(beyond) + np.count_nonzero(wrong)
-        if change == 0 and accuracy <= 1e-12:
+        if change == 0 and accuracy <= ACCUMULATED_ROUNDING:
             break
 
         # solve more accurately as fewer columns change
         few = change < 0.01 * active.size
         accuracy = 1e-6 if few else 1e-3
         if change < 3:
-            accuracy = 1e-12
+            accuracy = ACCUMULATED_ROUNDING
         sign[wrong] = 0.0
         sign[beyond] = np.sign(slopes[beyond])
     return dual

@@ -1,0 +1,16 @@
+"""Tolerances and limits that several solvers share."""
+
+from skmoderndata._solvers.common.linalg import EPS
+
+# Tolerance for the rounding of a few operations, relative to their operands.
+ROUNDING = 64 * EPS
+# Tolerance for the rounding of long sums and of solved systems, relative.
+ACCUMULATED_ROUNDING = 1e-12
+# Fraction of |x|^2 below which a squared distance from differences of large terms has lost digits.
+CANCELS = 1e-6
+# Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.
+SMALLEST_DIVISOR = 1e-300
+# Fraction of the predicted decrease that a step has to achieve (Armijo's rule).
+SUFFICIENT_DECREASE = 1e-4
+# Maximum number of steps of a bisection, or of Newton's method in one variable.
+BISECTIONS = 60
