@@ -231,7 +231,7 @@ def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
 def test_many_gabor_atoms_in_bounded_memory(monkeypatch):
     """Blocks of the comparison do not change what is left, nor do projections lose a pair."""
     whole = gabor_dictionary((16, 16), stride=3)  # more than 128 values: projected first
-    monkeypatch.setattr("skmoderndata._solvers.dictionaries.fixed.BLOCK_ENTRIES", 20_000)
+    monkeypatch.setattr("skmoderndata._solvers.dictionaries.fixed.TEMPORARY_BYTES", 160_000)
     assert_allclose(gabor_dictionary((16, 16), stride=3), whole, atol=0)
     twice = np.concatenate([whole, -whole[::2], whole[:5] + 0.01 * whole[5:10]])
     twice /= np.linalg.norm(twice, axis=1, keepdims=True)

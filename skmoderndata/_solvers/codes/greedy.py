@@ -43,6 +43,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
 )
 from skmoderndata._solvers.codes.supports import BARRED
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import CANCELS
@@ -138,7 +139,7 @@ def orthogonal_matching_pursuit(
         rows = np.ascontiguousarray(atoms_used.rows)
         columns = np.ascontiguousarray(atoms_used.rows.T)
         bounds = tol_sq[which]
-        fitting = 2**22 // max(n, k)
+        fitting = TEMPORARY_BYTES // (8 * max(n, k))
         size = max(16, min(BLOCK_SIGNALS, fitting))
         observed = np.ones((size, n))
         scale = np.ones((size, k))

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
@@ -14,8 +16,6 @@ STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
 # Number of signals per block: correlations with some hundred atoms stay in the cache.
 BLOCK_SIGNALS = 256
-# Maximum number of bytes of the arrays of a block.
-BLOCK_BYTES = 2**25
 # Maximum number of atoms whose Gram matrix is always worth computing.
 SMALL_DICTIONARY_ATOMS = 512
 # Default for the maximum number of bytes of a Gram matrix.
@@ -149,7 +149,7 @@ def _repeated(values: Array) -> Array:
 def block_size(n: int, k: int, memory: float = MEMORY) -> int:
     """Return the number of signals per block for which some arrays of correlations are small."""
     signal_bytes = 8 * (4 * n + 6 * k)
-    fitting = min(memory, BLOCK_BYTES) // signal_bytes
+    fitting = min(memory, TEMPORARY_BYTES) // signal_bytes
     return int(max(1, min(BLOCK_SIGNALS, fitting)))
 
 
@@ -309,10 +309,9 @@ def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | 
     """Compute ``|x - a D|^2`` of each signal on its observed entries, from the final codes."""
     matrix = to_csr(codes, len(atoms.rows))
     out = np.zeros(len(X))
-    step = max(1, BLOCK_BYTES // (8 * max(1, X.shape[1])))
+    blocks = row_blocks(len(X), 8.0 * X.shape[1], limit=TEMPORARY_BYTES)
     with np.errstate(all="ignore"):
-        for first in range(0, len(X), step):
-            block = slice(first, first + step)
+        for block in blocks:
             scaled = matrix[block]
             scaled.data *= atoms.norms[scaled.indices]
             R = X[block] - scaled @ atoms.rows

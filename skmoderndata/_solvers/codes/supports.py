@@ -12,7 +12,6 @@ from scipy import sparse
 
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
 from skmoderndata._solvers.codes.signal_blocks import (
-    BLOCK_BYTES,
     BLOCK_SIGNALS,
     MEMORY,
     STALL,
@@ -23,6 +22,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     from_dense,
     gram_pays,
 )
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.typing import Array
@@ -189,7 +189,7 @@ def code_by_problems(
     # block size for which the systems fit, with their atoms unless the Gram matrix is known
     system = widest * (widest + (n if gram is None else 0))
     signal_bytes = 8 * (system + 8 * k + 4 * n)
-    fitting = min(memory, BLOCK_BYTES) // signal_bytes
+    fitting = min(memory, TEMPORARY_BYTES) // signal_bytes
     size = int(max(1, min(BLOCK_SIGNALS, fitting)))
     return code_in_blocks(m, work, n_jobs=n_jobs, block=size)
 

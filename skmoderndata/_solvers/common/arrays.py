@@ -19,6 +19,11 @@ def get_array_namespace(X):
     return xp, device
 
 
+# Maximum number of bytes of temporary arrays, for blocks that bound the memory of a pass.
+TEMPORARY_BYTES = 2**25
+# Maximum number of bytes of temporary arrays that stay in the cache of a core.
+CACHED_BYTES = 2**20
+
 _NAMESPACES: dict[type, Any] = {}  # cache by type of array, except NumPy's
 
 

@@ -16,6 +16,8 @@ from scipy.linalg import lstsq
 
 from skmoderndata._solvers.codes.products import add_rows, inner
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
@@ -25,8 +27,6 @@ from skmoderndata._solvers.common.typing import Array
 UPDATES = ("approximate", "exact", "mod")
 # Number of rounds that alternate between the atoms of incomplete signals and filling their gaps.
 FILL_ROUNDS = 3
-# Maximum number of entries of residuals in memory at a time.
-BLOCK_ENTRIES = 2**21
 
 
 class Ridges(NamedTuple):
@@ -68,9 +68,7 @@ def ridges_from(
     shown = np.ones(len(A.data))
     if observed is not None:
         rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-        step = max(1, BLOCK_ENTRIES // n)
-        for first in range(0, len(shown), step):
-            which = slice(first, first + step)
+        for which in row_blocks(len(shown), 8.0 * n, limit=TEMPORARY_BYTES):
             shown[which] = np.einsum(
                 "ij,ij->i", observed[rows[which]], D[A.indices[which]] ** 2
             )
@@ -96,9 +94,7 @@ def _mean_squares(observed: Array | None, D: Array, A: sparse.csr_array) -> Arra
             np.maximum(np.einsum("jc,jl,lc->c", D, second, D, optimize=True), 0.0) / A.shape[0]
         )
     sums = np.zeros(D.shape[1])
-    step = max(1, BLOCK_ENTRIES // D.shape[1])
-    for first in range(0, A.shape[0], step):
-        rows = slice(first, first + step)
+    for rows in row_blocks(A.shape[0], 8.0 * D.shape[1], limit=TEMPORARY_BYTES):
         sums += np.square(np.where(observed[rows], A[rows] @ D, 0.0)).sum(axis=0)
     return sums / np.maximum(observed.sum(axis=0), 1)
 
@@ -409,9 +405,7 @@ def squared_residuals(
 ) -> Array:
     """Return the squared norms of the residuals of the rows, over the observed entries."""
     out = np.empty(len(X))
-    step = max(1, BLOCK_ENTRIES // X.shape[1])
-    for first in range(0, len(X), step):
-        rows = slice(first, first + step)
+    for rows in row_blocks(len(X), 8.0 * X.shape[1], limit=TEMPORARY_BYTES):
         R = X[rows] - A[rows] @ D
         R = R if observed is None else np.where(observed[rows], R, 0.0)
         out[rows] = np.einsum("ij,ij->i", R, R)

@@ -106,9 +106,9 @@ def discriminative_pass(
         step = 1.0
         for _ in range(HALVINGS):
             trial = D[j] + step * (target_atoms - D[j])
+            # two unit atoms at an acute angle: the norm is at least sqrt(1 / 2), or both are zero
             norms = np.linalg.norm(trial, axis=1, keepdims=True)
-            unit = trial / np.maximum(norms, 1e-8)
-            trial = np.where(norms > 1e-8, unit, D[j])
+            trial = trial / np.where(norms > 0, norms, 1.0)
 
             column = code_class(X, trial, n_nonzero, n_jobs).residual_sq
             changed = residuals.copy()

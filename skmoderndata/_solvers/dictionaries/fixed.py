@@ -4,12 +4,12 @@ from math import comb
 
 import numpy as np
 
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest inner product of unit atoms that count as equal; the later one is dropped.
 ALIKE = 0.999
-# Maximum number of entries of a block of inner products.
-BLOCK_ENTRIES = 2**22
 
 
 def unit_rows(atoms: Array) -> Array:
@@ -176,9 +176,9 @@ def first_of_alike(atoms: Array) -> Array:
     retained = np.ones(k, np.bool_)
 
     # compare only suspects exactly, with the earlier atoms that are kept
-    block = max(1, BLOCK_ENTRIES // max(1, k))
-    for first in range(0, k, block):
-        last = min(first + block, k)
+    for block in row_blocks(k, 8.0 * k, limit=TEMPORARY_BYTES):
+        first = block.start
+        last = block.stop
         products = np.abs(shadow[first:last] @ shadow[:last].T)
         suspect = products > half[first:last, None] + half[:last]
         suspect &= np.arange(last) < np.arange(first, last)[:, None]

@@ -7,11 +7,14 @@ Differs from the papers (Martinetz et al. 1993; Cottrell et al. 2006; Labusch et
 passes end with k-means, and units may then move to where the error is largest (Fritzke 1997).
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from skmoderndata._solvers.common.arrays import CACHED_BYTES
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
@@ -20,9 +23,6 @@ from skmoderndata._solvers.common.typing import Array
 
 # Smallest strength of a rank that still counts.
 NEGLIGIBLE = 1e-12
-# Maximum number of bytes of distances, which then stay in the cache: it takes two thirds of the
-# time with 2**24.
-BLOCK_BYTES = 2**20
 
 
 class Gas(NamedTuple):
@@ -124,10 +124,12 @@ def squared_norms(X: Any) -> Array:
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
-def row_blocks(n: int, k: int) -> list[slice]:
-    """Return blocks of rows whose distances to k units fit in bounded memory."""
-    size = max(64, BLOCK_BYTES // (8 * max(k, 1)))
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+def distance_blocks(n: int, k: int) -> Iterator[slice]:
+    """Return blocks of rows whose distances to k units stay in the cache.
+
+    With 16 times larger blocks, passes take 1.5 times as long.
+    """
+    return row_blocks(n, 8.0 * k, limit=CACHED_BYTES)
 
 
 def squared_distances(X: Any, norms_sq: Array, centers: Array) -> Array:
@@ -182,7 +184,7 @@ def batch_pass(
     sums = np.zeros((k, p))
     mass = np.zeros(k)
     value = 0.0
-    for rows in row_blocks(len(norms_sq), k):
+    for rows in distance_blocks(len(norms_sq), k):
         # rank units by their distance from each sample
         x = X[rows]
         distances = squared_distances(x, norms_sq[rows], centers)
@@ -221,7 +223,7 @@ def nearest_units(X: Any, norms_sq: Array, centers: Array) -> Nearest:
     second = np.zeros(n, np.int32)
     distance = np.empty(n)
     to_second = np.empty(n)
-    for rows in row_blocks(len(norms_sq), k):
+    for rows in distance_blocks(len(norms_sq), k):
         distances = squared_distances(X[rows], norms_sq[rows], centers)
         ranked = rank_units(distances.copy(), min(2, k))
         first[rows] = ranked[:, 0]
@@ -236,7 +238,7 @@ def first_units(X: Any, norms_sq: Array, centers: Array) -> tuple[Array, Array]:
     """Find the nearest unit of each row and its squared distance, in half the time of two."""
     first = np.zeros(len(norms_sq), np.int32)
     distance = np.empty(len(norms_sq))
-    for rows in row_blocks(len(norms_sq), len(centers)):
+    for rows in distance_blocks(len(norms_sq), len(centers)):
         distances = squared_distances(X[rows], norms_sq[rows], centers)
         nearest = rank_units(distances.copy(), 1)
         first[rows] = nearest[:, 0]

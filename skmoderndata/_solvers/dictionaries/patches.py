@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.fixed import (
@@ -24,11 +25,13 @@ from skmoderndata._solvers.dictionaries.fixed import (
 PatchCoder = Callable[[Array, "Array | None"], SparseCodes]
 
 # Maximum number of bytes of patches in a band, unless `working_memory` is smaller.
-BAND_BYTES = 2**25
+BAND_BYTES = TEMPORARY_BYTES
 # Probability of the chi-squared quantile that gives the published gain, (1.15)^2 n for n = 64.
 QUANTILE = 0.957
 # Number of patches, approximately, from which the level of noise is estimated.
 NOISE_PATCHES = 50_000
+# Number of pixels per side of these patches [Liu, Tanaka & Okutomi 2013].
+NOISE_SIDE = 7
 
 
 class Grid(NamedTuple):
@@ -222,17 +225,17 @@ def noise_level(image: Array) -> float:
     channels = image.shape[2]
 
     # patches of 7 x 7, or wavelets if there are too few
-    grid = grid_of(image, (7, 7))
+    grid = grid_of(image, (NOISE_SIDE, NOISE_SIDE))
     total = grid.rows * grid.columns
     fewest = 10 * grid.size
-    if (grid.p, grid.q) != (7, 7) or total < fewest:
+    if min(grid.p, grid.q) < NOISE_SIDE or total < fewest:
         return _wavelet_noise(image)
 
     # squared derivatives measure the texture of a patch
     along_x = image[:, 2:] - image[:, :-2]
     along_y = image[2:] - image[:-2]
-    wide = _box_sums(np.square(along_x, dtype=np.float64), 7, 5)
-    high = _box_sums(np.square(along_y, dtype=np.float64), 5, 7)
+    wide = _box_sums(np.square(along_x, dtype=np.float64), NOISE_SIDE, NOISE_SIDE - 2)
+    high = _box_sums(np.square(along_y, dtype=np.float64), NOISE_SIDE - 2, NOISE_SIDE)
 
     # an odd step does not sample the same columns of an image of even width
     step = -(-total // NOISE_PATCHES) | 1
@@ -263,9 +266,10 @@ def _texture_of_noise(channels: int) -> float:
     """
     from scipy.stats import gamma
 
-    steps = np.eye(5, 7, 2) - np.eye(5, 7)
+    steps = np.eye(NOISE_SIDE - 2, NOISE_SIDE, 2) - np.eye(NOISE_SIDE - 2, NOISE_SIDE)
     along = steps.T @ steps
-    form = np.kron(np.eye(7), along) + np.kron(along, np.eye(7))
+    unit = np.eye(NOISE_SIDE)
+    form = np.kron(unit, along) + np.kron(along, unit)
     mean = channels * np.trace(form)
     half = channels * np.sum(form**2)
     shape = mean**2 / (2 * half)

@@ -9,6 +9,7 @@ that their filter lets through.
 
 import numpy as np
 
+from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
@@ -18,8 +19,6 @@ from skmoderndata._solvers.dictionaries.patches import Grid, take_patches
 REACH = 15
 # Maximum default number of patches in a group.
 LARGEST_GROUP = 64
-# Maximum number of bytes of the patches in a block of groups.
-BLOCK_BYTES = 2**20
 # Number of blocks whose results are in memory at a time.
 BLOCKS_AT_ONCE = 16
 # Size of the ridge against rounding, relative to the mean squared norm of the patches of a group.
@@ -69,7 +68,7 @@ def filter_groups(
     noisy = np.ascontiguousarray(image, dtype=np.float64)
     first = np.ascontiguousarray(approximation, dtype=np.float64)
     centers = _centers(grid)
-    size = max(1, BLOCK_BYTES // (8 * n_members * grid.size))
+    size = max(1, CACHED_BYTES // (8 * n_members * grid.size))
     blocks = [centers[start : start + size] for start in range(0, len(centers), size)]
 
     def work(block: Array) -> tuple[Array, Array, Array]:

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
-
-# Maximum number of entries of a block of the Gram matrix.
-BLOCK_ENTRIES = 2**22
 
 
 def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
@@ -29,13 +28,12 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
         return best
 
     # blocks of atoms against all atoms
-    block = max(1, BLOCK_ENTRIES // k)
-    for first in range(0, k, block):
-        products: Any = atoms[first : first + block] @ atoms.conj().T
+    for block in row_blocks(k, 8.0 * k, limit=TEMPORARY_BYTES):
+        products: Any = atoms[block] @ atoms.conj().T
         products = products if isinstance(products, np.ndarray) else products.toarray()
         rows = np.abs(products)
         index = np.arange(len(rows))
-        rows[index, first + index] = -1.0
+        rows[index, block.start + index] = -1.0
 
         # keep only the largest products, in descending order
         if count == 1:
@@ -79,9 +77,8 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
     if outside.shape[1] == 0 or len(R) == 0:
         return 1.0
     largest = 0.0
-    block = max(1, BLOCK_ENTRIES // len(R))
-    for first in range(0, outside.shape[1], block):
-        inner = Q.conj().T @ outside[:, first : first + block]
+    for block in row_blocks(outside.shape[1], 8.0 * len(R), limit=TEMPORARY_BYTES):
+        inner = Q.conj().T @ outside[:, block]
         weights = linalg.solve_triangular(R, inner, check_finite=False)
         sums = np.abs(weights).sum(axis=0)
         largest = max(largest, float(sums.max()))
@@ -113,7 +110,8 @@ def isometry_bounds(
         low = np.inf
         high = 0.0
         every = combinations(range(k), size)
-        while supports := list(islice(every, 20_000)):
+        n_at_once = max(1, TEMPORARY_BYTES // (8 * size**2))
+        while supports := list(islice(every, n_at_once)):
             low, high = _extremes(gram, np.array(supports), low, high)
         value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)

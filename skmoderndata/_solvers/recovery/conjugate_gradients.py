@@ -10,6 +10,9 @@ from skmoderndata._solvers.common.typing import Array
 
 Product = Callable[[Array], Array]
 
+# Maximum number of conjugate gradient steps.
+MAX_STEPS = 300
+
 
 def on_support(
     times: Product, cross: Product, support: Array, k: int
@@ -63,5 +66,5 @@ def normal_equations(
     """Solve ``B'B v = right`` up to a residual of norm `tol`."""
     k = len(right)
     squared = LinearOperator((k, k), lambda v: cross(times(v)), dtype=np.float64)
-    solution, _ = cg(squared, right, x0=start, rtol=0.0, atol=tol, maxiter=250)
+    solution, _ = cg(squared, right, x0=start, rtol=0.0, atol=tol, maxiter=MAX_STEPS)
     return np.asarray(solution)

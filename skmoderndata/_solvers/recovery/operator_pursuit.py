@@ -24,7 +24,7 @@ from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps, on_support
 from skmoderndata._solvers.recovery.l1_problem import facts_of
-from skmoderndata._solvers.recovery.measurements import Operator, columns_of
+from skmoderndata._solvers.recovery.measurements import BLOCK_ROWS, Operator, columns_of
 
 Pursued = tuple[Array, int, bool]
 
@@ -85,8 +85,8 @@ def prepare_columns(A: Operator, Y: Array, positive: bool) -> Columns:
         mean_norm = np.sqrt(facts_of(A).mean_sq)
         return Columns(A, np.full(k, 1.0 / mean_norm), positive, Y)
     norms = np.empty(k)
-    for first in range(0, k, 256):
-        which = np.arange(first, min(first + 256, k))
+    for first in range(0, k, BLOCK_ROWS):
+        which = np.arange(first, min(first + BLOCK_ROWS, k))
         norms[which] = np.linalg.norm(columns_of(A, which), axis=0)
     used = norms > ACCUMULATED_ROUNDING * norms.max(initial=0.0)
     scale = np.divide(1.0, norms, out=np.zeros(k), where=used)

@@ -19,6 +19,10 @@ from skmoderndata._solvers.recovery.support_newton import sharpen
 LOOK = 20
 # Number of steps before Newton's method tries the support; it doubles after each trial.
 FIRST = 60
+# Size of the over-relaxation of both steps; it must be below 2.
+RELAXATION = 1.8
+# Largest ratio of primal and dual steps that is left as it is.
+IMBALANCE = 20
 
 
 def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
@@ -68,15 +72,15 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         step_q = new_q - q
         moved = float(np.linalg.norm(step_a / unit)) / tau
         turned = float(np.linalg.norm(step_q)) / sigma
-        a = a + 1.8 * step_a
-        q = q + 1.8 * step_q
+        a = a + RELAXATION * step_a
+        q = q + RELAXATION * step_q
 
         # 4. balance the steps by the distance that each has moved
         if step % 10 == 0 and adapt > 0.01:
-            if moved > 20 * norm * turned:
+            if moved > IMBALANCE * norm * turned:
                 ratio = ratio / (1 - adapt)
                 adapt = 0.95 * adapt
-            elif norm * turned > 20 * moved:
+            elif norm * turned > IMBALANCE * moved:
                 ratio = ratio * (1 - adapt)
                 adapt = 0.95 * adapt
 

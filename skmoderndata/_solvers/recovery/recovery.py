@@ -25,6 +25,7 @@ from skmoderndata._solvers.recovery.l1_problem import Facts, facts_of
 from skmoderndata._solvers.recovery.l1_recovery import least_l1
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.operator_pursuit import (
+    MAX_STEPS,
     Columns,
     prepare_columns,
     pursue_columns,
@@ -182,7 +183,7 @@ def _by_coders(
             atoms,
             method=settings.method,
             positive=settings.positive,
-            max_iter=300,
+            max_iter=MAX_STEPS,
             **bounds,
         )
 

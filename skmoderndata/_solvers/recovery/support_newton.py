@@ -9,10 +9,16 @@ import numpy as np
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import (
+    MAX_STEPS,
     least_squares_steps,
     normal_equations,
 )
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
+
+# Maximum number of Newton steps.
+NEWTON_STEPS = 40
+# Maximum number of columns in use, as a fraction of the number of measurements.
+FULL = 0.9
 
 
 def sharpen(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
@@ -74,7 +80,7 @@ def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
     least = np.inf
     idle = 0
     steps = least_squares_steps(*p.columns(support), p.y, start[support])
-    for _, (v, r, gg) in zip(range(301), steps, strict=False):
+    for _, (v, r, gg) in zip(range(1 + MAX_STEPS), steps, strict=False):
         full[support] = v
         rr = float(r @ r)
         idle += 1
@@ -101,10 +107,10 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
     free = sign == 0  # columns that may leave again
     accuracy = 1e-3
     dual = np.zeros(len(p.y))
-    for _ in range(40):
+    for _ in range(NEWTON_STEPS):
         # solve for h on the active set, so that A_j'v equals the signs there
         active = np.flatnonzero(sign)
-        if active.size > 0.9 * len(p.y):
+        if active.size > FULL * len(p.y):
             break
         times, cross = p.columns(active)
         goal = accuracy * float(np.sqrt(active.size))
@@ -148,10 +154,10 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
     idle = 0
     least = n + 1
     change = n
-    for _ in range(40):
+    for _ in range(NEWTON_STEPS):
         # solution of the segment at the penalty, and its derivative in the penalty
         active = np.flatnonzero(sign)
-        if not 0 < active.size <= 0.9 * m:
+        if not 0 < active.size <= FULL * m:
             break
         times, cross = p.columns(active)
         signs = sign[active]
