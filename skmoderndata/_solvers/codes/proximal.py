@@ -20,7 +20,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
     with_gram,
 )
 from skmoderndata._solvers.common.certificates import relative_gaps
-from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.linalg import EPS, leading_eigen
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Number of steps between two checks of the gap.
@@ -73,14 +74,9 @@ def proximal_codes(
 
 
 def _largest_eigenvalue(gram: Array) -> float:
-    """Return an upper bound on the largest eigenvalue, tight to one per cent."""
-    k = len(gram)
-    if k <= 2000:
-        return float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-12)
-    v = np.abs(gram).sum(axis=1)
-    for _ in range(100):
-        v = gram @ (v / np.linalg.norm(v))
-    return float(np.linalg.norm(v)) * 1.01
+    """Return an upper bound on the largest eigenvalue, tight to rounding."""
+    values, _ = leading_eigen(gram, 1)
+    return float(values[0]) * (1 + ACCUMULATED_ROUNDING)
 
 
 def _proximal_gradient(
