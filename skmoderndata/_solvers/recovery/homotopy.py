@@ -53,7 +53,8 @@ def follow_path(
     segment, lam = (segment, lam) if start is None else start
     equations = NormalEquations(A, y)
     barred = np.zeros(k, np.bool_)  # columns in the span of the support
-    at_once = max(1, m // 16)
+    fewest = max(1, m // 16)
+    at_once = fewest
     n_iter = 0
     work = 0
     largest = CROWDED * m if largest is None else largest
@@ -73,8 +74,8 @@ def follow_path(
 
         # 2. pass up to twice as many of these at once as last time, but at most as many as there
         # are coefficients (or m / 16): otherwise, columns enter that leave again
-        few = max(1, m // 16, segment.support.size)
-        at_once = min(max(1, 2 * at_once), few, order.size)
+        most = max(fewest, segment.support.size)
+        at_once = min(max(1, 2 * at_once), most, order.size)
         last = meets[order[at_once - 1]]
         ties = np.count_nonzero(meets >= last * (1 - 1e-9))
         below = meets[order[ties]] if ties < order.size else end
