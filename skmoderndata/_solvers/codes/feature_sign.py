@@ -57,7 +57,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
         solved = t == 0
         some_banned = False
 
-        for _ in range(20 * k + 50):
+        for _ in range(100 * (k + 1)):
             steps[i] += 1
             entered = ZERO - 1
 

@@ -92,7 +92,7 @@ def homotopy(signals, i, active, scratch, G):
     met = False
     some_banned = False
 
-    for _ in range(8 * k + 50):
+    for _ in range(10 * (k + 10)):
         events += 1
 
         # 1. extend the factor by the entering atom, or bar it if it lies in the span of the others

@@ -77,7 +77,7 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     for i in singular:
         root = linalg.cholesky(stack[i if each else 0] + RIDGE_RELATIVE * np.eye(k))
         target = linalg.solve_triangular(root, F[i], trans="T")
-        Z[i] = optimize.nnls(root, target, maxiter=30 * k)[0]
+        Z[i] = optimize.nnls(root, target, maxiter=100 * k)[0]
 
     Z *= scale
     return NNLSResult(Z, n_solves, len(singular))
@@ -122,7 +122,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
         best = k + 1
         tries = EXCHANGES
 
-        for _ in range(10 * k + 20):
+        for _ in range(10 * (k + 10)):
             # 1. solve on the passive set
             n = 0
             for j in range(k):

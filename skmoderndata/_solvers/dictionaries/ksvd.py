@@ -176,12 +176,10 @@ def learn_dictionary(
         # 4. stop when the objective no longer falls; while replacements make it jump, the best of
         # several passes counts
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
-        if settled or len(objective) > PASSES_WITHOUT_GAIN:
+        if tol > 0 and (settled or len(objective) > PASSES_WITHOUT_GAIN):
             before = objective[-2] if settled else min(objective[:-PASSES_WITHOUT_GAIN])
             after = objective[-1] if settled else min(objective[-PASSES_WITHOUT_GAIN:])
             it.residual = (before - after) / max(before, SMALLEST_DIVISOR)
-            if tol == 0.0:
-                it.residual = max(it.residual, 1e-300)
 
     assert former is not None
     history = np.array(objective)

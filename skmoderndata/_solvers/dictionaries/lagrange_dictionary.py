@@ -23,26 +23,19 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
+    ROUNDING,
     SMALLEST_DIVISOR,
     SUFFICIENT_DECREASE,
 )
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, WorstSignals
 
-# Smallest and largest lower bound of the multipliers, relative to the largest diagonal entry of S,
-# which may be singular.
-LEAST_FLOOR = 1e-14
-LARGEST_FLOOR = 1e-10
 # Largest momentum of the atoms.
 FURTHEST = 0.9
 # Tolerance for the gap of the atoms, relative to the objective.
 DUAL_TOL = 1e-10
 # Maximum number of Newton steps.
 NEWTON_STEPS = 100
-# Largest decrease of the dual value that counts as rounding, relative to the value. Near the
-# optimum, steps gain less than rounding while the gap still falls: it is linear in the distance
-# from the optimum, the gain is quadratic.
-ROUNDING = 1e-15
 # Minimum and maximum number of candidates examined together for idle atoms; each time is a pass
 # over all blocks.
 FEWEST_CANDIDATES = 64
@@ -147,7 +140,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     # A positive bound gives equally valid lower bounds, and costs at most a quarter of the
     # tolerance.
     allowed = 0.5 * DUAL_TOL * size / len(S)
-    floor = min(max(allowed, LEAST_FLOOR), LARGEST_FLOOR)
+    floor = max(allowed, ROUNDING)  # S may be singular
 
     lam, point = _first_point(S, T, old, floor)
     best = old
@@ -177,10 +170,12 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
         # 2. projected Newton step on the multipliers, with Armijo's rule
         direction = _newton_step(point, lam, floor)
         step = 1.0
-        while step > 1e-10:
+        while step > ROUNDING:
             trial = np.maximum(lam + step * direction, floor)
             candidate = _factored(S, T, trial)
             expected = float(point.gradient @ (trial - lam))
+            # Near the optimum, steps gain less than rounding while the gap still falls: it is
+            # linear in the distance from the optimum, the gain is quadratic.
             sufficient = (
                 point.value + SUFFICIENT_DECREASE * expected - ROUNDING * abs(point.value)
             )
@@ -399,10 +394,8 @@ def learn_l1_dictionary(
         objective.append(value)
 
         # 5. stop when the objective no longer falls
-        if np.isfinite(last) and count == 0:
+        if tol > 0 and np.isfinite(last) and count == 0:
             it.residual = (last - value) / max(last, SMALLEST_DIVISOR)
-            if tol == 0.0:
-                it.residual = max(it.residual, 1e-300)
 
         last = value
         ahead = new

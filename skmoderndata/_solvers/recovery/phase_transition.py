@@ -43,7 +43,7 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         def excess(t: float, fraction: float = fraction) -> float:
             return point(t)[1] - fraction
 
-        t = brentq(excess, 1e-9, 12.0, xtol=1e-13)
+        t = brentq(excess, 1e-9, 12.0)
         density, _ = point(t)
         out[i] = density / fraction
     return out

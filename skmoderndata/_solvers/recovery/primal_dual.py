@@ -55,7 +55,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
 
         # 1. primal step: soft thresholding
         tau = ratio / norm
-        sigma = 0.99 / (ratio * norm)
+        sigma = 1.0 / (ratio * norm)
         each = tau * unit * unit
         new_a = p.soft(a - each * p.adjoint(q), each)
 
@@ -76,13 +76,11 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         q = q + RELAXATION * step_q
 
         # 4. balance the steps by the distance that each has moved
-        if step % 10 == 0 and adapt > 0.01:
-            if moved > IMBALANCE * norm * turned:
-                ratio = ratio / (1 - adapt)
-                adapt = 0.95 * adapt
-            elif norm * turned > IMBALANCE * moved:
-                ratio = ratio * (1 - adapt)
-                adapt = 0.95 * adapt
+        primal_leads = moved > IMBALANCE * norm * turned
+        dual_leads = norm * turned > IMBALANCE * moved
+        if step % 10 == 0 and (primal_leads or dual_leads):
+            ratio = ratio / (1 - adapt) if primal_leads else ratio * (1 - adapt)
+            adapt = 0.95 * adapt
 
         # 5. check the certificate every few steps, and rarely at a refined point
         if step % LOOK and not spent():
