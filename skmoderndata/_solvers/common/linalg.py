@@ -14,8 +14,6 @@ EPS = float(np.finfo(np.float64).eps)
 DENSE_UP_TO = 400
 # Number of rows whose spectrum predicts the number of eigenvalues for a fraction of the trace.
 GUESSED_FROM = 200
-# Number of rows of the squares in which a triangle is copied.
-MIRRORED_ROWS = 64
 
 
 def row_signs(rows: Array) -> Array:
@@ -32,12 +30,9 @@ def fix_signs(rows: Array) -> Array:
 
 
 def mirror_lower(D: Array) -> None:
-    """Copy the lower triangle of a matrix to the upper one, in squares that fit in the cache."""
-    for start in range(0, len(D), MIRRORED_ROWS):
-        stop = min(start + MIRRORED_ROWS, len(D))
-        D[:start, start:stop] = D[start:stop, :start].T
-        square = D[start:stop, start:stop]
-        square[:] = np.tril(square) + np.tril(square, -1).T
+    """Copy the lower triangle of a matrix to the upper one, in place."""
+    for i in range(len(D) - 1):
+        D[i, i + 1 :] = D[i + 1 :, i]
 
 
 def leading_eigen(

@@ -15,11 +15,9 @@ from scipy import linalg, optimize
 
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, PIVOT
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest pivot of an independent column, as a fraction of the diagonal.
-PIVOT = 1e-13
 # Size of the ridge for dependent columns, as a fraction of the diagonal.
 RIDGE_RELATIVE = 1e-12
 # Number of full exchanges without progress before the fallback rule [Kim & Park 2011].

@@ -6,6 +6,8 @@ from skmoderndata._solvers.common.linalg import EPS
 ROUNDING = 64 * EPS
 # Tolerance for the rounding of long sums and of solved systems, relative.
 ACCUMULATED_ROUNDING = 1e-12
+# Smallest pivot of an independent column, as a fraction of its diagonal entry.
+PIVOT = 1e-13
 # Fraction of |x|^2 below which a squared distance from differences of large terms has lost digits.
 CANCELS = 1e-6
 # Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.

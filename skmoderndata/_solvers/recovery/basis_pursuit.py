@@ -32,6 +32,9 @@ from skmoderndata._solvers.recovery.optimality import (
     quick_segment,
 )
 
+# Tolerance for the distance from the nearest measurements at which a bound is in reach, relative.
+IN_REACH = 1e-9
+
 
 class BasisPursuitResult(NamedTuple):
     """Coefficients (k,), dual variable (n,), and their certificate.
@@ -182,7 +185,7 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     # with noise: a feasible bound has its solution on a segment of the path
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     distance = float(linalg.norm(p.y - near))
-    if distance <= p.bound * (1 + 1e-9):
+    if distance <= p.bound * (1 + IN_REACH):
         # the right segment is near the one where the path broke off, or near its end
         yield _settle(p, broken_off)
         equations = p._replace(y=near, bound=0.0)

@@ -123,9 +123,11 @@ def _breakpoints(A: Array, segment: Segment, lam: float, positive: bool) -> Arra
     """
     c = A.T @ segment.residual
     w = A.T @ segment.u
-    meets = np.divide(c, 1 - w, out=np.zeros(len(c)), where=w < 1 - 1e-10)
+    meets = np.divide(c, 1 - w, out=np.zeros(len(c)), where=w < 1 - ACCUMULATED_ROUNDING)
     if not positive:
-        opposite = np.divide(-c, 1 + w, out=np.zeros(len(c)), where=w > -1 + 1e-10)
+        opposite = np.divide(
+            -c, 1 + w, out=np.zeros(len(c)), where=w > -1 + ACCUMULATED_ROUNDING
+        )
         meets = np.maximum(meets, opposite)
     fitted = segment.signs * segment.fitted
     direction = segment.signs * segment.direction

@@ -7,6 +7,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_support
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
@@ -128,7 +129,7 @@ def facts_of(A: Operator) -> Facts:
             w = A.forward(t)[0]
             c = float(w @ g) / m
             difference = np.linalg.norm(w - c * g)
-            orthogonal = bool(difference <= 1e-11 * np.linalg.norm(w))
+            orthogonal = bool(difference <= ACCUMULATED_ROUNDING * np.linalg.norm(w))
 
     # scale columns whose norms differ by more than chance explains
     mean_sq = float(squares.mean())

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
+from skmoderndata._solvers.recovery.basis_pursuit import IN_REACH, MatrixPursuit
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem, facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
@@ -100,7 +101,7 @@ def least_l1(
 
     # check whether zero is the answer
     best = p.judge(np.zeros(A.shape[1]), y, residual=y, slopes=slopes)
-    if p.top(slopes) <= 1e-13 * p.norm:  # no coefficients reduce the residual
+    if p.top(slopes) <= ACCUMULATED_ROUNDING * p.norm:  # no coefficients reduce the residual
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)
 
     # try the routes, the cheapest first, until the certificate holds
@@ -113,7 +114,7 @@ def least_l1(
             p = p._replace(y=near)
         elif near is not None:
             distance = float(np.linalg.norm(y - near))
-            reachable = distance <= bound * (1 + 1e-9)
+            reachable = distance <= bound * (1 + IN_REACH)
 
         if reachable:
             best = _better(best, primal_dual(p, tol, spent))

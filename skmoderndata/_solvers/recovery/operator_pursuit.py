@@ -20,7 +20,7 @@ from skmoderndata._solvers.codes.supports import squares
 from skmoderndata._solvers.codes.thresholding import Best, pursue
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.nnls import nnls
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps, on_support
 from skmoderndata._solvers.recovery.l1_problem import facts_of
@@ -183,7 +183,7 @@ def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
     for _, (v, _, squared_gradient) in zip(range(n_steps), steps, strict=False):
         a[support] = v
         largest = max(largest, squared_gradient)
-        if squared_gradient <= 1e-28 * largest:
+        if squared_gradient <= ROUNDING**2 * largest:
             break
     return a
 

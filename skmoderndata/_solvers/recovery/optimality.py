@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, PIVOT, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Largest distance of a unit column from the span of others that counts as zero.
@@ -131,7 +131,7 @@ class NormalEquations:
         # normal equations for the fit and for the signs, with one factorisation
         gram = self.gram[np.ix_(index, index)]
         factor, info = dpotrf(gram, lower=1, clean=0)
-        dependent = np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)
+        dependent = np.diagonal(factor) ** 2 <= PIVOT * np.diagonal(gram)
         if info or dependent.any():
             return None
         right = np.array([self.products[index], signs]).T

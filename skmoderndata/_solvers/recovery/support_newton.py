@@ -6,7 +6,7 @@ by conjugate gradients.
 
 import numpy as np
 
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import (
     MAX_STEPS,
@@ -19,6 +19,8 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
 NEWTON_STEPS = 40
 # Maximum number of columns in use, as a fraction of the number of measurements.
 FULL = 0.9
+# Tolerance for the systems while many columns change, relative.
+COARSE = 1e-3
 
 
 def sharpen(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
@@ -89,7 +91,7 @@ def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
             idle = 0
         # if columns are well-conditioned, a residual in their span has a larger gradient
         ends = idle >= 3 if rr <= 1e-26 else gg <= 0.03 * rr
-        if rr <= 1e-30 or gg == 0 or ends:
+        if rr <= ROUNDING**2 or gg == 0 or ends:
             break
     return full, r
 
@@ -105,7 +107,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
     sign = np.zeros(n)
     sign[support] = signs
     free = sign == 0  # columns that may leave again
-    accuracy = 1e-3
+    accuracy = COARSE
     dual = np.zeros(len(p.y))
     for _ in range(NEWTON_STEPS):
         # solve for h on the active set, so that A_j'v equals the signs there
@@ -128,11 +130,9 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         if change == 0 and accuracy <= ACCUMULATED_ROUNDING:
             break
 
-        # solve more accurately as fewer columns change
-        few = change < 0.01 * active.size
-        accuracy = 1e-6 if few else 1e-3
-        if change < 3:
-            accuracy = ACCUMULATED_ROUNDING
+        # solve accurately when few columns change
+        few = change < max(3, 0.01 * active.size)
+        accuracy = ACCUMULATED_ROUNDING if few else COARSE
         sign[wrong] = 0.0
         sign[beyond] = np.sign(slopes[beyond])
     return dual
@@ -166,7 +166,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         goal = accuracy * lam * size
         values = normal_equations(times, cross, right, coef[active], tol=goal)
         # the penalty is computed in every pass, so its direction need not be exact
-        goal = max(accuracy, 0.01 if change else 1e-4) * size
+        goal = max(accuracy, 0.01) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
         # move along the segment to where the residual meets the bound
         residual = p.y - times(values)
@@ -182,7 +182,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         # find columns that have to leave or enter
         slopes = p.adjoint(residual)
         wrong = coef * sign < 0
-        beyond = p.beyond(slopes, lam * (1 + 1e-10)) & (sign == 0)
+        beyond = p.beyond(slopes, lam * (1 + ACCUMULATED_ROUNDING)) & (sign == 0)
         change = int(np.count_nonzero(wrong) + np.count_nonzero(beyond))
         top = p.top(slopes)
 
@@ -192,7 +192,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
             slopes_of_dual = slopes / top
             candidate = p.judge(coef.copy(), dual, residual=residual, slopes=slopes_of_dual)
             best = min(best, candidate, key=lambda c: c.badness)
-            settled = change == 0 and abs(move) <= 1e-13 * lam
+            settled = change == 0 and abs(move) <= ACCUMULATED_ROUNDING * lam
             if best.badness <= 0.05 * tol or settled:
                 break
 
