@@ -1,4 +1,8 @@
-"""Sammon's stress: its value and gradient, descent, majorisation, and new points."""
+"""Sammon's stress: its value and gradient, descent, and new points.
+
+Differs from the paper (Sammon 1969): L-BFGS replaces the diagonal Newton steps, and new points
+can be placed.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,7 +14,7 @@ from skmoderndata._solvers.common.iterate import Progress, Steps
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 
-# Tolerance of the gradient norm at which descent may end, for distances with mean 1.
+# Tolerance of the gradient norm at which the descent may stop, for distances with mean 1.
 GRADIENT = 1e-6
 
 # Maximum number of Newton steps for a new point.
@@ -21,7 +25,7 @@ WINDOW = 5
 
 
 class Embedding(NamedTuple):
-    """Points, and how they were reached."""
+    """Points, with their stress and the course of the descent."""
 
     Y: Array
     stress: float
@@ -33,10 +37,11 @@ class Embedding(NamedTuple):
 
 @jit
 def stress_of_rows(d, Y, first, last, g):
-    """Sum of ``(d_ij - |y_i - y_j|)^2 / d_ij`` over j > i for some rows i; its gradient joins g.
+    """Sum ``(d_ij - |y_i - y_j|)^2 / d_ij`` over j > i for a range of rows i.
 
-    `d` are condensed distances, Y and g have one coordinate in each row. Pairs with d = 0 are left
-    out. Squares, weights and sums run in separate loops, which the compiler vectorises.
+    Adds the gradient to g. `d` holds condensed distances; each row of Y and g holds one
+    coordinate. Pairs with d = 0 are left out. Squares, weights and sums run in separate loops,
+    which the compiler vectorises.
     """
     k, n = Y.shape
     r = np.empty(n)
@@ -44,7 +49,7 @@ def stress_of_rows(d, Y, first, last, g):
     total = 0.0
 
     for i in range(first, last):
-        # distances of the map to all later points
+        # squared distances to all later points of the map
         m = n - i - 1
         pairs = d[i * n - i * (i + 1) // 2 :][:m]
         for t in range(m):
@@ -55,7 +60,7 @@ def stress_of_rows(d, Y, first, last, g):
             for t in range(m):
                 r[t] += (row[t] - y) * (row[t] - y)
 
-        # stress, and the pull along each line
+        # stress of each pair, and the pull along its line
         for t in range(m):
             safe = pairs[t] if pairs[t] > 0.0 else 1.0
             w = 1.0 / safe if pairs[t] > 0.0 else 0.0
@@ -67,30 +72,30 @@ def stress_of_rows(d, Y, first, last, g):
         for t in range(m):
             total += r[t]
 
-        # the gradient of both ends
+        # gradient at both ends
         for a in range(k):
             y = Y[a, i]
             row = Y[a, i + 1 :]
             out = g[a, i + 1 :]
-            own = 0.0
+            at_i = 0.0
             for t in range(m):
                 force = 2.0 * pull[t] * (row[t] - y)
                 out[t] += force
-                own -= force
-            g[a, i] += own
+                at_i -= force
+            g[a, i] += at_i
     return total
 
 
 def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Array]:
-    """Sammon's stress ``1/sum d  sum_{i<j} (d_ij - |y_i - y_j|)^2 / d_ij`` and its gradient.
+    """Compute the stress ``1/sum d  sum_{i<j} (d_ij - |y_i - y_j|)^2 / d_ij`` and its gradient.
 
-    `run` maps a function over blocks of rows, in threads if it likes; the blocks do not depend
-    on it, nor does the answer.
+    `run` maps a function over blocks of rows and may use threads. Neither the blocks nor the
+    result depend on it.
     """
     n, k = Y.shape
     Z = np.ascontiguousarray(Y.T)
     n_blocks = 1 if n < 1500 else 8
-    # rows from the end have fewer pairs: cut so that blocks have alike many
+    # later rows have fewer pairs: cut so that blocks have about equally many pairs
     fractions = np.arange(n_blocks + 1) / n_blocks
     cuts = (n * (1 - np.sqrt(1 - fractions))).astype(int)
 
@@ -118,8 +123,8 @@ def sammon_descent(
 ) -> Embedding:
     """Minimise Sammon's stress by L-BFGS with 20 pairs (Nocedal 1980).
 
-    Ends when the stress has fallen by less than `tol` times itself over 5 steps and the gradient
-    has a norm below 1e-6, for distances `d` of mean 1.
+    Stops when the stress has fallen by less than `tol` times itself over 5 steps and the gradient
+    has a norm below 1e-6, for distances `d` with mean 1.
     """
     trace = [stress(d, start, run)[0]]
     norms = {}
@@ -138,7 +143,7 @@ def sammon_descent(
         trace.append(float(intermediate_result.fun))
         steps.end(small(trace[-1]))
 
-    # `after_step` ends it
+    # no limit of SciPy's on stress or gradient: `after_step` decides when to stop
     steps = Steps(max_iter, progress)
     limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0, "gtol": 0}
     settings: Any = {"method": "L-BFGS-B", "options": {"maxcor": 20, **limits}}
@@ -150,22 +155,22 @@ def sammon_descent(
     f, g = stress(d, Y, run)
     norm = float(np.linalg.norm(g))
 
-    # where rounding stops the line search there is nothing more to gain
+    # accept a larger gradient if rounding has stopped the line search
     done = small(f) or (result.nit < max_iter and norm <= 100 * GRADIENT)
     return Embedding(Y, f, norm, np.array(trace), int(result.nit), done)
 
 
 def place(d: Array, Y: Array) -> Array:
-    """Place new points where each has the least stress against fixed points Y.
+    """Place each new point at the least stress with respect to fixed points Y.
 
-    Minimises ``sum_j (d_j - |z - y_j|)^2 / d_j`` for each row d of distances by Newton steps with
-    the magnitudes of the eigenvalues and halved steps, from the weighted mean of the 5 nearest
-    points. A point at distance 0 of one of Y is put there.
+    Minimises ``sum_j (d_j - |z - y_j|)^2 / d_j`` for each row d of distances. Newton steps use the
+    magnitudes of the eigenvalues, are halved if needed, and start from the weighted mean of the 5
+    nearest points. A point at distance 0 from a point of Y is put there.
     """
     k = Y.shape[1]
     w = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
 
-    # start: the mean of the five nearest, or the point itself
+    # start from the mean of the five nearest points, or from a point at distance 0
     near = np.argsort(d, axis=1, kind="stable")[:, :5]
     pull = np.take_along_axis(w, near, axis=1)
     same = d.min(axis=1) == 0
@@ -174,7 +179,7 @@ def place(d: Array, Y: Array) -> Array:
     z: Array = (pull[:, :, None] * Y[near]).sum(axis=1)
     z = z / total[:, None]
 
-    unit = d.mean(axis=1)  # of each point by itself, wherever the others are
+    unit = d.mean(axis=1)  # each point has its own unit: the other new points do not matter
     active = np.flatnonzero(~same)
     value = np.empty(0)
     if active.size:
@@ -196,7 +201,7 @@ def place(d: Array, Y: Array) -> Array:
         H = 2 * np.einsum("qn,qnk,qnl->qkl", b, difference, difference)
         H += 2 * a.sum(axis=1)[:, None, None] * np.eye(k)
 
-        # Newton's step with the magnitudes of the eigenvalues: downhill everywhere
+        # Newton step with the magnitudes of the eigenvalues: always a descent direction
         s, U = np.linalg.eigh(H)
         s = np.abs(s)
         floor = 1e-8 * s.max(axis=1, keepdims=True)
@@ -204,7 +209,7 @@ def place(d: Array, Y: Array) -> Array:
         step = np.einsum("qkl,qk->ql", U, g) / s
         step = -np.einsum("qkl,ql->qk", U, step)
 
-        # halve the steps of points that do not gain
+        # halve the steps of points whose stress has not fallen
         size = np.ones(len(active))
         better = np.zeros(len(active), dtype=bool)
         for _ in range(30):
@@ -222,7 +227,7 @@ def place(d: Array, Y: Array) -> Array:
             if better.all():
                 break
 
-        # points that have settled leave
+        # drop the points that have converged
         moved = size * np.linalg.norm(step, axis=1)
         stay = better & (moved > 1e-10 * unit[active])
         active = active[stay]

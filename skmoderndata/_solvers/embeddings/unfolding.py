@@ -11,14 +11,17 @@ at_most   ``max tr K, delta_e <= d_e^2``                        ``w >= 0``
 soft      ``max tr K - nu sum (delta_e - d_e^2)^2``             ``w = 2 nu (delta_e - d_e^2)``
 ========  ====================================================  ===============================
 
-Certificate (Sun, Boyd, Xiao and Diaconis 2006): for the Laplacian L_w of the graph with weights w
-whose second eigenvalue is 1 / s > 0, the optimum is at most ``s sum w d^2``, for the soft form
-plus ``s^2 sum w^2 / (4 nu)``.
+Certificate (Sun, Boyd, Xiao and Diaconis 2006): let 1 / s > 0 be the second eigenvalue of the
+Laplacian L_w of the graph with weights w. The optimum is at most ``s sum w d^2``; the soft form
+adds ``s^2 sum w^2 / (4 nu)``.
 
 `unfold_softly` and `unfold_at_most` ascend over ``K = Y Y'`` with few columns (Burer and Monteiro
 2003) from one of two starts: distances along the graph (de Silva and Tenenbaum 2004), or smooth
 functions of the graph (Weinberger, Sha, Zhu and Saul 2007). `unfold_stated` hands the
 semidefinite program to cvxpy.
+
+Differs from the papers: the low-rank ascent replaces a semidefinite solver, and steps along
+eigenvectors leave its saddles.
 """
 
 from typing import Any, NamedTuple
@@ -52,7 +55,7 @@ NEAR = 1e-2
 # Maximum number of Newton steps that bring edges to their length after the pulls.
 NEWTON_STEPS = 20
 
-# Tolerance of squared lengths, relative, at which the Newton steps end.
+# Tolerance of the relative error of squared lengths at which the Newton steps stop.
 LENGTH_TOL = 1e-9
 
 # Maximum number of least-squares iterations in a Newton step.
@@ -61,13 +64,13 @@ LSQR_STEPS = 200
 # Minimum multiplier of an edge that keeps its length, as a fraction of the largest.
 HELD_RELATIVE = 1e-6
 
-# Maximum number of steps away from saddles.
+# Maximum number of moves away from saddles.
 KICKS = 10
 
-# Size of the step away from a saddle, in units of the largest column.
+# Size of a move away from a saddle, in units of the largest column.
 KICK = 0.01
 
-# Tolerance of the relative progress of a step at which L-BFGS ends.
+# Tolerance of the relative progress of a step at which L-BFGS stops.
 FTOL = 1e-13
 
 # Number of steps between two computations of the bound.
@@ -76,6 +79,7 @@ ROUND = 500
 # Maximum number of nodes between which `geodesic_start` computes all distances.
 LANDMARKS = 200
 
+# Sizes of the weights that are added to all edges, in units of the mean weight.
 LIFTS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 
 
@@ -88,7 +92,7 @@ class Graph(NamedTuple):
     d2: Array
 
     def laplacian(self, w: Array) -> Any:
-        """``L_w``, so that ``sum_e w_e delta_e(K) = tr L_w K``."""
+        """Return ``L_w``, for which ``sum_e w_e delta_e(K) = tr L_w K``."""
         shape = self.n, self.n
         off = sparse.coo_array((-w, (self.i, self.j)), shape=shape)
         W = (off + off.T).tocsr()
@@ -96,7 +100,7 @@ class Graph(NamedTuple):
         return W - sparse.diags_array(sums)
 
     def steps(self) -> Any:
-        """Sparse B with ``B Y = Y[i] - Y[j]``, so that ``L_w = B' diag(w) B``."""
+        """Return sparse B with ``B Y = Y[i] - Y[j]``, so that ``L_w = B' diag(w) B``."""
         e = np.arange(len(self.d2))
         ones = np.ones(len(e))
         signs = np.concatenate([ones, -ones])
@@ -105,13 +109,13 @@ class Graph(NamedTuple):
         return sparse.csr_array(entries, shape=(len(e), self.n))
 
     def lengths(self, Y: Array) -> Array:
-        """Squared lengths of the edges of the points Y."""
+        """Return the squared lengths of the edges between the points Y."""
         step = Y[self.i] - Y[self.j]
         return np.einsum("ek,ek->e", step, step)
 
 
 class Unfolding(NamedTuple):
-    """Points Y (``K = Y Y'``), multipliers, value of the form, bound from above, steps."""
+    """Points Y (``K = Y Y'``), multipliers, objective, upper bound, number of steps."""
 
     Y: Array
     weights: Array
@@ -122,13 +126,13 @@ class Unfolding(NamedTuple):
 
 
 def softness(graph: Graph, start: Array, slack: float) -> float:
-    """Weight nu of the soft form: edges deviate by about `slack` of their squared length."""
+    """Return the weight nu for which edges deviate by about `slack` of their squared length."""
     trace = (start**2).sum()
     return float(trace / (2 * slack * len(graph.d2)))
 
 
 def value(graph: Graph, Y: Array, nu: float | None) -> float:
-    """``tr K``, minus the penalty of the soft form."""
+    """Return ``tr K``, minus the penalty if the form is soft."""
     trace = float((Y**2).sum())
     if nu is None:
         return trace
@@ -137,12 +141,12 @@ def value(graph: Graph, Y: Array, nu: float | None) -> float:
 
 
 def gap_below(bound: float, reached: float) -> float:
-    """Difference of bound and value over the bound; infinite without a positive bound."""
+    """Return the gap of bound and value over the bound, infinite without a positive bound."""
     return relative_gap(bound, reached, unit=bound) if bound > 0 else float("inf")
 
 
 def dual_bound(graph: Graph, w: Array, nu: float | None) -> float:
-    """Bound from above of the optimum; infinite where ``L_w`` has no second eigenvalue above 0."""
+    """Bound the optimum from above; infinite unless the second eigenvalue of ``L_w`` is > 0."""
     second = second_eigenvalue(graph.laplacian(w))
     if not second > 0:
         return float("inf")
@@ -154,10 +158,10 @@ def dual_bound(graph: Graph, w: Array, nu: float | None) -> float:
 
 
 def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
-    """Least bound of ``w + t mean(w)`` over some t, and these multipliers.
+    """Return the least bound of ``w + t mean(w)`` over a few t, and its multipliers.
 
     Close to the optimum ``L_w`` has eigenvalues a little below 1, and even below 0, on functions
-    that oscillate over the graph. A small weight on all edges lifts these most.
+    that oscillate over the graph. A small weight on all edges lifts these eigenvalues most.
     """
     least = float("inf")
     weights = w
@@ -173,7 +177,7 @@ def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
 
 
 def second_eigenvalue(L: Any) -> float:
-    """Least eigenvalue of a Laplacian on the vectors of sum zero."""
+    """Return the least eigenvalue of a Laplacian on the vectors of sum zero."""
     try:
         return lowest_beyond_ones(L)[0]
     except ArpackError:
@@ -181,10 +185,10 @@ def second_eigenvalue(L: Any) -> float:
 
 
 def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
-    """Least eigenvalue of a Laplacian on the vectors of sum zero, and its eigenvector.
+    """Return the least eigenvalue of a Laplacian on vectors of sum zero, and its eigenvector.
 
-    Weights may be negative, and eigenvalues with them. Shifted by less than the least one, which
-    the negative weights bound, the sparse matrix has the lowest eigenvalues as the nearest ones.
+    Negative weights may give negative eigenvalues, but bound them. With a shift below this bound,
+    the lowest eigenvalues of the sparse matrix are the ones nearest to the shift.
     """
     n = L.shape[0]
     if n <= DENSE_UP_TO:
@@ -200,8 +204,8 @@ def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
     values, V = eigsh(L, k=2, sigma=-shift, which="LM")
     low, high = np.argsort(values)
     rounding = 1e-8 * abs(L.diagonal()).max()
-    chosen = high if abs(values[low]) < rounding else low
-    return float(values[chosen]), V[:, chosen]
+    lowest_other = high if abs(values[low]) < rounding else low
+    return float(values[lowest_other]), V[:, lowest_other]
 
 
 def unfold_softly(
@@ -213,7 +217,10 @@ def unfold_softly(
     tol: float,
     progress: Progress | None = None,
 ) -> Unfolding:
-    """Ascend the soft form; residual: the relative gap of value and bound, every `ROUND` steps."""
+    """Ascend the soft form until the relative gap of value and bound is at most `tol`.
+
+    The gap is computed every `ROUND` steps.
+    """
     Y = start
     zero = np.zeros(len(graph.d2))
     total = 0
@@ -223,7 +230,7 @@ def unfold_softly(
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
-        # ascend, and bound the value from above
+        # ascend, and bound the optimum from above
         steps = min(ROUND, max_iter - total)
         Y, n_iter, ended = _ascend(graph, Y, nu, zero, steps, one_sided=False)
         total += n_iter
@@ -236,7 +243,7 @@ def unfold_softly(
         it.residual = gap_below(bound, value(graph, Y, nu))
         it.ended = total >= max_iter or (ended and kicks == KICKS)
 
-        # an end above the tolerance: a saddle, perhaps
+        # a stop above the tolerance may be a saddle
         if ended and it.residual > tol and not it.ended:
             kicks += 1
             Y = leave_saddle(graph, Y, multipliers)
@@ -254,20 +261,19 @@ def unfold_at_most(
     tol: float,
     progress: Progress | None = None,
 ) -> Unfolding:
-    """Ascend the form "at_most" by the method of multipliers; the penalty nu grows.
+    """Ascend the form "at_most" by the method of multipliers with a growing penalty nu.
 
-    It grows threefold where the violation has not halved, a thousandfold in all. After each pass
-    the points are shrunk until no edge is too long, so that the value is attained (as they are,
-    and with the long edges pulled together or tightened first); the bound holds for any
-    multipliers (residual: their relative difference).
+    The penalty triples if the violation has not halved, up to a thousandfold. After each pass, the
+    points are shrunk until no edge is too long, which makes them feasible; copies whose long edges
+    are first pulled together or tightened are tried as well. The bound holds for any multipliers.
+    The residual is the relative difference of the bound and the best feasible value.
     """
     Y = start
     w = np.zeros(len(graph.d2))
     total = 0
-    top = 1e3 * nu  # beyond, steps drown in rounding
-    # passes in a row of a step at most; a saddle left in the last
-    stalled = 0
-    kicked = False
+    top = 1e3 * nu  # beyond, rounding errors exceed the steps
+    stalled = 0  # number of passes in a row with at most one step
+    kicked = False  # if True, the last pass began with a move away from a saddle
     best = np.zeros_like(start)
     best_w = w
     bound = float("inf")
@@ -280,11 +286,11 @@ def unfold_at_most(
         Y, n_iter, _ = _ascend(graph, Y, nu, w, steps, one_sided=True)
         total += n_iter
 
-        # 2. multipliers of the edges that are too long
+        # 2. update the multipliers of the edges that are too long
         excess = graph.lengths(Y) - graph.d2
         w = np.maximum(0.0, w + 2 * nu * excess)
 
-        # 3. the best feasible point, and the bound; Newton steps where these are near
+        # 3. update the best feasible point and the bound; try Newton steps if they are near
         closer = pulled(graph, Y)
         feasible = [best, shrunk(graph, Y), shrunk(graph, closer)]
         best = max(feasible, key=np.linalg.norm)
@@ -300,9 +306,9 @@ def unfold_at_most(
             best = max(best, shrunk(graph, exact), key=np.linalg.norm)
         it.residual = gap_below(bound, float((best**2).sum()))
 
-        # 4. as good as feasible, and not the optimum: leave a saddle, or multipliers are late;
-        # else raise the penalty where the violation does not halve, and is more of the gap than
-        # the bound, which a large penalty spoils
+        # 4. nearly feasible but not optimal: leave a saddle, unless the last pass did so and the
+        # multipliers lag behind; else raise the penalty if the violation has not halved and
+        # contributes more to the gap than the bound, which a large penalty spoils
         spread = float(((Y - Y.mean(axis=0)) ** 2).sum())
         is_infeasible = spread - float((best**2).sum()) > new_bound - spread
         kicked = violation <= tol < it.residual and not kicked
@@ -320,7 +326,7 @@ def unfold_at_most(
 
 
 def shrunk(graph: Graph, Y: Array) -> Array:
-    """Centre all points, and shrink them until no edge is too long."""
+    """Centre the points, and shrink them until no edge is too long."""
     longest = float((graph.lengths(Y) / graph.d2).max())
     centred = Y - Y.mean(axis=0)
     return centred / np.sqrt(max(1.0, longest))
@@ -329,7 +335,7 @@ def shrunk(graph: Graph, Y: Array) -> Array:
 def pulled(graph: Graph, Y: Array) -> Array:
     """Pull the ends of edges that are too long towards each other, a few times.
 
-    Edges between points that nearly coincide are so short that steps of L-BFGS do not see them.
+    Edges between points that nearly coincide are so short that L-BFGS steps hardly change them.
     """
     B = graph.steps()
     for _ in range(PULLS):
@@ -339,7 +345,7 @@ def pulled(graph: Graph, Y: Array) -> Array:
         ratio = graph.d2 / np.maximum(lengths, graph.d2)
         fraction = 0.5 * long * (1 - np.sqrt(ratio))
 
-        # each end moves by the mean of its edges
+        # move each point by the mean pull of its edges
         pulls = np.maximum(abs(B).T @ long, 1.0)
         moves = B.T @ (fraction[:, None] * step)
         Y = Y - moves / pulls[:, None]
@@ -349,8 +355,8 @@ def pulled(graph: Graph, Y: Array) -> Array:
 def tightened(graph: Graph, Y: Array, w: Array) -> Array:
     """Bring edges that are too long, or have a multiplier, to their length by Newton steps.
 
-    Each is the least movement Z with ``<Y_i - Y_j, Z_i - Z_j> = (d^2 - delta) / 2``. Equations are
-    divided by d, as the penalty of L-BFGS does not see the shortest edges.
+    Each step is the least movement Z with ``<Y_i - Y_j, Z_i - Z_j> = (d^2 - delta) / 2``.
+    Equations are divided by d, because the penalty of L-BFGS neglects the shortest edges.
     """
     for _ in range(NEWTON_STEPS):
         delta = graph.lengths(Y)
@@ -362,7 +368,7 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
         if (delta <= graph.d2 * (1 + LENGTH_TOL)).all():
             break
 
-        # one row for each edge, with entries in the coordinates of both ends
+        # each row belongs to an edge and has entries in the coordinates of both ends
         width = Y.shape[1]
         rows = np.repeat(np.arange(len(held)), width)
         k = np.tile(np.arange(width), len(held))
@@ -383,45 +389,45 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
 def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
     """Move points along the eigenvector of ``L_w`` of sum zero whose eigenvalue is below 1.
 
-    There ``|Y|^2`` rises with the least column, once columns are turned to be orthogonal (Boumal,
-    Voroninski and Bandeira 2016).
+    The objective rises if the eigenvector is added to the smallest column, after the columns have
+    been rotated to be orthogonal (Boumal, Voroninski and Bandeira 2016).
     """
     try:
         v = lowest_beyond_ones(graph.laplacian(w))[1]
     except ArpackError:
         return Y
 
-    # orthogonal columns
+    # rotate to orthogonal columns
     centred = Y - Y.mean(axis=0)
     U, S, _ = np.linalg.svd(centred, full_matrices=False)
-    turned: Array = U * S
+    rotated: Array = U * S
     kick = KICK * S[0]
-    turned[:, -1] += kick * (v - v.mean())
-    return turned
+    rotated[:, -1] += kick * (v - v.mean())
+    return rotated
 
 
 def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfolding:
     """Solve the semidefinite program by Clarabel, else SCS; `Y` has a column for each node.
 
-    Solutions of the form "equal" are often inaccurate, since its multipliers need not exist: they
-    count as converged if the edges are within `tol` as well.
+    Solutions of the form "equal" are often inaccurate, since its multipliers need not exist. They
+    count as converged only if the edges are within `tol` as well.
     """
     soft = form == "soft"
     stated = variance_unfolding(graph.n, graph.i, graph.j, graph.d2, form, nu)
     if not solve(stated, solver="CLARABEL") and not solve(stated, solver="SCS", eps=1e-6):
         raise ValueError(
-            "solver='cvxpy' failed: neither Clarabel nor SCS solves the program; use 'low_rank'."
+            "solver='cvxpy' failed: neither Clarabel nor SCS solved the program; use 'low_rank'."
         )
 
     values, V = eigh(stated.variable.value)
     Y = V * np.sqrt(np.maximum(values, 0.0))
     Y -= Y.mean(axis=0)
 
-    if form == "at_most":  # within the tolerance of Clarabel
+    if form == "at_most":  # edges may be too long by the tolerance of Clarabel
         longest = float((graph.lengths(Y) / graph.d2).max())
         Y /= np.sqrt(max(1.0, longest))
 
-    # multipliers of the edges, of either sign
+    # multipliers of the edges; their sign depends on the solver
     if soft:
         w = 2 * nu * (graph.lengths(Y) - graph.d2)
     else:
@@ -432,10 +438,10 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
 
     reached = value(graph, Y, penalty)
     bounds = [best_bound(graph, v, penalty) for v in (w, -w)]
-    bound, w = min(bounds, key=lambda one: one[0])
+    bound, w = min(bounds, key=lambda pair: pair[0])
     n_iter = int(stated.problem.solver_stats.num_iters)
 
-    # the form "equal" has to meet its constraints as well
+    # the form "equal" must also satisfy its constraints
     miss = 0.0
     if form == "equal":
         excess = graph.lengths(Y) / graph.d2 - 1
@@ -449,7 +455,7 @@ def _ascend(
 ) -> tuple[Array, int, bool]:
     """Maximise ``|Y|^2 - sum psi(r_e)``, ``r = delta - d^2``, by L-BFGS.
 
-    ``psi = (v^2 - w^2) / (4 nu)`` with ``v = w + 2 nu r``, and v cut at 0 if `one_sided`.
+    ``psi = (v^2 - w^2) / (4 nu)`` with ``v = w + 2 nu r``; if `one_sided`, negative v become 0.
     """
     shape = Y.shape
     scale = 1 / max(float((Y**2).sum()), 1e-300)
@@ -461,7 +467,7 @@ def _ascend(
         P = P - P.mean(axis=0)
         step = B @ P
 
-        # v: multipliers of the distances, at w without violation
+        # v: multipliers of the distances, equal to w without violation
         delta = np.einsum("ek,ek->e", step, step)
         v = w + 2 * nu * (delta - graph.d2)
         if one_sided:
@@ -482,22 +488,23 @@ def _ascend(
 
 
 def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array:
-    """Landmark scaling of distances along the graph, as in Isomap (de Silva and Tenenbaum 2004).
+    """Scale distances along the graph by landmarks, as in Isomap (de Silva and Tenenbaum 2004).
 
-    Columns without a positive eigenvalue are small and random: at zero they would stay zero.
+    Columns without a positive eigenvalue are small and random, because columns of zeros would
+    stay zero.
     """
     n = graph.n
-    chosen = np.arange(n)
+    landmarks = np.arange(n)
     if n > LANDMARKS:
-        chosen = np.sort(rng.choice(n, LANDMARKS, replace=False))
+        landmarks = np.sort(rng.choice(n, LANDMARKS, replace=False))
 
-    # distances along edges, of landmarks to all
+    # distances along edges, from the landmarks to all nodes
     entries = np.sqrt(graph.d2), (graph.i, graph.j)
     lengths = sparse.csr_array(entries, shape=(n, n))
-    D2 = dijkstra(lengths, directed=False, indices=chosen) ** 2  # landmarks x nodes
+    D2 = dijkstra(lengths, directed=False, indices=landmarks) ** 2  # landmarks x nodes
 
     # classical scaling of the landmarks
-    between = D2[:, chosen]
+    between = D2[:, landmarks]
     mean = between.mean(axis=1)
     B = -0.5 * (between - mean - mean[:, None] + mean.mean())
     values, V = eigh(B)
@@ -505,7 +512,7 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     V = V[:, ::-1][:, :rank]
     k = int(np.count_nonzero(values > 1e-6 * values[0]))
 
-    # all points by their distances to the landmarks
+    # place all points by their distances to the landmarks
     size = np.sqrt(values[0] / n)
     Y = 1e-3 * size * rng.normal(size=(n, rank))
     axes = V[:, :k] / np.sqrt(values[:k])

@@ -1,15 +1,20 @@
 """Gaussian process classification of two classes through inducing inputs.
 
 With whitened values u of m inducing inputs, ``u ~ N(0, I)``, and whitened columns ``a = L^-1 k``
-(``K_uu = L L'``), the latent value of a sample is ``a'u`` plus an independent rest of variance
-``g = k(x, x) - a'a``. The posterior of u is approximated by ``N(m, S)`` that maximises
+(``K_uu = L L'``), the latent value of a sample is ``a'u`` plus an independent remainder of
+variance ``g = k(x, x) - a'a``. The posterior of u is approximated by the ``N(m, S)`` that
+maximises
 
     F = sum_i w_i E log s(y_i f_i) - KL(N(m, S) | N(0, I)),    f_i ~ N(a_i'm, g_i + a_i'S a_i)
 
 with labels y of -1 and 1 and the logistic function s, a lower bound of the log marginal likelihood
-(Hensman, Matthews and Ghahramani 2015). The expectations are by Gauss-Hermite quadrature. In m and
-the Cholesky factor C of S the bound is concave, and strongly so because of the divergence: no
-other Gaussian is better by more than half of the squared gradient.
+(Hensman, Matthews and Ghahramani 2015). Gauss-Hermite quadrature computes the expectations. In m
+and the Cholesky factor C of S the bound is concave, and strongly so because of the divergence: no
+other Gaussian improves it by more than half of the squared gradient.
+
+Differs from the paper: 1. The link is logistic, not probit. 2. Natural gradients with a line
+search maximise over m and S, instead of a joint ascent with the kernel's parameters. 3. The
+inducing values are whitened.
 """
 
 from typing import NamedTuple
@@ -21,16 +26,22 @@ from skmoderndata._solvers.gaussian.inducing import solve_lower, solve_upper
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+# Minimum variance of a latent value.
 LEAST_VARIANCE = 1e-12
+
+# Minimum step of the line search, as a fraction of a full step.
 SMALLEST_STEP = 1e-4
-ROUNDING = 1e-12  # of the bound, relative, by which a step may lower it
+
+# Largest relative decrease of the bound that is accepted as rounding error.
+ROUNDING = 1e-12
 
 
 class Sites(NamedTuple):
-    """What each sample tells of its latent value: a Gaussian factor, in natural parameters.
+    """Gaussian factors of the latent values, one per sample, in natural parameters.
 
     The posterior has ``S^-1 = I + sum w precision a a'`` and ``S^-1 m = sum w shift a``. Sites
-    do not depend on the inducing inputs, so that those of one kernel are a start for the next.
+    do not depend on the inducing inputs, so the sites of one kernel are a start for the next.
     """
 
     precision: Array
@@ -41,18 +52,18 @@ class Bound(NamedTuple):
     """The maximum of the bound over Gaussians, and its derivatives there."""
 
     value: float
-    gap: float  # certificate: no Gaussian is better by more
+    gap: float  # certificate: no Gaussian improves the bound by more than this
     m: Array  # mean
     R: Array  # Cholesky factor of S^-1
     slope: Array  # (n,), d/d mean of the expected log likelihood of each sample
-    curvature: Array  # (n,), -2 d/d variance of it
+    curvature: Array  # (n,), -2 d/d variance of the expected log likelihood
     sites: Sites
     n_iter: int
     converged: bool
 
 
 def expectations(y: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-    """Compute the mean of ``log s(y f)``, its derivative by the mean, -2 that by the variance."""
+    """Compute the mean of ``log s(y f)``, its d/d mean, and its -2 d/d variance."""
     std = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
     z = y[:, None] * (mean[:, None] + std[:, None] * NODES)
     value = -np.logaddexp(0.0, -z) @ WEIGHTS
@@ -63,7 +74,7 @@ def expectations(y: Array, mean: Array, variance: Array) -> tuple[Array, Array, 
 
 
 def first_sites(y: Array) -> Sites:
-    """Make sites of a mean and variance of zero."""
+    """Return the sites of latent values with mean and variance zero."""
     return Sites(np.full(len(y), 0.25), 0.5 * y)
 
 
@@ -72,9 +83,9 @@ def maximise_bound(
 ) -> Bound:
     """Maximise F over m and S, by natural gradients with a line search.
 
-    A (m x n) are the whitened columns, `g` (n) the variances g. A full step replaces the sites
-    by those that the present posterior asks for, which is Newton's method for the mean. Ends where
-    the certificate is at most `tol` times the sum of the weights.
+    A (m x n) holds the whitened columns, `g` (n) the variances g. A full step replaces the sites
+    by the slopes and curvatures at the present posterior; for the mean, this is Newton's method.
+    Stops when the certificate is at most `tol` times the sum of the weights.
     """
     size = A.shape[0]
     eye = np.eye(size)
@@ -87,7 +98,7 @@ def maximise_bound(
     limit = tol * float(w.sum())
 
     for n_iter in range(1, max_iter + 1):
-        # 1. the posterior of these sites, and the bound
+        # 1. compute the posterior of the present sites, and the bound
         R = np.linalg.cholesky(B)
         m = solve_upper(R, solve_lower(R, shift[:, None]))[:, 0]
         mean = m @ A
@@ -97,7 +108,7 @@ def maximise_bound(
         divergence = np.sum(C_inverse**2) + m @ m - size + 2 * np.sum(np.log(np.diag(R)))
         value = float(w @ expected - 0.5 * divergence)
 
-        # 2. no gain: half of the way
+        # 2. halve the step if the bound has decreased
         if present is not None and step > SMALLEST_STEP:
             if value < present.value - ROUNDING * abs(present.value):
                 step /= 2
@@ -105,16 +116,16 @@ def maximise_bound(
                 shift = (1 - step) * old_shift + step * new_shift
                 continue
 
-        # 3. what the posterior asks for, and the certificate
-        wanted = Sites(curvature, curvature * mean + slope)
+        # 3. compute the new sites at this posterior, and the certificate
+        new_sites = Sites(curvature, curvature * mean + slope)
         new_B = eye + (A * (w * curvature)) @ A.T
-        new_shift = A @ (w * wanted.shift)
+        new_shift = A @ (w * new_sites.shift)
         gap = _gap(A @ (w * slope) - m, new_B, C_inverse)
-        present = Bound(value, gap, m, R, slope, curvature, wanted, n_iter, gap <= limit)
+        present = Bound(value, gap, m, R, slope, curvature, new_sites, n_iter, gap <= limit)
         if present.converged:
             break
 
-        # 4. a full step
+        # 4. take a full step
         step = 1.0
         old_B = B
         old_shift = shift
@@ -126,9 +137,9 @@ def maximise_bound(
 
 
 def _gap(by_mean: Array, new_B: Array, C_inverse: Array) -> float:
-    """Half of the squared gradient by m and the Cholesky factor C of S.
+    """Return half of the squared gradient by m and the Cholesky factor C of S.
 
-    By C it is the lower triangle of ``diag(1 / C) - (I + A Lambda A') C``.
+    The gradient by C is the lower triangle of ``diag(1 / C) - (I + A Lambda A') C``.
     """
     S = C_inverse.T @ C_inverse
     C = np.linalg.cholesky(S)
@@ -146,7 +157,7 @@ class KernelSlopes(NamedTuple):
 
 
 def kernel_slopes(L: Array, A: Array, w: Array, bound: Bound) -> KernelSlopes:
-    """Differentiate by kernel values at the maximum, where m and S need not move."""
+    """Differentiate the bound by the kernel values, at its maximum over m and S."""
     curvature = w * bound.curvature
     half = solve_lower(bound.R, A)
     SA = solve_upper(bound.R, half)
@@ -161,10 +172,10 @@ def kernel_slopes(L: Array, A: Array, w: Array, bound: Bound) -> KernelSlopes:
 
 
 def mean_probability(mean: Array, variance: Array) -> Array:
-    """Probability of label 1: the mean of ``s(f)`` over Gaussian f.
+    """Return the probability of label 1: the mean of ``s(f)`` over Gaussian f.
 
-    Nodes are taken in pairs, so that a mean of zero gives exactly 1/2 whatever the order of sums:
-    far from all data rounding would choose the class, and differently in another batch.
+    Nodes are taken in pairs, so that a mean of zero gives exactly 1/2 whatever the order of sums.
+    Otherwise, rounding would choose the class far from all data, differently in each batch.
     """
     std = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
     positive = NODES > 0

@@ -1,4 +1,7 @@
-"""Rules that combine the predictions of experts, each a Gaussian process on some samples."""
+"""Rules that combine the predictions of experts, each a Gaussian process on a part of the samples.
+
+As in the papers (Tresp 2000; Deisenroth and Ng 2015; Liu and others 2018).
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +10,7 @@ Array = NDArray[np.float64]
 
 
 def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
-    """Exponents beta (experts x points) of the experts' predictions.
+    """Return the exponents beta (experts x points) of the experts' predictions.
 
     Parameters
     ----------
@@ -37,11 +40,11 @@ def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
 def combine_experts(
     combine: str, means: Array, variances: Array, prior: Array
 ) -> tuple[Array, Array]:
-    """Mean (points x targets) and latent variance of the committee.
+    """Return the mean (points x targets) and the latent variance of the committee.
 
     ``precision = sum beta_k / s_k^2 + (1 - sum beta_k) / s_0^2`` and ``mean = sum beta_k mu_k /
-    s_k^2 / precision``; the prior term is left out for "poe" and "gpoe". With "grbcm" the shared
-    expert takes the place of the prior.
+    s_k^2 / precision``. "poe" and "gpoe" have no prior term. With "grbcm" the shared expert
+    replaces the prior.
     """
     beta = expert_weights(combine, variances, prior)
     weight = beta / variances
@@ -53,10 +56,10 @@ def combine_experts(
 
 
 def balanced_parts(X: Array, centres: Array, size: int) -> list[NDArray[np.intp]]:
-    """Split rows among centres, at most `size` each, near ones first.
+    """Assign each row to a near centre, with at most `size` rows per centre.
 
-    Rows take their nearest centre in the order of what they would lose by the second nearest;
-    centres that are full are passed over.
+    Rows choose their nearest centre, in the order of their additional distance to the second
+    nearest centre. Rows whose centre is full choose the next one.
     """
     norms = (X**2).sum(axis=1)
     norms_of_centres = (centres**2).sum(axis=1)
@@ -65,14 +68,14 @@ def balanced_parts(X: Array, centres: Array, size: int) -> list[NDArray[np.intp]
     if len(centres) == 1:
         return [np.arange(len(X))]
 
-    # rows that prefer a centre most come first
+    # the rows with the strongest preference come first
     sorted_d = np.take_along_axis(d, order[:, :2], axis=1)
     preference = sorted_d[:, 0] - sorted_d[:, 1]
     rows = np.argsort(preference, kind="stable")
     vacancies = np.full(len(centres), size)
     label = np.empty(len(X), dtype=np.intp)
 
-    # all rows that still look, their next choice at once
+    # assign all remaining rows to their next choice at once
     for column in range(len(centres)):
         choice = order[rows, column]
         taken = np.zeros(len(rows), dtype=bool)

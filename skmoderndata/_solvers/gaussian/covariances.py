@@ -1,7 +1,7 @@
 """Stationary covariance functions and their gradients, by products of matrices.
 
-``k(a, b) = variance g(r^2)`` with ``r^2 = sum_j (a_j - b_j)^2 / scale_j^2``. Arrays may
-be of any library of the Array API standard. No array of shape (m, n, p) is formed.
+``k(a, b) = variance g(r^2)`` with ``r^2 = sum_j (a_j - b_j)^2 / scale_j^2``. Arrays may come from
+any library of the Array API standard. No array of shape (m, n, p) is formed.
 """
 
 import math
@@ -10,10 +10,15 @@ from typing import Any, NamedTuple
 from skmoderndata._solvers.common.arrays import namespace
 
 Array = Any
-# error of a squared distance, relative to the squared norms it comes from
+
+# Maximum rounding error of a squared distance, relative to the squared norms in its formula.
 ROUNDING_OF_DISTANCES = 2e-15
-FAR_SQ = 1e5  # squared length scales from the centre up to which that error is below 1e-10
-CANCELS = 1e-6  # relative distance below which the error of the far ones is above 1e-9 of it
+
+# Maximum squared distance from the centre, in length scales, with rounding errors below 1e-10.
+FAR_SQ = 1e5
+
+# Minimum relative distance of far points whose relative rounding error is below 1e-9.
+CANCELS = 1e-6
 
 
 class Stationary(NamedTuple):
@@ -38,7 +43,7 @@ class Stationary(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """Derivatives of ``sum_ab G_ab k(a, b)``: by logarithms of parameters, and by the points a."""
+    """Derivatives of ``sum_ab G_ab k(a, b)`` by logarithms of parameters and by the points a."""
 
     variance: float
     scales: Array
@@ -47,13 +52,13 @@ class Gradient(NamedTuple):
 
 
 def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
-    """``r^2`` between the rows of A and B, to the rounding errors of each pair by itself.
+    """Compute ``r^2`` between the rows of A and B, accurate to the rounding of each pair.
 
-    What is below the rounding errors is 0, whose root matters to Matern 1/2.
+    Values below the rounding errors become 0, because Matern 1/2 depends on their root.
     """
     xp = namespace(A)
 
-    # about the median of A, which a few far rows do not move, to keep digits
+    # keep digits: subtract the median of A, which a few far rows do not move
     centre = median(A)
     A = (A - centre) / kernel.scales
     B = (B - centre) / kernel.scales
@@ -65,7 +70,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     r2 = terms - 2 * (A @ B.T)
     r2 = xp.where(r2 > ROUNDING_OF_DISTANCES * terms, r2, xp.zeros_like(r2))
 
-    # pairs that are far out, and near each other: from their differences
+    # use differences for pairs that are far from the centre and near each other
     farthest = float(xp.max(a2)) + float(xp.max(b2))
     if farthest > FAR_SQ:
         cancels = (terms > FAR_SQ) & (r2 < CANCELS * terms)
@@ -79,7 +84,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
 
 
 def median(A: Array) -> Array:
-    """Middle value of each column."""
+    """Return the middle value of each column."""
     ordered = namespace(A).sort(A, axis=0)
     return ordered[A.shape[0] // 2, :]
 
@@ -89,14 +94,14 @@ def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
     xp = namespace(A)
     r2 = squared_distances(kernel, A, B)
 
-    # smooth ones, of the squared distance
+    # smooth functions of the squared distance
     if kernel.shape == "rbf":
         return kernel.variance * xp.exp(-0.5 * r2)
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)
         return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(u))
 
-    # Matern, of the distance
+    # Matern functions of the distance
     r = xp.sqrt(r2)
     if kernel.shape == "matern12":
         return kernel.variance * xp.exp(-r)
@@ -109,17 +114,17 @@ def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
 
 
 def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
-    """``dk / d(r^2)``."""
-    # smooth ones, of the squared distance
+    """Compute ``dk / d(r^2)``."""
+    # smooth functions of the squared distance
     if kernel.shape == "rbf":
         return -0.5 * K
     if kernel.shape == "rational":
         return -0.5 * K / (1 + r2 / (2 * kernel.alpha))
 
-    # Matern, of the distance
+    # Matern functions of the distance
     xp = namespace(r2)
     r = xp.sqrt(r2)
-    if kernel.shape == "matern12":  # infinite at r = 0, where it is multiplied by zero
+    if kernel.shape == "matern12":  # infinite at r = 0, but multiplied by zero there
         safe = xp.where(r > 0, r, xp.ones_like(r))
         return -0.5 * K / safe
     if kernel.shape == "matern32":
@@ -130,15 +135,15 @@ def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
 
 
 def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Gradient:
-    """Gradient of ``sum_ab G_ab k(a, b)``, where ``K = covariance(kernel, A, B)``.
+    """Differentiate ``sum_ab G_ab k(a, b)``, where ``K = covariance(kernel, A, B)``.
 
     With ``H = G * dk/d(r^2)`` all sums over pairs are products of H with A, B and their squares.
     """
     xp = namespace(A)
-    r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B)  # K says it all
+    r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B)  # "rbf" needs only K
     H = G * slope(kernel, K, r2)
 
-    # about the same centre as the distances
+    # use the same centre as for the distances
     centre = median(A)
     A = (A - centre) / kernel.scales
     B = (B - centre) / kernel.scales
@@ -147,11 +152,11 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Grad
     columns = xp.sum(H, axis=0)
     HB = H @ B
 
-    # by the scales: sum_ab H_ab (a_j - b_j)^2
+    # derivative by the scales: sum_ab H_ab (a_j - b_j)^2
     mixed = xp.sum(A * HB, axis=0)
     spread = rows @ (A * A) + columns @ (B * B) - 2 * mixed
 
-    # by the exponent
+    # derivative by the exponent
     alpha = 0.0
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)

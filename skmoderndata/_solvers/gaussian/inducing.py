@@ -1,7 +1,7 @@
 """Gaussian process regression through inducing inputs.
 
-m inducing inputs Z stand for n samples: with ``Q = K_fu K_uu^-1 K_uf`` the exact covariance
-``K + s I`` of the targets (noise variance s) is replaced by ``Q + D``, where D is diagonal:
+m inducing inputs Z represent n samples. With ``Q = K_fu K_uu^-1 K_uf``, the sum ``Q + D`` replaces
+the exact covariance ``K + s I`` of the targets (noise variance s), where D is diagonal:
 
 =======  =====================  ==========================================================
 name     D                      objective
@@ -13,8 +13,11 @@ vfe      ``s I``                the same minus ``tr(K - Q) / (2 s)``, a bound of
 
 A sample of weight w counts as w equal samples. `t` targets share the covariance, and their
 objectives add up. Sums are over whitened columns ``a = L^-1 k`` with ``K_uu = L L'``, so that
-``B = I + sum a a' / d`` is positive definite whatever rounding does. Arrays may be of any
+``B = I + sum a a' / d`` stays positive definite despite rounding. Arrays may come from any
 library of the Array API standard.
+
+As in the papers (Quinonero-Candela and Rasmussen 2005; Titsias 2009), with weights and several
+targets.
 """
 
 import math
@@ -26,15 +29,20 @@ from scipy.linalg.blas import dtrsm
 from skmoderndata._solvers.common.arrays import namespace
 
 Array = Any
+
+# Maximum jitter, as a fraction of the mean of the diagonal.
 LARGEST_JITTER = 1e-4
-EXPLAINED_RELATIVE = 1e-12  # variance at which samples are explained by those chosen before
+
+# Minimum variance of a sample given the selected samples, as a fraction of the largest variance.
+EXPLAINED_RELATIVE = 1e-12
+
 LOG_2PI = math.log(2 * math.pi)
 
 
 class Sums(NamedTuple):
     """Sums over samples, which add up over blocks; ``a = L^-1 k`` is the column of a sample.
 
-    `d` is its entry of D for "fitc" and 1 otherwise; then D is applied by `scaled`.
+    For "fitc", `d` is the entry of D of the sample. Otherwise it is 1, and `scaled` applies D.
 
     Attributes
     ----------
@@ -76,7 +84,7 @@ class Sums(NamedTuple):
 
 
 def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array) -> Sums:
-    """Sum over one block: A (m x n), ``prior = k(x, x)`` (n), Y (n x t), w and d (n)."""
+    """Compute the sums of a block: A (m x n), ``prior = k(x, x)`` (n), Y (n x t), w and d (n)."""
     xp = namespace(A)
     Y = Y - shift
     u = w / d
@@ -88,7 +96,7 @@ def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array) -> 
     precision = float(xp.sum(u))
     log_d = float(xp.sum(w * xp.log(d)))
 
-    weighted = A * root[None, :]  # times its own transpose: half of the work in BLAS
+    weighted = A * root[None, :]  # BLAS halves the work of a product with its own transpose
     P = weighted @ weighted.T
     q = weighted @ root
     b = weighted @ (root[:, None] * Y)
@@ -100,7 +108,7 @@ def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array) -> 
 
 
 def add(first: Sums, second: Sums) -> Sums:
-    """Add the sums of two sets of samples, the second in the shift of the first."""
+    """Add the sums of two sets of samples, converted to the shift of the first."""
     xp = namespace(second.moments)
     e = second.shift - first.shift
     n = second.n
@@ -109,7 +117,7 @@ def add(first: Sums, second: Sums) -> Sums:
     first_power = second.moments[0, :]
     second_power = second.moments[1, :]
 
-    # sums of powers of y - shift, expanded about the other shift
+    # expand sums of powers of y - shift about the first shift
     b = second.b + second.q[:, None] * e[None, :]
     yy = second.yy + 2 * e * y + precision * e * e
     moved_power = second_power + 2 * e * first_power + n * e * e
@@ -117,17 +125,17 @@ def add(first: Sums, second: Sums) -> Sums:
 
     moved = second._replace(b=b, y=y + precision * e, yy=yy, moments=moments)
     pairs = zip(first[:-1], moved[:-1], strict=True)
-    added = [one + other for one, other in pairs]
+    added = [a + b for a, b in pairs]
     return Sums._make([*added, first.shift])
 
 
 def target_moments(total: Sums) -> tuple[Array, Array]:
-    """Mean and standard deviation of the targets; 1 where they do not vary."""
+    """Return the mean and standard deviation of each target, 1 for constant targets."""
     xp = namespace(total.moments)
     mean = total.moments[0, :] / total.n
     variance = total.moments[1, :] / total.n - mean * mean
 
-    # no variation but rounding, relative to the size of the targets
+    # the variation is only rounding, relative to the size of the targets
     positive = xp.where(variance > 0, variance, 0 * variance)
     size = xp.abs(total.shift + mean) + xp.sqrt(positive)
     varies = variance > 1e-28 * size * size
@@ -137,16 +145,16 @@ def target_moments(total: Sums) -> tuple[Array, Array]:
 
 
 def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
-    """Scale to targets ``(y - mean) / std`` and noise variance s; 1 where s is in `d` already."""
+    """Scale to targets ``(y - mean) / std`` and noise variance s (1 if `d` contains s already)."""
     e = mean - total.shift
     precision = total.precision
 
-    # powers of y - mean, from those of y - shift
+    # powers of y - mean, from the powers of y - shift
     b = total.b - total.q[:, None] * e[None, :]
     y = total.y - precision * e
     yy = total.yy - 2 * e * total.y + precision * e * e
 
-    # in units of std, over the noise
+    # in units of std, divided by the noise
     b = b / std / s
     y = y / std / s
     yy = yy / (std * std) / s
@@ -158,9 +166,9 @@ def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
 
 
 def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
-    """Cholesky factor of ``K + jitter mean(diag K) I``, and the jitter that it took.
+    """Return the Cholesky factor of ``K + jitter mean(diag K) I``, and the final jitter.
 
-    The jitter grows by 10 until the factor exists, at most to 1e-4; the factor is None then.
+    Multiplies the jitter by 10 until the factor exists; the factor is None if 1e-4 fails.
     """
     xp = namespace(K)
     trace = float(xp.linalg.trace(K))
@@ -172,7 +180,7 @@ def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
             L = xp.linalg.cholesky(K + (jitter * diagonal) * eye)
             if bool(xp.all(xp.isfinite(L))):
                 return L, jitter
-        except (np.linalg.LinAlgError, RuntimeError):  # torch raises a RuntimeError of its own
+        except (np.linalg.LinAlgError, RuntimeError):  # torch raises RuntimeError
             pass
         jitter = max(10 * jitter, 1e-12)
 
@@ -189,7 +197,7 @@ class Factors(NamedTuple):
 
 
 def factors(L: Array, total: Sums) -> Factors:
-    """Factors for sums that `scaled` has made ready."""
+    """Compute the factors from sums that `scaled` has returned."""
     B = identity(L) + (total.P + total.P.T) / 2
     R = namespace(L).linalg.cholesky(B)
     c = solve_lower(R, total.b)
@@ -198,7 +206,7 @@ def factors(L: Array, total: Sums) -> Factors:
 
 
 def log_likelihood(total: Sums, fac: Factors) -> float:
-    """``log N(y; 0, Q + D)``, added up over targets."""
+    """Return ``log N(y; 0, Q + D)``, added up over targets."""
     xp = namespace(fac.c)
     explained = float(xp.sum(fac.c * fac.c))
     fit = float(xp.sum(total.yy)) - explained
@@ -206,7 +214,7 @@ def log_likelihood(total: Sums, fac: Factors) -> float:
 
 
 def _gaussian(total: Sums, R: Array, fit: float) -> float:
-    """``-1/2 (n log 2 pi + log |Q + D| + fit)`` of all targets; fit is the quadratic form."""
+    """Return ``-1/2 (n log 2 pi + log |Q + D| + fit)`` of all targets with quadratic form fit."""
     xp = namespace(R)
     roots = xp.linalg.diagonal(R)
     log_roots = float(xp.sum(xp.log(roots)))
@@ -216,16 +224,16 @@ def _gaussian(total: Sums, R: Array, fit: float) -> float:
 
 
 def trace_penalty(total: Sums, s: float) -> float:
-    """``tr(K - Q) / (2 s)`` for one target, from sums that are scaled by s."""
+    """Return ``tr(K - Q) / (2 s)`` for one target, from sums that are scaled by s."""
     trace_Q = float(namespace(total.P).linalg.trace(total.P))
     return max(total.prior / s - trace_Q, 0.0) / 2
 
 
 def upper_bound(total: Sums, fac: Factors, s: float) -> float:
-    """Bound from above of the exact log likelihood (Titsias 2014, equation 7).
+    """Return an upper bound of the exact log likelihood (Titsias 2014, equation 7).
 
-    ``-n/2 log 2 pi - 1/2 log|Q + s I| - 1/2 y'(Q + (e + s) I)^-1 y`` with ``e = tr(K - Q)``; the
-    sums are those of noise variance s.
+    ``-n/2 log 2 pi - 1/2 log|Q + s I| - 1/2 y'(Q + (e + s) I)^-1 y`` with ``e = tr(K - Q)``. The
+    sums must be scaled to noise variance s.
     """
     xp = namespace(fac.R)
     ratio = 1 / (1 + 2 * trace_penalty(total, s))  # s / (s + e)
@@ -238,15 +246,15 @@ def upper_bound(total: Sums, fac: Factors, s: float) -> float:
 
 
 class Slopes(NamedTuple):
-    """What the gradient of the objective needs from the sums of all blocks."""
+    """Parts of the gradient of the objective that need the sums of all blocks."""
 
-    K_uu: Array  # d objective / d K_uu, without what fitc adds block by block
+    K_uu: Array  # d objective / d K_uu, without the terms that fitc adds for each block
     B_inverse: Array
-    log_s: float  # d objective / d log s; 0 for fitc, which adds it block by block
+    log_s: float  # d objective / d log s; 0 for fitc, which adds it for each block
 
 
 def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes:
-    """Differentiate the objective by K_uu and log s, where the sums are scaled by s."""
+    """Differentiate the objective by K_uu and log s, from sums that are scaled by s."""
     xp = namespace(L)
     t = total.b.shape[1]
     u = fac.u
@@ -274,7 +282,7 @@ def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes
 
 
 def unwhiten(L: Array, S: Array) -> Array:
-    """``L^-T S L^-1`` for symmetric S."""
+    """Compute ``L^-T S L^-1`` for symmetric S."""
     return solve_upper(L, solve_upper(L, S).T)
 
 
@@ -298,17 +306,17 @@ def block_slopes(
     slope: Slopes,
     u: Array,
 ) -> BlockSlopes:
-    """Differentiate by K_uf (m x n) of one block, its d being the entries of D (s, or fitc's).
+    """Differentiate by K_uf (m x n) of one block, where d holds the entries of D.
 
-    With a the whitened column of a sample and D its entry, the derivative by a is
-    ``w (u y - (t B^-1 + u u') a) / D``; vfe adds ``t w a / s``, fitc the chain through
+    With the whitened column a and the entry D of a sample, the derivative by a is
+    ``w (u y - (t B^-1 + u u') a) / D``. "vfe" adds ``t w a / s``, "fitc" the derivative through
     ``D = k(x, x) - a'a + s``.
     """
     xp = namespace(A)
     t = Y.shape[1]
     weight = w / d
 
-    # fitc: each sample has a noise of its own
+    # fitc: each sample has its own noise variance
     if method == "fitc":
         BA = slope.B_inverse @ A
         residual = Y - A.T @ u
@@ -334,33 +342,33 @@ def block_slopes(
 
 
 def identity(K: Array) -> Array:
-    """Make the unit matrix of the size, type and device of K."""
+    """Return the unit matrix with the size, type and device of K."""
     return namespace(K).eye(K.shape[0], dtype=K.dtype, device=K.device)
 
 
 def solve_lower(L: Array, B: Array) -> Array:
-    """``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
+    """Compute ``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
     if isinstance(L, np.ndarray):
-        # from the right on the transpose, whose layout is Fortran's: no copies of a wide B
+        # solve from the right for the transpose, which has Fortran layout: no copy of a wide B
         return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=1).T
     return namespace(L).linalg.solve(L, B)
 
 
 def solve_upper(L: Array, B: Array) -> Array:
-    """``L^-T B`` for lower triangular L."""
+    """Compute ``L^-T B`` for lower triangular L."""
     if isinstance(L, np.ndarray):
         return dtrsm(1.0, L, B.T, side=1, lower=1).T
     return namespace(L).linalg.solve(L.T, B)
 
 
 def greedy_points(diagonal, row, m):
-    """Choose at most m samples by pivoted Cholesky: each time the one of largest variance.
+    """Select at most m samples by pivoted Cholesky, always the one with the largest variance.
 
     `row(i)` gives ``k(x_i, x)`` for all samples. Burt, Rasmussen and van der Wilk (2020), 4.2.
     """
-    residual = np.array(diagonal, dtype=np.float64)  # variance given the samples chosen so far
+    residual = np.array(diagonal, dtype=np.float64)  # variance given the selected samples
     first = residual.max()
-    chosen: list[int] = []
+    selected: list[int] = []
     F = np.empty((m, len(residual)))
 
     for k in range(min(m, len(residual))):
@@ -368,11 +376,11 @@ def greedy_points(diagonal, row, m):
         if residual[i] <= EXPLAINED_RELATIVE * first:
             break
 
-        # row of the Cholesky factor; the variance falls by its square
+        # compute a row of the Cholesky factor; the variance falls by its square
         explained = F[:k, i] @ F[:k]
         root = np.sqrt(residual[i])
         F[k] = (row(i) - explained) / root
         residual -= F[k] ** 2
         residual[i] = 0.0
-        chosen.append(i)
-    return np.array(chosen)
+        selected.append(i)
+    return np.array(selected)

@@ -1,4 +1,7 @@
-"""Pairs of samples that share a hidden state at each node of a tree, or step of a line."""
+"""Pairs of samples that share a hidden state at each node of a tree or each step of a line.
+
+As in the book (Shawe-Taylor and Cristianini 2004, section 12.1), with one scale per node.
+"""
 
 import numpy as np
 
@@ -13,18 +16,18 @@ def common_path_logarithms(
     transmat: Array,
     emissionprob: Array,
 ) -> Array:
-    """Logarithms of ``sum_h P(h) P(x given h) P(z given h)`` over hidden states h of a tree.
+    """Return logarithms of ``sum_h P(h) P(x given h) P(z given h)`` over states h of a tree.
 
-    The upward pass (Shawe-Taylor and Cristianini 2004, section 12.1): with x and z observed at
-    each node, ``beta_v = E(., x_v) o E(., z_v) o prod (Q beta_c)`` over the children c of v, and
-    the value is ``pi' beta_root``. On a line it is the backward pass. Every node has its scale.
+    The upward pass computes ``beta_v = E(., x_v) o E(., z_v) o prod (Q beta_c)`` over the children
+    c of v, where x and z are observed at each node; the value is ``pi' beta_root``. On a line this
+    is the backward pass. Each node is scaled separately.
 
     Parameters
     ----------
     codes, codes_y : ndarray of shape (..., n_nodes)
         Symbols of x and z at the nodes; the shapes before the last axis are broadcast.
     parents : ndarray of shape (n_nodes,)
-        Parent of each node, of a smaller number; -1 for the root, which is node 0.
+        Parent of each node; its number is smaller than the node's. -1 for the root, node 0.
     startprob, transmat, emissionprob : ndarray
         Probabilities of the root's state, of a child's state, and of the symbols.
     """
@@ -33,7 +36,7 @@ def common_path_logarithms(
     logarithm = np.zeros(shape)
     waiting: dict[int, Array] = {}
 
-    # from the leaves to the root: emissions of both, times the messages of the children
+    # from the leaves to the root: emissions of x and z, times the messages of the children
     for v in range(len(parents) - 1, -1, -1):
         beta = by_symbol[codes[..., v]] * by_symbol[codes_y[..., v]]
         if v in waiting:

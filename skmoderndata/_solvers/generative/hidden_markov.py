@@ -1,4 +1,7 @@
-"""Forward-backward over packed sequences, and the derivatives of the log-likelihood."""
+"""Forward-backward over packed sequences, and the derivatives of the log-likelihood.
+
+As in the paper (Rabiner 1989), with its scaled passes.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,10 +14,10 @@ from skmoderndata._solvers.common.typing import Array
 
 
 class Observations(NamedTuple):
-    """Probabilities of what was seen, one row for each step of all sequences.
+    """Probabilities of the observations in each state.
 
     Step t of the packed sequences has the probabilities ``exp(log_scale[rows[t]]) *
-    table[rows[t]]`` in the states: a row for each symbol, or a row for each step.
+    table[rows[t]]`` in the states. The table has one row per symbol or one row per step.
     """
 
     table: Array  # (n_rows, n_states)
@@ -24,10 +27,12 @@ class Observations(NamedTuple):
 
 
 class Posteriors(NamedTuple):
-    """What the two passes give for a block of sequences."""
+    """Results of the forward and backward passes for a block of sequences."""
 
     states: Array  # (n_steps, n_states), P(h_t = k given x)
-    moves: Array  # (n_sequences, n_states, n_states), expected moves over their probability
+    moves: (
+        Array  # (n_sequences, n_states, n_states), expected number over probability of moves
+    )
     log_likelihood: Array  # (n_sequences,)
 
 
@@ -35,11 +40,11 @@ class Posteriors(NamedTuple):
 def _product(v, M, columns, out):
     """Write ``v' M`` into `out`; `columns` is the transpose of M.
 
-    Up to 12 states by columns, whose sums stay in registers: both passes take a third of the time
-    that rows take with 5 states. Beyond by rows, several entries at once: as fast with 20 states,
-    and in a third of the time with 50.
+    For up to 12 states, dot products with the columns keep their sums in registers; with 5 states
+    both passes take a third of the time of sums of rows. For more states, sums of rows handle
+    several entries at once; they are as fast with 20 states and take a third of the time with 50.
     """
-    # few states: dot products with columns; more: sums of rows
+    # few states: dot products with columns; more states: sums of rows
     if len(v) <= 12:
         for k in range(len(v)):
             total = 0.0
@@ -60,10 +65,10 @@ def _product(v, M, columns, out):
 
 @jit_leaf
 def _forward(startprob, transmat, columns, table, rows, alpha, c):
-    """Scaled forward pass: ``alpha_t = b_t o (Q' alpha_{t-1}) / c_t`` with sum 1.
+    """Compute ``alpha_t = b_t o (Q' alpha_{t-1}) / c_t`` with sum 1: the scaled forward pass.
 
-    The likelihood is the product of the scales c. Where one is zero the sequence is impossible,
-    and the pass ends.
+    The likelihood is the product of the scales c. If a scale is zero, the sequence is impossible
+    and the pass returns False.
     """
     for t in range(len(rows)):
         # one step of the chain, times the emission
@@ -76,7 +81,7 @@ def _forward(startprob, transmat, columns, table, rows, alpha, c):
             new[k] = b[k] * (startprob[k] if t == 0 else new[k])
             total += new[k]
 
-        # scaled to sum one; the logarithms of the scales add up to that of the likelihood
+        # scale to sum one; the logarithms of the scales add up to the log-likelihood
         c[t] = total
         if total == 0.0:
             return False
@@ -88,18 +93,19 @@ def _forward(startprob, transmat, columns, table, rows, alpha, c):
 
 @jit_leaf
 def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
-    """Scaled backward pass; turns `alpha` into posteriors and adds up the expected moves.
+    """Turn `alpha` into posteriors and add up the expected moves by the scaled backward pass.
 
-    With ``v_t = b_t o beta_t / c_t`` the pass is ``beta_{t-1} = Q v_t``, the posterior of a state
-    ``alpha_t o beta_t`` and that of a move from k to l ``alpha_{t-1}(k) Q(k, l) v_t(l)``. `moves`
-    is the sum of the last one without Q; `beta` and `v` are work space.
+    With ``v_t = b_t o beta_t / c_t`` the pass is ``beta_{t-1} = Q v_t``. The posterior of a state
+    is ``alpha_t o beta_t``; the posterior of a move from k to l is
+    ``alpha_{t-1}(k) Q(k, l) v_t(l)``. `moves` sums these moves without the factor Q; `beta` and
+    `v` are work space.
     """
     S = len(beta)
     for k in range(S):
         beta[k] = 1.0
 
     for t in range(len(rows) - 1, -1, -1):
-        # posterior of the state at this time
+        # posterior of the state at time t
         b = table[rows[t]]
         now = alpha[t]
         scale = 1.0 / c[t]
@@ -109,7 +115,7 @@ def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
         if t == 0:
             continue
 
-        # expected moves from the state before
+        # expected moves from the state at time t - 1
         _product(v, columns, transmat, beta)
         before = alpha[t - 1]
         for k in range(S):
@@ -130,7 +136,7 @@ def _forward_all(startprob, transmat, table, rows, offsets, c):
 
 
 @jit
-def _both_all(startprob, transmat, table, rows, offsets, states, moves, c):
+def _two_passes(startprob, transmat, table, rows, offsets, states, moves, c):
     columns = transmat.T.copy()
     beta = np.empty(len(startprob))
     v = np.empty(len(startprob))
@@ -152,9 +158,9 @@ def _count_symbols(states, rows, offsets, counts):
 
 
 def log_likelihoods(startprob: Array, transmat: Array, seen: Observations) -> Array:
-    """Logarithms of the probabilities of sequences, minus infinity for impossible ones.
+    """Return the log-probabilities of sequences, minus infinity for impossible ones.
 
-    The forward pass of Rabiner 1989, scaled at each step; time ``n_steps n_states ** 2``.
+    Runs the forward pass of Rabiner 1989, scaled at each step, in time ``n_steps n_states ** 2``.
     """
     c = np.ones(len(seen.rows))
     if len(seen.offsets) > 1:
@@ -163,10 +169,10 @@ def log_likelihoods(startprob: Array, transmat: Array, seen: Observations) -> Ar
 
 
 def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteriors:
-    """Posterior probabilities of states and moves by both passes of Rabiner 1989.
+    """Return posterior probabilities of states and moves by both passes of Rabiner 1989.
 
-    `moves` is the expected number of moves divided by the probability of the move, which is the
-    derivative of the log-likelihood in it, and exists where that is zero as well.
+    `moves` is the expected number of moves divided by the probability of the move. This quotient
+    is the derivative of the log-likelihood in that probability; it exists at probability 0 too.
     """
     n = len(seen.offsets) - 1
     S = len(startprob)
@@ -174,13 +180,13 @@ def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteri
     moves = np.zeros((n, S, S))
     c = np.ones(len(seen.rows))
     if n:
-        _both_all(startprob, transmat, seen.table, seen.rows, seen.offsets, states, moves, c)
+        _two_passes(startprob, transmat, seen.table, seen.rows, seen.offsets, states, moves, c)
     return Posteriors(states, moves, _log_products(c, seen))
 
 
 def _log_products(c: Array, seen: Observations) -> Array:
-    """Add up the logarithms of the scales of both kinds over each sequence."""
-    with np.errstate(divide="ignore"):  # the log of a scale of 0 is the documented -inf
+    """Add up the logarithms of the scales of steps and table rows over each sequence."""
+    with np.errstate(divide="ignore"):  # a scale of 0 gives the documented -inf
         logs = np.log(c) + seen.log_scale[seen.rows]
     return sums_by_sequence(logs[:, None], seen.offsets)[:, 0]
 
@@ -193,7 +199,7 @@ def blocks(
     per_step = 8.0 * seen.table.shape[1]
     ends = seen.offsets[1:] * per_step + np.arange(1, len(seen.offsets)) * bytes_per_sequence
 
-    # as many sequences as the budget allows, one at least
+    # take as many sequences as the budget allows, but at least one
     first = 0
     while first < len(ends):
         done = ends[first - 1] if first else 0.0
@@ -206,7 +212,7 @@ def blocks(
 
 
 def sums_by_sequence(values: Array, offsets: Array) -> Array:
-    """Add up rows over each sequence, zero for empty ones."""
+    """Add up rows over each sequence; empty sequences have sum zero."""
     sums = np.zeros((len(offsets) - 1, values.shape[1]))
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):
@@ -215,7 +221,7 @@ def sums_by_sequence(values: Array, offsets: Array) -> Array:
 
 
 def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -> Array:
-    """Count how often a state is expected to emit a symbol: (n_sequences, n_states, n_symbols)."""
+    """Count expected emissions of symbols by states: (n_sequences, n_states, n_symbols)."""
     counts = np.zeros((len(offsets) - 1, states.shape[1], n_symbols))
     _count_symbols(states, rows, offsets, counts)
     return counts
@@ -224,9 +230,9 @@ def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -
 def start_scores(
     startprob: Array, posterior: Posteriors, offsets: Array, constrained: bool
 ) -> Array:
-    """Give derivatives in the start probabilities, ``gamma_1(k) / pi_k``, 0 where pi is 0.
+    """Return derivatives by the start probabilities, ``gamma_1(k) / pi_k``, 0 where pi is 0.
 
-    Constrained scores are the derivatives in the logits of the softmax function, divided by the
+    Constrained scores are the derivatives by the logits of the softmax function, divided by the
     probability: ``gamma_1(k) / pi_k - 1``.
     """
     filled = np.flatnonzero(np.diff(offsets))
@@ -240,9 +246,10 @@ def start_scores(
 
 
 def move_scores(transmat: Array, posterior: Posteriors, constrained: bool) -> Array:
-    """Give derivatives in the transition probabilities, ``N(k, l) / Q(k, l)``, 0 where Q is 0.
+    """Return derivatives by the transition probabilities, ``N(k, l) / Q(k, l)``, 0 where Q is 0.
 
-    N(k, l) is the expected number of moves; constrained: ``N(k, l) / Q(k, l) - N(k, .)``.
+    N(k, l) is the expected number of moves. Constrained scores are
+    ``N(k, l) / Q(k, l) - N(k, .)``.
     """
     scores = posterior.moves
     if constrained:
@@ -251,9 +258,10 @@ def move_scores(transmat: Array, posterior: Posteriors, constrained: bool) -> Ar
 
 
 def symbol_scores(emissionprob: Array, counts: Array, constrained: bool) -> Array:
-    """Give derivatives in the emission probabilities, ``N(k, a) / E(k, a)``, 0 where E is 0.
+    """Return derivatives by the emission probabilities, ``N(k, a) / E(k, a)``, 0 where E is 0.
 
-    N(k, a) is the expected number of times that state k emits a; constrained: minus ``N(k, .)``.
+    N(k, a) is the expected number of times that state k emits a. Constrained scores are
+    ``N(k, a) / E(k, a) - N(k, .)``.
     """
     possible = emissionprob > 0
     scores = np.divide(counts, emissionprob, out=np.zeros(counts.shape), where=possible)

@@ -1,8 +1,8 @@
 """Normal distributions of several states or components: densities and their derivatives.
 
-Covariances are (n_components, n_features) for independent features, or (n_components, n_features,
-n_features). Derivatives are those of ``sum_t gamma_t(k) log N(x_t; mu_k, C_k)``, added up over
-the steps of each sequence; for a mixture a sequence is one sample.
+Covariances have shape (n_components, n_features) for independent features, else (n_components,
+n_features, n_features). Derivatives refer to ``sum_t gamma_t(k) log N(x_t; mu_k, C_k)``, added up
+over the steps of each sequence; for a mixture a sequence is one sample.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from skmoderndata._solvers.generative.hidden_markov import sums_by_sequence
 
 
 def log_densities(X: Array, means: Array, covariances: Array) -> Array:
-    """Logarithms of the densities of rows of X, (n_samples, n_components)."""
+    """Return the log-densities of the rows of X, of shape (n_samples, n_components)."""
     logarithms = np.empty((len(X), len(means)))
     constant = X.shape[1] * np.log(2.0 * np.pi)
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
@@ -33,7 +33,7 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
 def mean_scores(
     X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
 ) -> Array:
-    """Give derivatives in the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
+    """Return derivatives by the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
     scores = []
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         total = sums_by_sequence(gamma[:, [k]] * (X - mean), offsets)
@@ -44,10 +44,10 @@ def mean_scores(
 def covariance_scores(
     X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
 ) -> Array:
-    """Give derivatives in the covariances, ``(P_k S_k P_k - n_k P_k) / 2``, P the inverse of C.
+    """Return derivatives by the covariances, ``(P_k S_k P_k - n_k P_k) / 2``, P the inverse of C.
 
     ``S_k = sum_t gamma_t(k) (x_t - mu_k)(x_t - mu_k)'`` and ``n_k = sum_t gamma_t(k)``; all
-    entries of C count as free. For independent features it is the diagonal of this.
+    entries of C count as free. For independent features only the diagonal is returned.
     """
     scores = []
     n = sums_by_sequence(gamma, offsets)
@@ -61,7 +61,7 @@ def covariance_scores(
             S = sums_by_sequence(weight[:, None] * d * d, offsets)
             scores.append(0.5 * (S / C - n[:, [k]]) / C)
 
-        # full ones: outer products of deviations in units of the precision
+        # full covariances: outer products of deviations in units of the precision
         else:
             P = np.linalg.inv(C)
             e = d @ P

@@ -1,4 +1,8 @@
-"""Pair hidden Markov models: the probability of two strings over all alignments."""
+"""Pair hidden Markov models: the probability of two strings over all alignments.
+
+Differs from the book (Durbin et al. 1998, section 4.2): cells are scaled by powers of two and two
+rows are kept, so that long strings neither underflow nor fill the memory.
+"""
 
 from typing import NamedTuple
 
@@ -10,20 +14,22 @@ from skmoderndata._solvers.common.typing import Array
 
 SCALE_DOWN = 2.0**-256
 SCALE_UP = 2.0**256
-CELLS_OF_STATES = 8  # cells of others that one with three states is worth
+
+# Cost of a cell with three states, in ordinary cells.
+CELLS_OF_STATES = 8
 
 
 class PairModel(NamedTuple):
     """Probabilities of moves and of symbols.
 
     State 0 emits a pair of symbols, state 1 a symbol of s alone, state 2 a symbol of t alone. The
-    start moves like state 0.
+    start has the same moves as state 0.
     """
 
-    joint: Array  # (n_symbols, n_symbols), pairs
-    insert: Array  # (n_symbols,), single symbols
-    moves: Array  # (3, 3)
-    ends: Array  # (3,), from a state to the end
+    joint: Array  # (n_symbols, n_symbols), probabilities of pairs
+    insert: Array  # (n_symbols,), probabilities of single symbols
+    moves: Array  # (3, 3), probabilities of moves between states
+    ends: Array  # (3,), probabilities of moves from a state to the end
 
 
 @jit_leaf
@@ -37,17 +43,17 @@ def _reached(x, weights, factor, shift):
 
 @jit_leaf
 def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
-    """Logarithm of the probability of s and t, by three tables of which two rows are kept.
+    """Compute the log-probability of s and t, keeping two rows of the three tables.
 
     ``AB(i, j) = P(s_i, t_j) sum_k f_k(i-1, j-1) moves(k, 0)``, ``A(i, j) = q(s_i) sum_k f_k(i-1,
     j) moves(k, 1)`` and ``B(i, j) = q(t_j) sum_k f_k(i, j-1) moves(k, 2)``. A cell holds its three
-    values times ``2^(256 e)`` with an exponent e of its own: one scale for a row loses paths
-    that are improbable at first and win in the end. Goes on from row `first` for about so many
-    cells; returns the logarithm, the next row, and the cells left.
+    values times ``2^(256 e)`` with its own exponent e: a common scale for each row would lose
+    paths that are improbable at first and win in the end. Starts at row `first` and computes about
+    `cells` cells; returns the logarithm, the next row, and the number of cells left.
     """
     m = len(t)
     for i in range(first, len(s) + 1):
-        if cells <= 0 and i > first:  # one row at least
+        if cells <= 0 and i > first:  # each call computes at least one row
             return 0.0, i, cells
         cells -= CELLS_OF_STATES * (m + 1)
         now = rows[i % 2]
@@ -56,7 +62,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
         e_old = exponents[(i + 1) % 2]
 
         for j in range(m + 1):
-            # the largest exponent of the cells before
+            # the largest exponent of the three preceding cells
             cell = now[j]
             e = -(2**60)
             if i > 0 and j > 0:
@@ -66,7 +72,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             if j > 0:
                 e = max(e, e_now[j - 1])
 
-            # begin, both emit, s alone emits, t alone emits
+            # in turn: the start, s and t emit, s alone emits, t alone emits
             cell[0] = 0.0
             cell[1] = 0.0
             cell[2] = 0.0
@@ -81,7 +87,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             if j > 0:
                 cell[2] = _reached(now[j - 1], columns[2], insert[t[j - 1]], e - e_now[j - 1])
 
-            # a power of two out of cells that become small
+            # move a power of two from small cells to their exponent
             largest = max(cell[0], cell[1], cell[2])
             if largest == 0.0:
                 e = -(2**60)
@@ -102,16 +108,16 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
 
 @jit
 def _pairs(
-    X, Y, which, joint, insert, columns, ends, logarithms, position, rows, exponents, cells
+    X, Y, pairs, joint, insert, columns, ends, logarithms, position, rows, exponents, cells
 ):
-    """Logarithms of pairs; True at the end.
+    """Fill in the log-probabilities of pairs; return True once all are done.
 
-    Goes on with row ``position[1]`` of the pair ``which[position[0]]``.
+    Resumes at row ``position[1]`` of the pair ``which[position[0]]``.
     """
     codes, offsets = X
     codes_y, offsets_y = Y
-    for r in range(position[0], len(which)):
-        i, j = which[r]
+    for r in range(position[0], len(pairs)):
+        i, j = pairs[r]
         s = codes[offsets[i] : offsets[i + 1]]
         t = codes_y[offsets_y[j] : offsets_y[j + 1]]
         logarithms[r], done, cells = _pair(
@@ -129,11 +135,12 @@ def pair_logarithms(
     model: PairModel,
     X: tuple[Array, Array],
     Y: tuple[Array, Array],
-    which: Array,
+    pairs: Array,
 ) -> Array:
-    """Logarithms of the probabilities of pairs of strings.
+    """Return the log-probabilities of pairs of strings.
 
-    Durbin et al. 1998, section 4.2; time ``|s| |t|`` for each pair, memory two rows.
+    Forward algorithm of Durbin et al. 1998, section 4.2. Each pair takes time ``|s| |t|`` and the
+    memory of two rows.
 
     Parameters
     ----------
@@ -142,10 +149,10 @@ def pair_logarithms(
     X, Y : tuple of (codes, offsets)
         Strings, packed.
     which : ndarray of shape (n_pairs, 2)
-        Which string of X with which of Y.
+        Indices of the string of X and the string of Y in each pair.
     """
-    logarithms = np.zeros(len(which))
-    if len(which):
+    logarithms = np.zeros(len(pairs))
+    if len(pairs):
         columns = np.ascontiguousarray(model.moves.T)
         longest = int(np.diff(Y[1]).max()) + 1
         rows = np.zeros((2, longest, 3))
@@ -155,7 +162,7 @@ def pair_logarithms(
             _pairs,
             X,
             Y,
-            which,
+            pairs,
             model.joint,
             model.insert,
             columns,

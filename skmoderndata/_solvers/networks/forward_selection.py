@@ -1,4 +1,9 @@
-"""Forward selection by orthogonal least squares, the number of columns by leave-one-out."""
+"""Forward selection by orthogonal least squares, with the number of columns by leave-one-out.
+
+Differs from the paper (Chen, Cowan and Grant 1991): 1. The leave-one-out error chooses the number
+of columns, not a threshold on the explained part. 2. Several targets count equally. 3. Samples
+have weights.
+"""
 
 from typing import NamedTuple
 
@@ -6,11 +11,12 @@ import numpy as np
 
 from skmoderndata._solvers.common.typing import Array
 
-COLUMNS_WITHOUT_GAIN = 10  # columns without a gain in leave-one-out after which selection ends
+# Maximum number of columns in a row that do not lower the leave-one-out error.
+COLUMNS_WITHOUT_GAIN = 10
 
 
 class Selection(NamedTuple):
-    """Chosen columns in order, and what each of them did."""
+    """Selected columns in order, their error reduction ratios, and the leave-one-out errors."""
 
     chosen: Array
     error_reduction: Array
@@ -22,12 +28,12 @@ def forward_selection(
 ) -> Selection:
     """Choose columns of P by orthogonal least squares (Chen, Cowan and Grant 1991).
 
-    In each step every column is deflated by those chosen, q_j; the one with the largest error
-    reduction ratio ``sum_t (q_j' y_t)^2 / (q_j' q_j) / sum_t y_t' y_t`` joins, the ratio being a
-    mean over targets, each over its own ``y_t' y_t``. The norms ``q_j'q_j`` and products
-    ``q_j'y`` are updated, so that a step costs one product of P with a vector. Selection goes on
-    until the exact leave-one-out error of least squares on the chosen columns has not fallen for
-    10 steps, and returns to its minimum.
+    Each step deflates every candidate by the selected columns, which leaves q_j, and selects the
+    candidate with the largest error reduction ratio: the mean over the targets t of
+    ``(q_j' y_t)^2 / (q_j' q_j) / y_t' y_t``. The norms ``q_j'q_j`` and products ``q_j'y`` are
+    updated, so that a step costs one product of P with a vector. Selection stops when the exact
+    leave-one-out error of least squares on the selected columns has not fallen for 10 steps, and
+    returns to the minimum of this error.
 
     Parameters
     ----------
@@ -38,9 +44,9 @@ def forward_selection(
     w : ndarray of shape (n,)
         Weights.
     max_columns : int
-        Largest number of columns.
+        Maximum number of columns.
     intercept : bool
-        Whether a constant, which is always in the model, is added.
+        If True, the model always contains a constant.
     """
     # weighted and centred columns
     root = np.sqrt(w)[:, None]
@@ -58,19 +64,19 @@ def forward_selection(
     R = R / units
     norms = (P**2).sum(axis=0)
     products = P.T @ R
-    floor = 1e-10 * norms  # of a column that the chosen ones explain
+    floor = 1e-10 * norms  # below, the selected columns explain a candidate
     free = norms > 0
 
     Q = np.empty((len(P), 0))
-    chosen: list[int] = []
+    selected: list[int] = []
     ratios: list[float] = []
     errors = [_loo_error(R, leverage)]
     max_columns = min(max_columns, P.shape[1], len(P) - 1 - intercept)
 
-    # 1. choose the column that explains most of what is left
+    # 1. choose the column that explains most of the residual
     while (
-        len(chosen) < max_columns
-        and len(chosen) - int(np.argmin(errors)) < COLUMNS_WITHOUT_GAIN
+        len(selected) < max_columns
+        and len(selected) - int(np.argmin(errors)) < COLUMNS_WITHOUT_GAIN
     ):
         squares = (products**2).sum(axis=1)
         gains = np.where(free, squares / np.where(free, norms, 1), -1.0)
@@ -85,7 +91,7 @@ def forward_selection(
         q /= np.linalg.norm(q)
         Q = np.column_stack([Q, q])
 
-        # 3. what it explains is taken out of all columns and targets
+        # 3. remove its direction from all columns and targets
         g = q @ R
         p = q @ P
         R = R - np.outer(q, g)
@@ -94,14 +100,14 @@ def forward_selection(
         free &= norms > floor
         free[j] = False
 
-        # 4. leave-one-out error of the regression on the chosen ones
+        # 4. compute the leave-one-out error of the regression on the selected columns
         leverage = leverage + q**2
-        chosen.append(j)
+        selected.append(j)
         ratios.append(float(np.mean(g**2)))
         errors.append(_loo_error(R, leverage))
 
-    best = max(int(np.argmin(errors)), min(1, len(chosen)))
-    columns = np.array(chosen[:best], int)
+    best = max(int(np.argmin(errors)), min(1, len(selected)))
+    columns = np.array(selected[:best], int)
     reductions = np.array(ratios[:best])
     return Selection(columns, reductions, np.array(errors))
 

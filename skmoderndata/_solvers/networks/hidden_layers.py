@@ -1,4 +1,4 @@
-"""First layers of networks that are drawn at random."""
+"""Randomly drawn first layers of networks."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ CONSTANT_BELOW = 8
 def draw_weights(
     rng: np.random.RandomState, p: int, L: int, *, law: str, scale: float
 ) -> tuple[Array, Array]:
-    """Weights (p x L) and intercepts (L) of a random layer.
+    """Draw weights (p x L) and intercepts (L) of a random layer.
 
-    Columns of the weights have the norm `scale`, in the mean for "uniform" and "normal", so that
-    standardised inputs give pre-activations of order `scale`; intercepts are uniform within
+    Columns of the weights have the norm `scale` (for "uniform" and "normal" only in the mean), so
+    that standardised inputs give pre-activations of order `scale`. Intercepts are uniform within
     `scale`. "orthogonal" draws blocks of p orthogonal columns.
     """
     if law == "uniform":
@@ -39,7 +39,7 @@ def draw_weights(
 
 
 def column_moments(X: Array, w: Array) -> tuple[Array, Array, Array]:
-    """Weight, weighted sums and weighted squares of the columns, about the first row.
+    """Return weight, mean and squares of the columns, summed about the first row.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def column_moments(X: Array, w: Array) -> tuple[Array, Array, Array]:
 
 
 def join_moments(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-    """Moments of the rows of both."""
+    """Combine the moments of two sets of rows."""
     weight = a[0] + b[0]
     step = b[1] - a[1]
     squares = a[2] + b[2] + step**2 * (a[0] * b[0] / weight)
@@ -70,7 +70,7 @@ def join_moments(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, Arr
 
 
 def standard_deviations(moments: tuple[Array, ...], eps: float) -> Array:
-    """Return the standard deviations of the columns; 1 where they are rounding errors."""
+    """Return the standard deviations of the columns, or 1 if they are rounding errors."""
     weight, mean, squares = moments
     xp = namespace(mean)
     std = xp.sqrt(squares / weight)
@@ -78,7 +78,7 @@ def standard_deviations(moments: tuple[Array, ...], eps: float) -> Array:
 
 
 def standardised_layer(W: Array, b: Array, mean: Array, std: Array) -> tuple[Array, Array]:
-    """Weights and intercepts for rows X that give ``((X - mean) / std) W + b``."""
+    """Return weights and intercepts that map rows X to ``((X - mean) / std) W + b``."""
     W = W / std[:, None]
     return W, b - mean @ W
 

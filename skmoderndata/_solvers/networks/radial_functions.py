@@ -11,10 +11,11 @@ Array = Any
 
 
 def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
-    """Squared distances of rows from centres.
+    """Return the squared distances of rows from centres.
 
-    By a matrix product about the mean of the centres; with `exact` from differences, input after
-    input, so that small distances have all their digits, which functions with a kink at 0 need.
+    Uses a matrix product about the mean of the centres. With `exact`, adds up squared differences
+    input by input, so that small distances keep all their digits: functions with a kink at 0 need
+    this.
     """
     xp = namespace(X)
     if exact:
@@ -38,7 +39,7 @@ def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
 def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:
     xp = namespace(d)
     safe = xp.where(d > 0, d, xp.ones_like(d))
-    return safe * xp.log(safe) / 2  # r^2 ln r, 0 at r = 0: so is 1 ln 1
+    return safe * xp.log(safe) / 2  # r^2 ln r; the limit 0 at r = 0 equals 1 ln 1
 
 
 def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
@@ -47,7 +48,8 @@ def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
     return (1 - xp.tanh(z / 2)) / 2  # no overflow
 
 
-BASES = {  # of squared distances d, widths s
+# Functions of squared distances d and widths s.
+BASES = {
     "gaussian": lambda d, s, power, theta: namespace(d).exp(-d / (2 * s**2)),
     "inverse_multiquadric": lambda d, s, power, theta: (s**2 + d) ** -power,
     "multiquadric": lambda d, s, power, theta: (s**2 + d) ** power,
@@ -59,7 +61,10 @@ KINKED = ("linear", "thin_plate_spline", "logistic")
 
 
 def nearest_widths(centers: np.ndarray[Any, Any], n_nearest: int) -> np.ndarray[Any, Any]:
-    """Mean distance of each centre from its nearest others, at least the smallest positive one."""
+    """Return the mean distance of each centre from its nearest neighbours.
+
+    No width is less than the smallest positive distance of two centres.
+    """
     k = len(centers)
     D = cdist(centers, centers)
     positive = D[D > 0]

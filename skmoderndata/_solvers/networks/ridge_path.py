@@ -1,7 +1,9 @@
 """Ridge regression for a path of penalties, with exact leave-one-out predictions.
 
-Arrays may be of NumPy or of another library of the Array API standard. H (n x L) are the outputs
-of the first layer, Y (n x t) the targets, w (n) weights.
+Arrays may come from NumPy or another library of the Array API standard. H (n x L) holds the
+outputs of the first layer, Y (n x t) the targets and w (n) the weights.
+
+As in the papers (Allen 1974; Golub, Heath and Wahba 1979), with sample weights.
 """
 
 from typing import Any, NamedTuple
@@ -10,21 +12,25 @@ from skmoderndata._solvers.common.arrays import namespace
 from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any
-SMALLEST_FREEDOM = 1e-10  # of 1 - leverage: below, a sample alone determines a direction
-SMALLEST_MEAN_FREEDOM = 1e-6  # its square is to be above the rounding of the squares, 1e-14
+
+# Minimum of 1 - leverage; below, a sample alone determines a direction.
+SMALLEST_FREEDOM = 1e-10
+
+# Minimum mean of 1 - leverage; its square must exceed the rounding error of squares, 1e-14.
+SMALLEST_MEAN_FREEDOM = 1e-6
 
 
 class Statistics(NamedTuple):
     """Sums over samples that determine a ridge regression; they add up over blocks.
 
-    With an intercept all are about the means; without one the means are zero.
+    With an intercept, all sums are about the means; without one, the means are zero.
 
     Attributes
     ----------
     n_samples : int
-        Number of samples of positive weight.
+        Number of samples with positive weight.
     weight : float
-        Sum of their weights.
+        Sum of the weights.
     h_mean, y_mean : array of shape (L,) and (t,)
         Weighted means.
     S, B : array of shape (L, L) and (L, t)
@@ -67,11 +73,11 @@ def statistics(H: Array, Y: Array, w: Array, *, intercept: bool) -> Statistics:
 
 
 def add(a: Statistics, b: Statistics) -> Statistics:
-    """Statistics of the samples of both; the order does not matter."""
+    """Combine the statistics of two sets of samples; the order does not matter."""
     weight = a.weight + b.weight
     share = b.weight / weight if weight > 0 else 0.0
 
-    # between the two sets, by the difference of their means
+    # part between the two sets, from the difference of their means
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share
@@ -95,16 +101,16 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
-    """Eigenvalues and eigenvectors of S.
+    """Return eigenvalues and eigenvectors of S.
 
-    `rows` are all rows ``sqrt(w) (h - h_mean)``, where they are fewer than columns: the matrix
-    of their inner products, which is smaller, is then decomposed.
+    If there are fewer rows than columns, `rows` holds all rows ``sqrt(w) (h - h_mean)``, and the
+    smaller matrix of their inner products is decomposed.
     """
     xp = namespace(total.S)
     matrix = total.S if rows is None else rows @ rows.T
     values, V = xp.linalg.eigh(matrix)
 
-    # the null space is what rounding cannot tell from zero
+    # null space: eigenvalues that may be rounding errors of zero
     size = max(total.n_samples, total.S.shape[0])
     largest = float(values[-1])
     cut = largest * size * EPS
@@ -113,7 +119,7 @@ def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     values = values[first:]
     V = V[:, first:]
 
-    # V = rows' U / sqrt(values), with the eigenvectors U of rows rows'
+    # V = rows' U / sqrt(values), where U are the eigenvectors of rows rows'
     if rows is not None:
         V = rows.T @ V / xp.sqrt(values)
     return Spectrum(values, V, V.T @ total.B)
@@ -129,18 +135,17 @@ def held_out(
     *,
     intercept: bool,
 ) -> tuple[Array, Array]:
-    """Predict each sample of a block by the ridge regression on all samples but itself.
+    """Predict each sample of a block by the ridge regression on all other samples.
 
     With ``U = (H - h_mean) V`` the weighted leverage is ``h = w (1 / sum w + sum_j U_j^2 /
-    (values_j + alpha))``, and the residual of the regression without the sample is that of the
-    regression with it over ``1 - h`` (Allen 1974).
+    (values_j + alpha))``. Leaving the sample out divides its residual by ``1 - h`` (Allen 1974).
 
     Returns
     -------
     predictions : array of shape (n, n_alphas, t)
         Predictions for every alpha.
     determined : array of bool of shape (n_alphas,)
-        Whether every sample leaves some freedom, ``1 - h`` above rounding.
+        True if ``1 - h`` is above rounding for every sample.
     """
     xp = namespace(H)
 
@@ -152,7 +157,7 @@ def held_out(
         leverage = leverage + 1 / total.weight
     free = 1 - w[:, None] * leverage
 
-    # fitted values (n, k, t), as one product
+    # fitted values (n, k, t), by one product
     n = H.shape[0]
     k = alphas.shape[0]
     t = Y.shape[1]
@@ -160,7 +165,7 @@ def held_out(
     side_by_side = U @ xp.reshape(coef, (U.shape[1], k * t))
     fitted = xp.reshape(side_by_side, (n, k, t)) + total.y_mean
 
-    # error / (1 - leverage), where a sample does not determine its own value
+    # divide errors by 1 - leverage unless a sample determines its own value
     enough = free > SMALLEST_FREEDOM
     free = xp.where(enough, free, xp.ones_like(free))
     target = Y[:, None, :]
@@ -171,11 +176,11 @@ def held_out(
 def cross_validated_squares(
     total: Statistics, parts: Spectrum, alphas: Array, *, intercept: bool
 ) -> Array:
-    """Squares of held-out residuals (n_alphas x t) by generalised cross-validation, from sums.
+    """Sum the squared held-out residuals (n_alphas x t) by generalised cross-validation.
 
-    The leverage of each sample, as in `held_out`, is replaced by the mean over the samples
-    (Golub, Heath and Wahba 1979): ``sum w r^2 / (1 - mean h)^2``. Infinite where the mean leaves
-    less freedom than the rounding errors of the residuals.
+    Replaces the leverage of each sample, as in `held_out`, by the mean over the samples (Golub,
+    Heath and Wahba 1979): ``sum w r^2 / (1 - mean h)^2``. The result is infinite if ``1 - mean h``
+    is below the rounding errors of the residuals.
     """
     xp = namespace(parts.values)
 
@@ -190,8 +195,8 @@ def cross_validated_squares(
     squares = xp.where(squares > 0, squares, xp.zeros_like(squares))
 
     # 1 - mean leverage
-    of_mean = 1.0 if intercept else 0.0
-    n_par = xp.sum(values / (values + a), axis=0) + of_mean
+    of_intercept = 1.0 if intercept else 0.0
+    n_par = xp.sum(values / (values + a), axis=0) + of_intercept
     free = 1 - n_par / max(total.n_samples, 1)
     enough = free > SMALLEST_MEAN_FREEDOM
     free = xp.where(enough, free, xp.ones_like(free))[:, None]
@@ -202,13 +207,13 @@ def cross_validated_squares(
 
 
 def ridge_from_spectrum(parts: Spectrum, alpha: float) -> Array:
-    """Coefficients (L x t) of least norm that minimise the penalised squares."""
+    """Return the coefficients (L x t) of least norm that minimise the penalised squares."""
     damped = parts.values[:, None] + alpha
     return parts.V @ (parts.VB / damped)
 
 
 def ridge(total: Statistics, alpha: float) -> Array:
-    """Coefficients ``(S + alpha I)^-1 B``; of least norm where S + alpha I is singular."""
+    """Return ``(S + alpha I)^-1 B``, or the solution of least norm if S + alpha I is singular."""
     xp = namespace(total.S)
     L = total.S.shape[0]
     trace = float(xp.linalg.trace(total.S))
@@ -219,7 +224,7 @@ def ridge(total: Statistics, alpha: float) -> Array:
 
 
 def n_parameters(total: Statistics, alpha: float) -> float:
-    """Effective number of coefficients, ``sum values / (values + alpha)``."""
+    """Return the effective number of coefficients, ``sum values / (values + alpha)``."""
     xp = namespace(total.S)
     values = xp.linalg.eigvalsh(total.S)
     size = max(total.n_samples, total.S.shape[0])
@@ -231,7 +236,7 @@ def n_parameters(total: Statistics, alpha: float) -> float:
 
 
 def optimality(total: Statistics, coef: Array, alpha: float) -> float:
-    """Norm of ``(S + alpha I) W - B`` relative to that of B: the certificate."""
+    """Return the certificate: the norm of ``(S + alpha I) W - B`` over the norm of B."""
     xp = namespace(total.B)
     gradient = total.S @ coef + alpha * coef - total.B
     size = 0.0
@@ -240,7 +245,7 @@ def optimality(total: Statistics, coef: Array, alpha: float) -> float:
     if size == 0:
         return 0.0
 
-    # in units of the largest entry, whose square is a number
+    # in units of the largest entry, so that squares neither overflow nor vanish
     squares = xp.sum((gradient / size) ** 2)
     squares_of_B = xp.sum((total.B / size) ** 2)
     return float(xp.sqrt(squares / squares_of_B))
