@@ -1,7 +1,7 @@
-"""Rows with their codes, in memory or in blocks: what a pass of a factorisation does with them.
+"""Rows with their codes, in memory or in blocks, and the passes of a factorisation over them.
 
-The codes are the state of a block. How good those of a pass were is known after it, so the next
-pass takes them or goes back: it carries out a `Decision`.
+The codes are the state of a block. The quality of new codes is known only after their pass, so
+the next pass carries out a `Decision` to keep them or to go back.
 """
 
 from collections.abc import Callable
@@ -30,30 +30,30 @@ from skmoderndata._solvers.factors.factor_updates import (
 
 
 class Decision(NamedTuple):
-    """What is known about the codes of the last pass."""
+    """Changes of the codes of the last pass, which the next pass carries out."""
 
-    better: bool = True  # the extrapolated ones become the best
-    onward: bool = True  # the next pass goes on from them, and not from the best
+    better: bool = True  # if True, the extrapolated codes become the best
+    onward: bool = True  # if False, the next pass starts from the best codes
     times: Array | None = None  # factor of each column of all codes
     over: float | None = None  # divisor of all codes
 
 
 class Codes(NamedTuple):
-    """Codes of the rows of a block: the best, those that a pass has improved, and extrapolated."""
+    """Codes of the rows of a block: the best, the improved, and the extrapolated ones."""
 
     best: Array
     improved: Array
     ahead: Array
 
     def after(self, decision: Decision) -> "Codes":
-        """Carry out a decision."""
+        """Return the codes after a decision has been carried out."""
         codes = self
         if decision.better:
             codes = codes._replace(best=codes.ahead)
         if not decision.onward:
             codes = Codes.of(codes.best)
 
-        # scales: those of the components are changed at the driver
+        # scale the codes only; the driver rescales the components
         times = decision.times
         if times is not None:
             codes = Codes(*(W * times for W in codes))
@@ -69,20 +69,20 @@ class Codes(NamedTuple):
 
 
 class CodedRows(NamedTuple):
-    """The rows of a matrix, and from the first codes on these."""
+    """The rows of a matrix, with their codes once these exist."""
 
-    blocks: ArrayBlocks  # rows, and what goes with them; their state are the codes
+    blocks: ArrayBlocks  # rows and their weights; the codes are their state
     read: Callable[[Block], Data]
-    shape: tuple[int, int]  # numbers of rows of positive weight, and of columns
-    sum_sq: float  # of X, with the weights
-    dtype: Any  # of X in the products
-    weighted: bool  # whether rows have weights
-    complete: bool  # whether all entries are observed and count alike
-    decision: Decision = Decision()  # what the next pass does with the codes first
+    shape: tuple[int, int]  # number of rows with positive weight, number of columns
+    sum_sq: float  # weighted sum of the squares of X
+    dtype: Any  # type of X in products
+    weighted: bool  # True if rows have weights
+    complete: bool  # True if all entries are observed and have equal weights
+    decision: Decision = Decision()  # changes of the codes before the next pass
 
     @classmethod
     def of(cls, data: Data, W: Array | None = None) -> "CodedRows":
-        """Return rows in memory: one block."""
+        """Return rows in memory, as a single block."""
         states = None if W is None else [Codes.of(W)]
         blocks = ArrayBlocks((data,), [0, data.shape[0]], states)
         complete = data.observed is None and data.cells is None
@@ -97,7 +97,7 @@ class CodedRows(NamedTuple):
 
     @property
     def cancelled(self) -> float:
-        """Size below which the difference of sums of squares is little but their rounding."""
+        """Size below which a difference of sums of squares is mainly rounding error."""
         return least_difference(self.sum_sq, self.dtype)
 
     @property
@@ -112,21 +112,21 @@ class CodedRows(NamedTuple):
         return self.blocks.sum(_on_rows, self.read, self.decision, function, shared)
 
     def step(self, function: Callable[..., Any], *shared: Any) -> tuple["CodedRows", Any]:
-        """Return rows with the codes, and a sum, that ``function(data, codes, *shared)`` gives."""
+        """Return rows with the codes of ``function(data, codes, *shared)``, and its sum."""
         blocks, sums = self.blocks.step(_on_rows, self.read, self.decision, function, shared)
         return self._replace(blocks=blocks, decision=Decision()), sums
 
     def decided(self, decision: Decision) -> "CodedRows":
-        """Return the rows with what is known about their codes."""
+        """Return the rows with a decision about their codes."""
         return self._replace(decision=decision)
 
     def at_best(self) -> "CodedRows":
-        """Go on from the best codes."""
+        """Return the rows, to continue from their best codes."""
         decision = self.decision._replace(onward=False)
         return self.decided(decision)
 
     def times(self, factors: Array) -> "CodedRows":
-        """Multiply the columns of all codes."""
+        """Return the rows with the columns of all codes multiplied."""
         before = self.decision.times
         if before is not None:
             factors = before * factors
@@ -134,12 +134,12 @@ class CodedRows(NamedTuple):
         return self.decided(decision)
 
     def largest(self) -> float:
-        """Largest entry of X, at least 0; missing ones count as 0."""
+        """Return the larger of 0 and the largest entry of X; missing entries count as 0."""
         (top,) = self.sum(_largest_entry)
         return float(top.value)
 
     def some(self, rng: np.random.RandomState) -> Data:
-        """Return the rows from which a start is computed: all in memory, or a sample."""
+        """Return rows to compute a start from: all rows in memory, or a sample of the blocks."""
         if self.read is _data_of:
             return self.blocks.arrays[0]
 
@@ -160,7 +160,7 @@ def _on_rows(
     return function(data, codes, *shared)
 
 
-# What a pass does with the rows of a block
+# Functions that a pass applies to the rows of a block
 
 
 def _largest_entry(data: Data, codes: Codes | None) -> tuple[Largest]:
@@ -174,7 +174,7 @@ def _largest_entry(data: Data, codes: Codes | None) -> tuple[Largest]:
 def first_codes(
     data: Data, codes: Codes | None, V: Array, side: Side, exact: bool
 ) -> tuple[Codes, tuple[int]]:
-    """Codes for given components, to start from."""
+    """Compute initial codes for given components."""
     W = codes_for(data, V, side, exact=exact)
     return Codes.of(W), (0,)
 
@@ -188,8 +188,8 @@ def improved_codes(
     scales: Array,
     length: float,
 ) -> tuple[Codes, tuple[SummedData, float]]:
-    """Codes after some sweeps, extrapolated, with what the components need, and the penalty."""
-    # sweeps from the extrapolated codes
+    """Improve codes and extrapolate; also return the sums for the components and the penalty."""
+    # improve the extrapolated codes
     improved = codes.ahead.copy()
     update(data.terms(V), side, improved, sweeps=sweeps, scales=scales, weights=data.weights)
     ahead = improved
@@ -203,36 +203,36 @@ def improved_codes(
 
 
 def extrapolated(side: Side, new: Array, last: Array, length: float) -> Array:
-    """Nearest factor to the point beyond the new one, `length` times the last step away."""
+    """Go beyond the new factor by `length` times the last step, and project."""
     return project(side, new + length * (new - last))
 
 
 def distance_of_codes(data: Data, codes: Codes, V: Array, side: Side, scales: Array) -> Update:
-    """How far the best codes are from optimal."""
+    """Compute the optimality residual of the best codes."""
     W = codes.best
     weights = data.weights
     return update(data.terms(V), side, W, sweeps=0, scales=scales, weights=weights)
 
 
 def sums_of_best(data: Data, codes: Codes) -> tuple[SummedData]:
-    """Return what the components need of the best codes."""
+    """Compute the sums of the best codes that determine the components."""
     sums = data.sums(codes.best)
     return (sums,)
 
 
 def error_of_best(data: Data, codes: Codes, V: Array) -> tuple[float]:
-    """Squared error of the best codes."""
+    """Compute the squared error of the best codes."""
     error = squared_error(data, codes.best, V)
     return (error,)
 
 
 def penalties_of_best(data: Data, codes: Codes, *sides: Side) -> tuple[float, ...]:
-    """Penalties of the best codes, one for each side."""
+    """Compute the penalty of the best codes for each side."""
     return tuple(penalty_value(side, codes.best, data.weights) for side in sides)
 
 
 def energy_of_best(data: Data, codes: Codes, size: Array) -> tuple[Array]:
-    """Sum of squares of each column of the best codes, times `size`."""
+    """Sum the squares of each column of the best codes times `size`."""
     W = codes.best * size
     weights = data.weights
     if weights is None:
@@ -244,7 +244,7 @@ def energy_of_best(data: Data, codes: Codes, size: Array) -> tuple[Array]:
 def summary_of_best(
     data: Data, codes: Codes, size: Array, order: Array, V: Array, side: Side
 ) -> tuple[float, SummedData, float]:
-    """Squared error, sums and penalty of the best codes, scaled and in order."""
+    """Compute squared error, sums and penalty of the best codes, scaled and in order."""
     W = codes.best * size
     W = W[:, order]
     error = squared_error(data, W, V)
@@ -254,23 +254,26 @@ def summary_of_best(
 
 
 def uses_of_best(data: Data, codes: Codes) -> tuple[Any]:
-    """For each component 0 where no row has it."""
+    """Count the blocks that use each component; 0 for components that no row uses."""
     uses = codes.best.any(axis=0)
     return (uses.astype(np.int64),)
 
 
 class Lacking(NamedTuple):
-    """The rows of which most is missing in the fit, and what is missing; blocks add up."""
+    """The rows with the largest residuals; sums over blocks keep the largest of all.
+
+    Sizes are sums of squares, `lacks` are the residuals.
+    """
 
     sizes: Array
     lacks: Array
-    n_rows: int  # how many are wanted
+    n_rows: int  # maximum number of rows
 
     def __add__(self, other: "Lacking") -> "Lacking":  # type: ignore[override]
         n_rows = self.n_rows
         sizes = np.append(self.sizes, other.sizes)
         lacks = np.vstack([self.lacks, other.lacks])
-        # of equal rows the first one stays first
+        # ties: the first row stays first
         first = np.argsort(-sizes, kind="stable")[:n_rows]
         return Lacking(sizes[first], lacks[first], n_rows)
 
@@ -278,7 +281,7 @@ class Lacking(NamedTuple):
 def lacking_rows(
     data: Data, codes: Codes, V: Array, side: Side, n_rows: int
 ) -> tuple[Lacking]:
-    """Rows of which most is missing in the fit by the best codes."""
+    """Find the rows with the largest residuals of the best codes."""
     total = Lacking(np.empty(0), np.empty((0, data.shape[1])), n_rows)
     for rows, R in residual_blocks(data, codes.best, V):
         lack = R if side.kind == "free" else np.maximum(R, 0)

@@ -1,7 +1,10 @@
-"""Semi- and convex non-negative factorisation: what is not alternating least squares on X.
+"""Convex non-negative factorisation, also of a kernel matrix.
 
-Notation: X (n, p), codes W (n, k) non-negative; convex factorisation has components ``B' X`` with
-weights B (n, k), non-negative, columns of sum 1.
+Notation: X (n, p), non-negative codes W (n, k), components ``B' X`` with non-negative weights
+B (n, k), whose columns sum to 1.
+
+Differs from the paper (Ding, Li and Jordan 2010): coordinate descent with extrapolation replaces
+multiplicative updates.
 """
 
 from typing import Any, NamedTuple
@@ -22,11 +25,12 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import worst
 
-MAX_SWEEPS = 10  # of coordinate descent on the codes in a pass
+# Maximum number of coordinate descent sweeps on the codes in a pass.
+MAX_SWEEPS = 10
 
 
 class ConvexResult(NamedTuple):
-    """Codes, weights of the rows in the components, how good they are, and how it went."""
+    """Codes, weights of the rows in the components, their quality, and the course of the fit."""
 
     codes: Array
     weights: Array
@@ -38,11 +42,11 @@ class ConvexResult(NamedTuple):
 
 
 class IndefiniteError(ValueError):
-    """The kernel matrix has a negative eigenvalue, for which the problem has no minimum."""
+    """The kernel matrix has a negative eigenvalue, so the problem has no minimum."""
 
 
 def rows_of_kernel(K: Array, rounding: float = 1e-16) -> Array:
-    """Rows (n, rank) with the inner products K, by Cholesky's factorisation with pivoting.
+    """Return rows (n, rank) with inner products K, by Cholesky factorisation with pivoting.
 
     `rounding` is the relative error of the entries of K.
     """
@@ -63,18 +67,18 @@ def rows_of_kernel(K: Array, rounding: float = 1e-16) -> Array:
 
 
 def against(X: Any, B: Array) -> Array:
-    """Inner products of all rows with the combinations in the columns of B."""
+    """Return the inner products of all rows of X with the columns of ``X' B``."""
     return np.asarray(X @ np.ascontiguousarray(X.T @ B))
 
 
 def _sweep(X: Any, norms_sq: Array, B: Array, W: Array) -> None:
-    """Improve B row by row, in place, given the codes."""
+    """Improve B in place, row by row, for fixed codes."""
     k = B.shape[1]
     S = W.T @ W
     M = np.ascontiguousarray(X.T @ (B @ S - W))
     for rows in row_blocks(len(B), 2.0 * k * (X.shape[1] + k)):
         block = X[rows]
-        if not is_sparse(block):  # as if all entries were stored
+        if not is_sparse(block):  # store all entries, zeros included
             size, p = block.shape
             indptr = np.arange(0, size * p + 1, p)
             indices = np.tile(np.arange(p), size)
@@ -93,10 +97,11 @@ def convex_factorize(
 ) -> ConvexResult:
     """Minimise ``1/2 |X - W B' X|^2`` over non-negative W and B; rows of zeros get no weight.
 
-    Coordinate descent over the codes of each row, then over the weights of each row, with the
-    residual kept up to date, from extrapolated points; a step that raises the objective is taken
-    back. The columns of B are rescaled to sum 1. Stops when the projected gradients of both
-    factors, relative to their linear terms, are below `tol`. X is an array or a CSR matrix.
+    Each pass runs coordinate descent over the codes of each row, then over the weights of each
+    row, from extrapolated points, and keeps the residual up to date. A step that raises the
+    objective is taken back. The columns of B are rescaled to sum 1. Stops when the projected
+    gradients of W and B, relative to their linear terms, are below `tol`. X is an array or a CSR
+    matrix.
     """
     it = Iterations(max_iter, tol, progress)
     history: list[float] = []
@@ -104,16 +109,16 @@ def convex_factorize(
 
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     norms_sq = np.asarray(squares, dtype=np.float64).ravel()
-    nothing = norms_sq <= 0
-    if nothing.any() and not nothing.all():  # rows of zeros, whose weights mean nothing
-        B = np.where(nothing[:, None], 0.0, B)
+    empty = norms_sq <= 0
+    if empty.any() and not empty.all():  # weights of rows of zeros have no effect
+        B = np.where(empty[:, None], 0.0, B)
         B = B / B.sum(axis=0)
 
     # coordinate descent with extrapolation, which falls back to the best step
     best = np.inf
     best_W = W
     best_B = B
-    # before extrapolation
+    # factors of the last pass, before extrapolation
     last_W = W
     last_B = B
     extrapolation = Extrapolation()
@@ -121,14 +126,14 @@ def convex_factorize(
     for _ in it:
         extra = extrapolation.length
 
-        # 1. the codes W, given B
+        # 1. update the codes W for fixed B
         W = W.copy()
         F = against(X, B)
         G = B.T @ F
         descend_rows(G[None], W, W @ G - F, MAX_SWEEPS, 0.03)
         objective = _objective(data, W, B, F, G)
 
-        # 2. where extrapolation led astray, back to the best
+        # 2. return to the best factors if extrapolation has raised the objective
         if extra and objective > best + 1e-15 * data.sum_sq:
             W = best_W
             B = best_B
@@ -141,7 +146,7 @@ def convex_factorize(
         best = min(best, objective)
         history.append(best)
 
-        # 3. columns of B of sum one
+        # 3. rescale the columns of B to sum 1
         total = B.sum(axis=0)
         total[total == 0] = 1.0
         B = B / total
@@ -157,7 +162,7 @@ def convex_factorize(
         if residual <= tol:
             continue
 
-        # 4. extrapolate, and sweep over the weights B
+        # 4. extrapolate, and update the weights B
         ahead_W = np.maximum(W + extra * (W - last_W), 0) if extra else W
         new_B = B.copy()
         _sweep(X, norms_sq, new_B, ahead_W)
@@ -195,13 +200,13 @@ def _residual(X: Any, W: Array, B: Array, F: Array, G: Array) -> float:
 
 @jit
 def _step(b: Array, g: Array, curve: float, S: Array, delta: Array) -> bool:
-    """Two sweeps of coordinate descent over one row b; its change goes into `delta`."""
+    """Run two sweeps of coordinate descent over one row b, and write its change to `delta`."""
     k = len(b)
     moved = False
     for j in range(k):
         delta[j] = 0.0
 
-    # each weight to its minimum over b_j >= 0
+    # move each weight to its minimum over b_j >= 0
     for _ in range(2):
         for j in range(k):
             h = curve * S[j, j]
@@ -222,7 +227,7 @@ def _step(b: Array, g: Array, curve: float, S: Array, delta: Array) -> bool:
 def _sweep_rows(
     indptr: Array, indices: Array, data: Array, diagonal: Array, B: Array, M: Array, S: Array
 ) -> None:
-    """Rows of B in turn, those of X in CSR format; M is ``X' (B S - W)``, kept up to date."""
+    """Improve the rows of B in turn; X is in CSR format, and M is always ``X' (B S - W)``."""
     k = B.shape[1]
     g = np.empty(k)
     delta = np.empty(k)
@@ -236,7 +241,7 @@ def _sweep_rows(
             for c in range(k):
                 g[c] += x * M[f, c]
 
-        # after a change bring M up to date
+        # update M after a change
         if _step(B[i], g, diagonal[i], S, delta):
             for c in range(k):
                 change[c] = 0.0

@@ -1,7 +1,7 @@
-"""One factor of ``X ~ W H`` given the other: non-negative, free or of given sparseness.
+"""Update one factor of ``X ~ W H`` for a fixed other: non-negative, free or of given sparseness.
 
-Notation: X (n, p), codes W (n, k), components H (k, p); the components are kept as ``V = H'``, so
-that both factors are updated row by row with the same functions.
+Notation: X (n, p), codes W (n, k), components H (k, p). The components are stored as ``V = H'``,
+so that the same functions update codes and components row by row.
 """
 
 from collections.abc import Iterator
@@ -20,15 +20,24 @@ from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_co
 Terms = Iterator[tuple[slice, Array, Array]]  # rows, Gram matrices, linear terms
 Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
-BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
-MAX_SWEEPS = 10  # of coordinate descent on one factor, at most
-ROUNDS = 2  # in a pass on codes of rows of given sparseness
-START_SWEEPS = 200  # of coordinate descent on the first codes, at most
-CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
+# Maximum size in bytes of the Gram matrices, or the residuals, of a block.
+BLOCK_BYTES = 2**26
+
+# Maximum number of coordinate descent sweeps over one factor.
+MAX_SWEEPS = 10
+
+# Number of rounds in a pass over codes of rows with given sparseness.
+ROUNDS = 2
+
+# Maximum number of coordinate descent sweeps for the initial codes.
+START_SWEEPS = 200
+
+# Tolerance for cancelled sums of squares, which are recomputed, as a power of the rounding unit.
+CANCELLED = 0.5
 
 
 class Side(NamedTuple):
-    """What one factor may look like, and what it costs.
+    """Constraints and penalty of one factor.
 
     The penalty is ``l1 sum z + l1_sq / 2 sum_rows (sum z)^2 + l2 / 2 sum z^2``. `kind`:
     "nonnegative"; "free"; or with sparseness `level` of the columns at unit norm
@@ -43,40 +52,40 @@ class Side(NamedTuple):
 
     @property
     def penalised(self) -> bool:
-        """Whether there is a penalty, which fixes the scale."""
+        """True if there is a penalty, which fixes the scale."""
         return bool(self.l1 or self.l1_sq or self.l2)
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix or array."""
+    """Return True if X is a sparse matrix or array."""
     return bool(sparse.issparse(X))
 
 
 def least_difference(sum_sq: float, dtype: Any) -> float:
-    """Size below which a difference of sums of squares is little but their rounding."""
+    """Return the size below which a difference of sums of squares is mainly rounding error."""
     return float(sum_sq * np.finfo(dtype).eps ** CANCELLED)
 
 
 def lengths_of(V: Array) -> Array:
-    """Euclidean norms of the columns, 1 where a column vanishes."""
+    """Return the Euclidean norms of the columns, 1 for columns of zeros."""
     size: Array = np.sqrt((V * V).sum(axis=0))
     return np.where(size > 0, size, 1.0)
 
 
 class Data:
-    """The matrix, seen from both factors.
+    """The matrix, in the forms that updates of codes and components need.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, p)
-        With zeros in place of missing entries.
+        Data, with zeros in place of missing entries.
     observed : bool array of shape (n, p), optional
-        None when every entry is observed.
+        Mask of the observed entries. None if every entry is observed.
     weights : array of shape (n,), optional
         Weights of the rows, penalties included.
     cells : array of shape (n, p), optional
-        Weights of the squared residuals, 0 where an entry is missing; they multiply those of the
-        rows. None when all observed entries count alike.
+        Weights of the squared residuals, 0 for missing entries; they multiply the weights of the
+        rows. None if all observed entries have equal weights.
     """
 
     def __init__(
@@ -92,7 +101,7 @@ class Data:
         self.cells = cells
         self.shape: tuple[int, int] = X.shape
 
-        # what each entry counts, seen from codes and from components
+        # weights of the entries, in the layouts for codes and for components
         self._masks: list[Array] | None = None
         counts = observed if cells is None else cells
         if counts is not None:
@@ -101,7 +110,7 @@ class Data:
 
     @cached_property
     def sum_sq(self) -> float:
-        """Sum of the squares of X with their weights, for errors that are differences."""
+        """Weighted sum of the squares of X, for errors that are computed as differences."""
         if self.cells is not None:
             rows = self.row_sums(np.asarray(self.X, dtype=np.float64), slice(None))
             return float(rows.sum() if self.weights is None else self.weights @ rows)
@@ -118,7 +127,7 @@ class Data:
 
     @classmethod
     def of(cls, X: Any, weights: Array | None = None, cells: Array | None = None) -> "Data":
-        """Return the data of a matrix, where NaN marks the missing entries of a dense one."""
+        """Return the data of a matrix; NaN marks missing entries of a dense matrix."""
         if is_sparse(X):
             return cls(sparse.csr_array(X), None, weights)
         missing = np.isnan(X)
@@ -128,16 +137,16 @@ class Data:
         return cls(filled, ~missing, weights, cells)
 
     def row_sums(self, R: Array, rows: slice) -> Array:
-        """Sum the squares of each row of residuals, each entry with its weight."""
+        """Return the weighted sum of squares of each row of residuals."""
         if self.cells is None:
             return np.einsum("ij,ij->i", R, R)
         return np.einsum("ij,ij,ij->i", self.cells[rows], R, R)
 
     def to_start_from(self) -> Any:
-        """Return X, with entries of less than the median weight shrunk in proportion to it.
+        """Return X, with entries below the median weight shrunk in proportion to their weight.
 
-        Missing entries are zero already. Spectra of this are starts: no entry that counts little
-        leads them astray, nor one that counts much.
+        Missing entries are zero already. Starts come from the spectrum of the result, which
+        neither entries with small weights nor entries with large weights distort.
         """
         if self.cells is None:
             return self.X
@@ -146,31 +155,30 @@ class Data:
 
     @property
     def cancelled(self) -> float:
-        """Size below which the difference of sums of squares is little but their rounding."""
+        """Size below which a difference of sums of squares is mainly rounding error."""
         return least_difference(self.sum_sq, self.X.dtype)
 
     def terms(self, V: Array) -> Terms:
         """Yield rows, Gram matrices and linear terms of the problem of the codes.
 
-        Only with missing or weighted entries there is more than one block, with a Gram matrix for
-        each row.
+        There is a single block with one Gram matrix, unless entries are missing or weighted: then
+        each row has its own Gram matrix.
         """
         F = np.ascontiguousarray(self._weighted @ self._narrow(V), dtype=np.float64)
         if self._masks is None:
             yield slice(0, len(F)), V.T @ V, F
             return
 
-        # gaps or weights: a Gram matrix for each row, from the products of the components that it
-        # sees
+        # missing or weighted entries: each row sums the products of the components it observes
         pairs = self._narrow(_pairs(V, V))
         for rows in _gram_blocks(len(F), V.shape[1]):
             yield rows, _unpacked(self._masks[0][rows] @ pairs, V.shape[1]), F[rows]
 
     def sums(self, W: Array) -> "SummedData":
-        """Return what the problem of the components needs of these rows and their codes."""
+        """Return the sums over these rows and their codes that determine the components."""
         weighted = W if self.weights is None else W * self.weights[:, None]
         narrow = self._narrow(weighted)
-        # few rows on the left: BLAS takes half of the time that it takes for the transposed X
+        # with few rows on the left, BLAS takes half as long as for the transposed X
         if is_sparse(self.X):
             T = self._weighted.T @ narrow
         else:
@@ -180,7 +188,7 @@ class Data:
         if self._masks is None:
             return SummedData(W.T @ weighted, T, weight=weight)
 
-        # a triangle for each column, over the rows that observe it
+        # a lower triangle for each column, summed over the rows that observe it
         mask = self._masks[1]
         k = W.shape[1]
         pairs = self._narrow(_pairs(W, weighted))
@@ -193,13 +201,13 @@ class Data:
 
 
 def _pairs(A: Array, B: Array) -> Array:
-    """Products of two columns, for the lower triangles of Gram matrices."""
+    """Multiply pairs of columns, for the lower triangles of Gram matrices."""
     i, j = np.tril_indices(A.shape[1])
     return A[:, i] * B[:, j]
 
 
 def _unpacked(packed: Array, k: int) -> Array:
-    """Gram matrices of their lower triangles."""
+    """Return Gram matrices from their lower triangles."""
     i, j = np.tril_indices(k)
     G = np.empty((len(packed), k, k))
     G[:, i, j] = packed
@@ -208,16 +216,16 @@ def _unpacked(packed: Array, k: int) -> Array:
 
 
 def _gram_blocks(n: int, k: int) -> Iterator[slice]:
-    """Stretches of rows whose Gram matrices are held at once."""
+    """Yield blocks of rows whose Gram matrices fit into memory together."""
     return row_blocks(n, 8.0 * k * k, limit=BLOCK_BYTES)
 
 
 class SummedData(NamedTuple):
-    """Rows as the sums that the problem of the components needs; those of blocks add up.
+    """Sums over rows that determine the components; sums of blocks add up.
 
-    `S` is codes' codes, and with `by_column` the lower triangle of that over the rows in which a
-    column is observed, for each of the columns; `T` is X' codes, `sum_sq` the sum of squares of X,
-    `penalty` that of the codes, and `weight` the sum of the weights of the rows.
+    `S` is ``W' W``. With `by_column` it has a row for each column of X: the lower triangle of
+    ``W' W`` over the rows that observe the column. `T` is ``X' W``, `sum_sq` the sum of squares of
+    X, `penalty` the penalty of the codes, and `weight` the sum of the weights of the rows.
     """
 
     S: Array
@@ -228,7 +236,7 @@ class SummedData(NamedTuple):
     weight: float = 0.0
 
     def __add__(self, other: "SummedData") -> "SummedData":  # type: ignore[override]
-        # entries are missing in one of the two only
+        # entries are missing in only one of the two
         if self.by_column != other.by_column:
             return self._of_columns() + other._of_columns()
         return SummedData(
@@ -241,7 +249,7 @@ class SummedData(NamedTuple):
         )
 
     def times(self, factor: float) -> "SummedData":
-        """Return the sums of rows whose weights are multiplied."""
+        """Return the sums for row weights multiplied by a factor."""
         return SummedData(
             S=factor * self.S,
             T=factor * self.T,
@@ -252,9 +260,9 @@ class SummedData(NamedTuple):
         )
 
     def without(self, components: Array) -> "SummedData":
-        """Return the sums for codes that are zero for some components."""
-        used = np.where(components, 0.0, 1.0)
-        return self.with_codes_times(used)
+        """Return the sums with the codes of some components set to zero."""
+        factors = np.where(components, 0.0, 1.0)
+        return self.with_codes_times(factors)
 
     def _of_columns(self) -> "SummedData":
         if self.by_column:
@@ -272,14 +280,16 @@ class SummedData(NamedTuple):
             yield columns, _unpacked(self.S[columns], k), self.T[columns]
 
     def with_codes_times(self, size: Array) -> "SummedData":
-        """Return the sums for codes whose columns are multiplied by `size`."""
+        """Return the sums for codes with columns multiplied by `size`."""
         return self._replace(S=self.S * size * size[:, None], T=self.T * size)
 
 
 class Update(NamedTuple):
-    """What is known after one factor was updated (or only looked at)."""
+    """Measures of a factor after an update, or without one."""
 
-    value: float  # linear and quadratic terms of the objective with the penalty of this factor
+    value: (
+        float  # linear and quadratic terms of the objective, plus the penalty of this factor
+    )
     residual_sq: float  # squared norm of the projected gradient
     size_sq: float  # squared norm of the linear terms
 
@@ -293,20 +303,19 @@ def update(
     scales: Array,
     weights: Array | None = None,
 ) -> Update:
-    """Lower the objective over the factor Z, in place; `sweeps` 0 looks only, -1 is exact.
+    """Lower the objective over the factor Z, in place.
 
-    More than `MAX_SWEEPS` go on until nothing moves, and ask for several starts for codes of rows
-    of given sparseness.
-
-    `scales` are the norms by which the columns of Z have to be multiplied for the residual, and
-    `weights` those of the rows of Z.
+    With 0 `sweeps` only the measures are computed; with -1 the solution is exact. More than
+    `MAX_SWEEPS` continue until nothing moves; codes of rows with given sparseness then have
+    several starts. `scales` multiply the columns of Z in the residual; `weights` are the weights
+    of the rows of Z.
     """
     total = np.zeros(3)
     k = Z.shape[1]
-    # one compiled call for all rows where columns are constrained, else bounded ones
+    # constraints on columns need all rows in one compiled call; otherwise calls are bounded
     cost = 0.0 if side.kind.startswith("columns") else _cost(side, k)
 
-    # rows with their Gram matrices, penalties added
+    # take rows with their Gram matrices, and add the penalties
     for rows, G, F in terms:
         if side.l1_sq or side.l2:
             G = G + (side.l1_sq + side.l2 * np.eye(k))
@@ -319,25 +328,25 @@ def update(
             z = Z[rows][block]
             Y = _improve(side, g, f, z, sweeps)
 
-            # values, gradients and their units, weighted
+            # add up values, squared gradients and squared linear terms, weighted
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
-            each = (z * (Y - f) / 2, gradient * gradient, linear * linear)
+            measures = (z * (Y - f) / 2, gradient * gradient, linear * linear)
             if weights is not None:
-                total += [weights[rows][block] @ one.sum(axis=1) for one in each]
+                total += [weights[rows][block] @ entries.sum(axis=1) for entries in measures]
             else:
-                total += [one.sum() for one in each]
+                total += [entries.sum() for entries in measures]
 
     return Update(*total.tolist())
 
 
 def _cost(side: Side, k: int) -> float:
-    """Bound on the multiplications for one row: sweeps, or Newton steps on all entries."""
+    """Bound the number of multiplications for one row, in sweeps or in Newton steps."""
     return 100.0 * k**3 if side.kind == "rows" else float(MAX_SWEEPS * k * k)
 
 
 def violation(side: Side, G: Array, Z: Array, Y: Array) -> Array:
-    """Projected gradient, or for sets that are not convex the step of a projected gradient."""
+    """Return the projected gradient; for non-convex sets, the step of a projected gradient."""
     if side.kind == "free":
         return Y
     if side.kind == "nonnegative":
@@ -347,7 +356,7 @@ def violation(side: Side, G: Array, Z: Array, Y: Array) -> Array:
 
 
 def project(side: Side, Z: Array) -> Array:
-    """Nearest point of the set of a factor."""
+    """Return the nearest point that satisfies the constraints of a factor."""
     if side.kind == "free":
         return Z
     if side.kind == "nonnegative":
@@ -359,9 +368,9 @@ def project(side: Side, Z: Array) -> Array:
 
 
 def _steepness(side: Side, G: Array) -> Any:
-    """Bound on the curvature: the largest eigenvalue, or norms where rows have Gram matrices.
+    """Bound the curvature by the largest eigenvalue, or by norms if each row has a Gram matrix.
 
-    It is one for each row where rows are independent.
+    Independent rows have separate bounds.
     """
     if G.ndim == 2:
         top = np.linalg.eigvalsh(G)[-1]
@@ -377,14 +386,14 @@ def _gradient(G: Array, F: Array, z: Array) -> Array:
 
 def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     """Improve z in place and return the gradient ``z G - F`` there."""
-    # unconstrained, or exactly: the solution itself
-    each = G.ndim == 3
+    # compute unconstrained or exact solutions directly
+    has_gram_per_row = G.ndim == 3
     if side.kind == "free" and sweeps:
         z[:] = least_squares(G, F)
     elif side.kind == "nonnegative" and sweeps < 0:
         z[:] = nnls(G, F, start=z).Z
 
-    # projected gradient
+    # gradient
     Y = _gradient(G, F, z)
     if sweeps <= 0 or side.kind == "free":
         return Y
@@ -392,10 +401,10 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     # non-negative entries: coordinate descent
     if side.kind == "nonnegative":
         enough = 0.03 if sweeps <= MAX_SWEEPS else 1e-12
-        descend_rows(G if each else G[None], z, Y, sweeps, enough)
+        descend_rows(G if has_gram_per_row else G[None], z, Y, sweeps, enough)
         return Y
 
-    # rows of given sparseness
+    # rows with given sparseness
     if side.kind == "rows":
         if sweeps > MAX_SWEEPS or not 0 < side.level < 1:
             z[:] = cone_codes(G, F, side.level, start=z)
@@ -404,18 +413,18 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
         return _gradient(G, F, z)
 
     norm = 1.0 if side.kind == "columns_unit" else None
-    # a column at a time, each to its minimum; with Gram matrices of rows to that of a bound
+    # minimise over one column at a time; if each row has a Gram matrix, minimise an upper bound
     curves = np.einsum("...jj->...j", G)
-    if each:
+    if has_gram_per_row:
         curves = curves.max(axis=0)
     for _ in range(sweeps):
         for j in range(z.shape[1]):
             if curves[j] <= 0:
                 continue
 
-            # the best column, brought to the sparseness
-            wanted = z[:, j] - Y[:, j] / curves[j]
-            new = project_sparseness(wanted[None], side.level, norm=norm)[0]
+            # project the unconstrained minimum to the sparseness
+            minimum = z[:, j] - Y[:, j] / curves[j]
+            new = project_sparseness(minimum[None], side.level, norm=norm)[0]
             change = (new - z[:, j])[:, None]
             Y += change * G[..., j, :]
             z[:, j] = new
@@ -423,7 +432,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
 
 
 def least_squares(G: Array, F: Array) -> Array:
-    """Solutions of ``z G = f`` for each row, of minimum norm where G is singular."""
+    """Solve ``z G = f`` for each row, with the solution of minimum norm if G is singular."""
     if G.ndim == 2:
         return F @ linalg.pinvh(G)
     inverse = np.linalg.pinv(G, hermitian=True, rcond=1e-12)
@@ -431,7 +440,7 @@ def least_squares(G: Array, F: Array) -> Array:
 
 
 def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
-    """Penalty of a factor."""
+    """Compute the penalty of a factor."""
     if not side.penalised:
         return 0.0
     sums = Z.sum(axis=1)
@@ -442,15 +451,16 @@ def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
 
 
 def scales_of(V: Array, fixed: bool) -> Array:
-    """Norms of the components; ones where a penalty fixes the scale."""
+    """Return the norms of the components, or ones if the scale is fixed."""
     return np.ones(V.shape[1]) if fixed else lengths_of(V)
 
 
 def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
-    """Codes for given components: exact, or the best of some where rows have a given sparseness.
+    """Compute codes for given components.
 
-    The code of a row depends on that row alone. Not `exact`, coordinate descent replaces
-    pivoting: good enough to start from, and a third less to compile.
+    Codes are exact, or the best from several starts if rows have a given sparseness. The code of
+    a row depends on that row alone. If `exact` is False, coordinate descent replaces pivoting,
+    which is accurate enough for a start and takes a third less time to compile.
     """
     k = V.shape[1]
     W = np.zeros((data.shape[0], k))
@@ -468,12 +478,12 @@ def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
 
 
 def ratio(update: Update) -> float:
-    """Norm of the projected gradient relative to that of the linear terms."""
+    """Return the norm of the projected gradient over the norm of the linear terms."""
     return float(np.sqrt(update.residual_sq / (update.size_sq or 1.0)))
 
 
 def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Array]]:
-    """Yield blocks of rows of ``X - W V'``, zero where entries are missing."""
+    """Yield blocks of rows of ``X - W V'``; missing entries have residual zero."""
     n, p = data.shape
     block = max(1, BLOCK_BYTES // (8 * p))
     for first in range(0, n, block):
@@ -487,7 +497,7 @@ def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Arr
 
 
 def squared_error(data: Data, W: Array, V: Array) -> float:
-    """Sum of squared residuals over observed entries, weighted by rows and by entries."""
+    """Sum the squared residuals of observed entries, weighted by rows and by entries."""
     if is_sparse(data.X):
         error, size = _error_of_sums(data, W, V)
         if error > size * np.finfo(np.float64).eps ** CANCELLED:
@@ -501,7 +511,7 @@ def squared_error(data: Data, W: Array, V: Array) -> float:
 
 
 def _error_of_sums(data: Data, W: Array, V: Array) -> tuple[float, float]:
-    """Squared error from the stored entries alone, and the size of the terms that cancel in it."""
+    """Compute the squared error from the stored entries, and the size of the cancelling terms."""
     X: Any = data.X.astype(np.float64, copy=False)
     heavy = W if data.weights is None else W * data.weights[:, None]
     squares = X.data**2

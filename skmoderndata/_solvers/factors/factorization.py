@@ -1,6 +1,9 @@
 """Factorisations ``X ~ W H`` by alternation; factors non-negative, free or of given sparseness.
 
-Notation: X (n, p), codes W (n, k), components H (k, p); the components are kept as ``V = H'``.
+Notation: X (n, p), codes W (n, k), components H (k, p). The components are stored as ``V = H'``.
+
+Differs from the papers (Hoyer 2004; Kim and Park 2008): 1. Coordinate descent with extrapolation
+replaces projected gradients and exact solutions. 2. Initial passes run without penalty.
 """
 
 from typing import Any, NamedTuple
@@ -39,16 +42,19 @@ from skmoderndata._solvers.factors.factor_updates import (
     update,
 )
 
-AFRESH = 20  # passes after which codes of rows of given sparseness are looked for from several
-# starts again
-LARGEST_NORM = 1e4  # norms of components at which they are brought back to 1
-# Maximum number of passes without penalty before the first with it; without them objectives are up
-# to 1.6 times higher, and components of digits stay zero
+# Number of passes after which codes of rows with given sparseness have several starts again.
+AFRESH = 20
+
+# Maximum norm of a component, and of its inverse, before components are rescaled to norm 1.
+LARGEST_NORM = 1e4
+
+# Maximum number of initial passes without penalty; without them, objectives are up to 1.6 times
+# higher, and components of digits stay zero.
 APART = 20
 
 
 class FactorizationResult(NamedTuple):
-    """Factors, how good they are, and how it went."""
+    """Factors, their quality, and the course of the fit."""
 
     rows: CodedRows
     components: Array  # (p, k)
@@ -65,28 +71,31 @@ class FactorizationResult(NamedTuple):
 
 
 class _Iterates(NamedTuple):
-    """Components of a pass: the best so far, the last ones, and those extrapolated from them."""
+    """Components of a pass: the best so far, the last, and the extrapolated ones."""
 
     best: Array
     last: Array
     ahead: Array
 
     def back_to_best(self) -> "_Iterates":
-        """Where extrapolation led astray: go on from the best ones, without a last step."""
+        """Return to the best components, without a last step, after a failed extrapolation."""
         return _Iterates(self.best, self.best, self.best)
 
     def drift(self) -> Array | None:
-        """Lengths of the best ones, if they are huge or tiny: long before anything overflows."""
+        """Return the lengths of the best components if any is huge or tiny, else None.
+
+        The limits are far below overflow.
+        """
         lengths = lengths_of(self.best)
         if lengths.max() <= LARGEST_NORM and lengths.min() >= 1 / LARGEST_NORM:
             return None
         return lengths
 
 
-class _Known(NamedTuple):
-    """Products with the data at the best factors, as far as the last pass has made them.
+class _CachedProducts(NamedTuple):
+    """Products with the data at the best factors, as far as the last pass has computed them.
 
-    `sums` are what the components need of the codes, `codes_ratio` is `_codes_ratio`.
+    `sums` are the sums that determine the components; `codes_ratio` is from `_codes_ratio`.
     """
 
     sums: Any = None
@@ -94,15 +103,15 @@ class _Known(NamedTuple):
 
 
 def _scale_is_fixed(*sides: Side) -> bool:
-    """Whether a penalty or a sparseness of rows fixes the scale of the factors."""
+    """Return True if a penalty or a sparseness of rows fixes the scale of the factors."""
     return any(side.penalised or side.kind == "rows" for side in sides)
 
 
 def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
-    """Sweeps over the codes and over the components in a pass; -1 is an exact solution.
+    """Return the numbers of sweeps over codes and components in a pass; -1 is an exact solution.
 
-    A sweep costs k k per row, the linear terms p k. The number does not depend on that of the
-    rows, so that weights mean the same as repetition.
+    A sweep costs k k per row, the linear terms p k. The numbers do not depend on the number of
+    rows, so that weights and repetitions have the same effect.
     """
     if exact:
         return -1, -1
@@ -127,21 +136,22 @@ def factorize(
 
     Each factor is improved by a few sweeps of coordinate descent from an extrapolated point
     [Ang & Gillis 2019]; a step that raises the objective is taken back and repeated without
-    extrapolation, so that the accepted objectives never rise. With `exact` each factor is
-    minimised over by block principal pivoting, without extrapolation [Kim & Park 2007]. It stops
-    when the projected gradients of both factors, relative to the linear terms of their problems,
-    are below `tol`, the components being taken at unit norm where no penalty fixes the scale, or
-    when a pass lowers the objective by less than the fraction `min_decrease`.
-    `history` holds the objectives of passes that were made before, and counts them.
+    extrapolation, so that the accepted objectives never rise. If `exact`, block principal pivoting
+    minimises over each factor, without extrapolation [Kim & Park 2007].
 
-    The rows may lie in blocks: a pass over them improves their codes and adds up what the
-    components need; the objective is known after it, and the next pass carries out what follows.
+    Stops when the projected gradients of both factors, relative to the linear terms of their
+    problems, are below `tol`, or when a pass lowers the objective by less than the fraction
+    `min_decrease`. The gradients refer to components of unit norm unless a penalty fixes the
+    scale. `history` holds the objectives of earlier passes, which count as passes.
+
+    The rows may lie in blocks. A pass over them improves their codes and adds up the sums for the
+    components. The objective is known after the pass, so the next one carries out the decision.
     """
     sides = (codes_side, components_side)
     fixed = _scale_is_fixed(*sides)
     sweeps_W, sweeps_V = _sweeps(rows.shape[1], V.shape[1], exact)
 
-    # start without extrapolation: best, last and next components are the same
+    # start without extrapolation: best, last and extrapolated components are equal
     state = _Iterates(V, V, V)
     rows = rows.at_best()
     least = np.inf
@@ -150,10 +160,10 @@ def factorize(
     history = [] if history is None else list(history)
     it = Iterations(max_iter, tol, progress)
     since_look = 0
-    cached_products = _Known()
+    cached_products = _CachedProducts()
 
     for _ in it:
-        # 1. codes, extrapolated; those of given sparseness are solved for again anyway
+        # 1. update and extrapolate the codes, except codes with given sparseness
         extra = extrapolation.length
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
         sweeps = MAX_SWEEPS + 1 if afresh else sweeps_W
@@ -163,14 +173,14 @@ def factorize(
             improved_codes, state.ahead, codes_side, sweeps, scales, length
         )
 
-        # 2. components
+        # 2. update the components
         new = state.ahead.copy()
         moved = update(sums.terms(), components_side, new, sweeps=sweeps_V, scales=1 / scales)
 
-        # 3. objective, and what rounding makes of it
+        # 3. compute the objective and its rounding error
         objective, noise = _objective(rows, new, components_side, moved.value, penalty)
 
-        # 4. where extrapolation led astray, back to the best
+        # 4. return to the best factors if extrapolation has raised the objective
         if extra and objective > least + 1e-15 * rows.sum_sq:
             state = state.back_to_best()
             rows = rows.decided(Decision(better=False, onward=False))
@@ -179,12 +189,12 @@ def factorize(
             continue
 
         falls = least - objective
-        # without extrapolation, all but rounding ends below
+        # without extrapolation, only rounding can raise the objective
         better = objective <= least + noise
         if better:
             state = state._replace(best=new)
         rows = rows.decided(Decision(better=better))
-        cached_products = _Known(sums if better else None)
+        cached_products = _CachedProducts(sums if better else None)
         least = min(least, objective)
         history.append(least)
 
@@ -200,10 +210,10 @@ def factorize(
         if drift is not None:  # lengths drift without a penalty
             state = _Iterates(*(components / drift for components in state))
             rows = rows.times(drift)
-            cached_products = _Known()
+            cached_products = _CachedProducts()
         extrapolation.went_well()
 
-        # 6. stopping rule: the residual of the codes costs a pass, so it is looked at rarely
+        # 6. stopping rule: the residual of the codes costs a pass, so compute it rarely
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * rows.sum_sq:
@@ -212,14 +222,14 @@ def factorize(
             it.residual = worst(codes_ratio, there)
             since_look = 0
 
-    # measure the residual at the best factors, from products that are still valid
+    # compute the residual at the best factors, from products that are still valid
     residual = residual_of(rows, state.best, *sides, cached_products)
     course = (len(history), it.converged or residual <= tol, history)
     return FactorizationResult(rows.at_best(), state.best, least, residual, *course)
 
 
 def _codes_ratio(rows: CodedRows, V: Array, side: Side, fixed: bool) -> float:
-    """Projected gradient of the best codes relative to the linear terms."""
+    """Return the projected gradient of the best codes relative to the linear terms."""
     looked = rows.sum(distance_of_codes, V, side, scales_of(V, fixed))
     return ratio(Update(*looked))
 
@@ -229,14 +239,14 @@ def _objective(
 ) -> tuple[float, float]:
     """Return the objective of the codes of the last pass, and its rounding error.
 
-    `value` is what the update of the components reports, their penalty included, and `penalty`
-    that of the codes. Where the short form cancels, the objective is computed from the residuals.
+    `value` is the value of the update of the components, with their penalty; `penalty` is the
+    penalty of the codes. If the sum cancels, the objective is computed from the residuals.
     """
     objective = rows.sum_sq / 2 + value + penalty
     if objective >= rows.cancelled / 2:
         return objective, rows.rounding
 
-    # recompute from the residuals, which lose no digits
+    # recompute the objective from the residuals, which lose no digits
     penalty += penalty_value(components_side, V)
     (error,) = rows.sum(error_of_best, V)
     return error / 2 + penalty, 0.0
@@ -252,16 +262,16 @@ def start_from(
     max_iter: int = APART,
     progress: Progress | None = None,
 ) -> tuple[CodedRows, Array, int]:
-    """Codes for given components, and both at the scale and on the sets of the problem.
+    """Compute initial codes, and bring both factors to the scale and constraints of the problem.
 
-    Components that are not `given` by the user but a guess are improved without penalty first, in
-    at most `max_iter` passes. Returns the rows, the components and the number of these passes.
+    Unless the components are `given` by the user, they are first improved without penalty, in at
+    most `max_iter` passes. Returns the rows, the components and the number of these passes.
     """
     V = project(components_side, V)
     if given or codes_side.kind == "rows":
         return rows.step(first_codes, V, codes_side, True)[0], V, 0
 
-    # codes of the unconstrained kind, then projected
+    # codes with other constraints: solve without them, then project
     if codes_side.kind not in ("nonnegative", "free"):
         return rows.step(first_codes, V, codes_side, False)[0], V, 0
     plain = Side(codes_side.kind)
@@ -269,7 +279,7 @@ def start_from(
 
     n_passes = min(APART, max_iter)
     if n_passes and (codes_side.penalised or components_side.penalised):
-        # components part ways before the penalty can switch some of them off
+        # let the components separate before the penalty can switch any of them off
         apart = factorize(
             rows,
             V,
@@ -287,14 +297,14 @@ def start_from(
     return rows, V, 0
 
 
-def _balance(side: Side, rows: CodedRows, other: Side, V: Array) -> float:
-    """Scale of V (and 1 / scale of W) at which the penalties are smallest."""
-    first, second = rows.sum(penalties_of_best, *_linear_and_squared(side))
-    third, fourth = (penalty_value(each, V) for each in _linear_and_squared(other))
+def _balance(codes_side: Side, rows: CodedRows, components_side: Side, V: Array) -> float:
+    """Return the scale of V (and 1 / scale of W) that minimises the penalties."""
+    first, second = rows.sum(penalties_of_best, *_linear_and_squared(codes_side))
+    third, fourth = (penalty_value(part, V) for part in _linear_and_squared(components_side))
     if min(first + second, third + fourth) <= 0:
         return 1.0
 
-    # search the scale on a grid, as the penalties are of degrees one and two
+    # search the scale on a grid, because the penalties have degrees one and two
     c = np.logspace(-60, 60, 2401)
     with np.errstate(over="ignore"):
         penalties = first / c + second / c**2 + third * c + fourth * c**2
@@ -302,7 +312,7 @@ def _balance(side: Side, rows: CodedRows, other: Side, V: Array) -> float:
 
 
 def _linear_and_squared(side: Side) -> tuple[Side, Side]:
-    """Penalties that grow with the scale, and with its square."""
+    """Split a penalty into the parts that grow with the scale and with its square."""
     return side._replace(l1_sq=0, l2=0), side._replace(l1=0)
 
 
@@ -311,15 +321,15 @@ def residual_of(
     V: Array,
     codes_side: Side,
     components_side: Side,
-    cached_products: _Known = _Known(),  # noqa: B008
+    cached_products: _CachedProducts = _CachedProducts(),  # noqa: B008
 ) -> float:
-    """Relative projected gradient of both factors, the larger of the two: the KKT residual.
+    """Return the KKT residual: the larger relative projected gradient of the two factors.
 
-    Zero exactly at stationary points. The components are taken at unit norm where no penalty
-    fixes the scale, so that it does not depend on the units of the data or of the factors.
+    It is zero exactly at stationary points. The components have unit norm unless a penalty fixes
+    the scale, so that the residual does not depend on the units of the data or of the factors.
     """
     fixed = _scale_is_fixed(codes_side, components_side)
-    # products with the data that the last pass has not made
+    # compute the products with the data that the last pass has not cached
     sums, codes_ratio = cached_products
     if codes_ratio is None:
         codes_ratio = _codes_ratio(rows, V, codes_side, fixed)
@@ -332,12 +342,12 @@ def residual_of(
 
 
 def worst(*residuals: float) -> float:
-    """Return the largest of numbers, and not a number where one of them is none."""
+    """Return the largest of the residuals, or NaN if any of them is NaN."""
     return float(np.max(residuals))
 
 
 def idle_components(rows: CodedRows, V: Array) -> Array:
-    """Components that are zero or that no row uses."""
+    """Find components that are zero or that no row uses."""
     (uses,) = rows.sum(uses_of_best)
     return ~V.any(axis=0) | (uses == 0)
 
@@ -345,21 +355,22 @@ def idle_components(rows: CodedRows, V: Array) -> Array:
 def revive(
     rows: CodedRows, V: Array, side: Side, idle: Array
 ) -> tuple[CodedRows, Array] | None:
-    """Replace idle components by what some row lacks most; None if there is nothing to do.
+    """Replace idle components by the rows with the largest residuals.
 
-    A factorisation with a component of zeros is stationary, and no minimum while X is not met.
+    Returns None if there is nothing to do. A factorisation with a component of zeros is
+    stationary, but not a minimum as long as a residual remains.
     """
     dead = np.flatnonzero(idle)
     if not len(dead):
         return None
 
-    # rows of which most is missing
+    # find the rows with the largest residuals
     (worst_rows,) = rows.sum(lacking_rows, V, side, len(dead))
     worth = worst_rows.sizes > 1e-12 * rows.sum_sq
     if not worth.any():
         return None
 
-    # what they lack as components as long as the others, which no row uses yet
+    # turn the residuals into components as long as the others; no row uses them yet
     lacks = worst_rows.lacks[worth] / np.sqrt(worst_rows.sizes[worth, None])
     revived = dead[: len(lacks)]
     length = 1.0 if idle.all() else float(np.median(lengths_of(V[:, ~idle])))
@@ -374,25 +385,26 @@ def revive(
 def nndsvd_components(
     data: Data, k: int, rng: np.random.RandomState, *, codes: bool = False
 ) -> Array:
-    """Non-negative parts of the right singular vectors [Boutsidis & Gallopoulos 2008], (p, k).
+    """Return non-negative parts of right singular vectors [Boutsidis & Gallopoulos 2008], (p, k).
 
-    Each component is the positive or the negative part of a singular vector, whichever belongs to
-    the larger product with its left one, at unit norm. Components beyond the rank are random.
-    With `codes` the parts are those of the left vectors, and the components fit them best.
+    Each component is the positive or the negative part of a singular vector, whichever has the
+    larger product of norms with the part of the left vector, at unit norm. Components beyond the
+    rank are random. With `codes`, the parts come from the left vectors, and each component is the
+    best fit to its part.
     """
     X = data.to_start_from()
     if data.weights is not None:
         root = np.sqrt(data.weights)
         X = sparse.csr_array(X.multiply(root[:, None])) if is_sparse(X) else X * root[:, None]
 
-    # singular vectors, the left ones scaled
+    # right singular vectors, and left ones times the singular values
     V = _right_singular_vectors(X, k, rng)
     U = np.asarray(X @ V.astype(X.dtype, copy=False), dtype=np.float64)
 
     out = np.zeros((data.shape[1], k))
     top = 0.0
 
-    # of each pair the sign whose positive part is larger
+    # choose the sign of each pair whose positive part is larger
     for j in range(k):
         if j < V.shape[1]:
             size = float(np.linalg.norm(U[:, j]))
@@ -418,7 +430,7 @@ def nndsvd_components(
 
 
 def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array:
-    # few rows or columns: eigenvectors of the smaller Gram matrix
+    # if there are few rows or columns, use eigenvectors of the smaller Gram matrix
     n, p = X.shape
     if min(n, p) <= 1000:
         wide = p > n
@@ -436,7 +448,7 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
             Q = Q / np.where(length > 0, length, 1.0)
         return np.asarray(Q)
 
-    # Lanczos iterations
+    # otherwise Lanczos iterations
     values = X.data if is_sparse(X) else X
     if not values.any():
         return np.zeros((p, k))

@@ -2,6 +2,9 @@
 
 Notation: counts x in CSR format, documents in rows; mixtures C (n, k) with rows of sum 1, topics
 U (p, k) with columns of sum 1, so that ``P(word w | document d) = sum_z C[d, z] U[w, z]``.
+
+Differs from the paper (Hofmann 2001): Newton's method completes the folding-in of documents, and
+a bound certifies it.
 """
 
 from typing import NamedTuple
@@ -15,9 +18,14 @@ from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.products import entries_at
 from skmoderndata._solvers.common.typing import Array
 
-BLOCK_ENTRIES = 2**18  # products, or entries of second derivatives, held at a time
-MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most
-EM_STEPS = 10  # before Newton's method folds a document in
+# Maximum number of products, or of entries of second derivatives, in memory at a time.
+BLOCK_ENTRIES = 2**18
+
+# Maximum number of coordinate descent sweeps on a quadratic model.
+MODEL_SWEEPS = 100
+
+# Number of expectation maximisation steps before Newton's method folds a document in.
+EM_STEPS = 10
 
 
 class Counts(NamedTuple):
@@ -30,7 +38,7 @@ class Counts(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of documents and words."""
+        """Number of documents and number of words."""
         return len(self.indptr) - 1, self.n_words
 
     @property
@@ -56,18 +64,18 @@ def expected(
 
 
 def gap(counts: Counts, C: Array, U: Array) -> float:
-    """Bound on what better mixtures for these topics, or better topics for these mixtures, gain.
+    """Bound the gain of better mixtures for these topics or better topics for these mixtures.
 
-    Both problems are concave, and by their gradients g no mixture of document d is better by more
-    than ``max_z g[d, z] - n_d``, no topic z by more than ``max_w g[w, z] - U[:, z]' g[:, z]``.
-    The larger of the two sums, in nats per token; 0 exactly at stationary points.
+    Both problems are concave. By their gradients g, no mixture of document d gains more than
+    ``max_z g[d, z] - n_d``, and no topic z more than ``max_w g[w, z] - U[:, z]' g[:, z]``.
+    Returns the larger of the two sums, in nats per token; it is 0 exactly at stationary points.
     """
     _, gain, slopes = gains(counts, C, U)
     return largest_gain(gain, slopes, U, counts.total)
 
 
 def gains(counts: Counts, C: Array, U: Array) -> tuple[float, float, Array]:
-    """Return the log-likelihood, what mixtures may gain, and the slopes of the topics."""
+    """Return the log-likelihood, the possible gain of the mixtures, and the topics' slopes."""
     in_documents = np.zeros_like(C)
     in_words = np.zeros_like(U)
     value = _gradients(counts, C, U, in_documents, in_words)
@@ -76,7 +84,7 @@ def gains(counts: Counts, C: Array, U: Array) -> tuple[float, float, Array]:
 
 
 def largest_gain(gain: float, slopes: Array, U: Array, total: float) -> float:
-    """Return the larger of what mixtures and topics may gain, per token."""
+    """Return the larger of the possible gains of mixtures and topics, per token."""
     columns = slopes.max(axis=0) - (U * slopes).sum(axis=0)
     of_topics = columns.sum()
     bounds = (gain, of_topics)
@@ -84,9 +92,9 @@ def largest_gain(gain: float, slopes: Array, U: Array, total: float) -> float:
 
 
 def normalised(A: Array, axis: int) -> Array:
-    """Divide by the sums along an axis; where they vanish the result is uniform.
+    """Divide by the sums along an axis; the result is uniform if a sum vanishes.
 
-    Probabilities below 1e-100 become 0: products of them would be slow and say nothing.
+    Probabilities below 1e-100 become 0: their products would be slow and negligible.
     """
     total = A.sum(axis=axis, keepdims=True)
     flat = 1.0 / A.shape[axis]
@@ -97,14 +105,14 @@ def normalised(A: Array, axis: int) -> Array:
 
 
 def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> float:
-    """Sum of counts times log-probabilities, these not below `floor`."""
+    """Sum counts times log-probabilities, with probabilities of at least `floor`."""
     rows = np.repeat(np.arange(len(C)), np.diff(counts.indptr))
     probabilities = products(rows, counts.indices, C, U)
     return float(counts.data @ np.log(np.maximum(probabilities, floor)))
 
 
 def products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
-    """Entries of ``C U'`` at the given rows and columns."""
+    """Compute the entries of ``C U'`` at the given rows and columns."""
     out = np.empty(len(rows))
     entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)  # compiled for one type
     return out
@@ -119,21 +127,22 @@ def fold_in(
     tol: float = 1e-6,
     exposures: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Mixtures of new documents for given topics, and bounds on what better ones gain.
+    """Compute mixtures of new documents for given topics, and bounds on their possible gain.
 
-    The problem is concave for ``beta = 1``: the bound, in nats per token, is
-    ``max_z g[z] / n_d - 1``, and a document is done when it is below `tol`. Words without
+    The problem is concave for ``beta = 1``. The bound, in nats per token, is
+    ``max_z g[z] / n_d - 1``, and a document is done when its bound is below `tol`. Words without
     probability in any topic are dropped; documents without other words get equal mixtures.
 
-    After some steps of expectation maximisation Newton's method follows, see `_newton_step`;
-    `max_iter` bounds both kinds of steps. For ``beta < 1`` there is no bound, and steps of
-    expectation maximisation are all, until a mixture moves by less than `tol`.
+    Newton's method follows some steps of expectation maximisation, see `_newton_step`; `max_iter`
+    limits the number of each. For ``beta < 1`` there is no bound: steps of expectation
+    maximisation continue until a mixture moves by less than `tol`.
 
-    Where counts have weights, `exposures` (n, k) are these times the topics. The variables are
-    then the shares of the topics in the observed tokens, the mixtures times the exposures: the
-    same problem, with the topics of each document divided by its exposures.
+    If counts have weights, `exposures` (n, k) are the weights times the topics. The variables are
+    then the fractions of the observed tokens that belong to each topic, that is, the mixtures
+    times the exposures: the same problem, with the topics of each document divided by its
+    exposures.
     """
-    # words that no topic holds are dropped
+    # drop words without probability in any topic
     n = len(counts.indptr) - 1
     k = U.shape[1]
     used: Array = np.asarray(U.any(axis=1))
@@ -142,13 +151,13 @@ def fold_in(
     X = sparse.csr_array(entries, shape=(n, len(U)), copy=True)
     X.eliminate_zeros()
 
-    # what turns shares in observed tokens into mixtures
+    # factors that turn fractions of observed tokens into mixtures
     lifts = None if exposures is None else _inverse(exposures)
 
     C = np.full((n, k), 1.0 / k)
     bounds = np.full(n, np.inf)
 
-    # expectation maximisation brings every mixture near
+    # approach the optimum by expectation maximisation
     n_steps = min(max_iter, EM_STEPS) if beta == 1.0 else max_iter
     for _ in range(n_steps):
         in_documents, _, _ = expected(counts, C if lifts is None else C * lifts, U, beta)
@@ -163,7 +172,7 @@ def fold_in(
     if beta < 1.0:
         return C, bounds
 
-    # Newton's method ends it: concave in the mixture, with `gradient - 1` as bound on the gain
+    # complete by Newton's method: the problem is concave, and `gradient - 1` bounds the gain
     bounds[:] = 0.0
     total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
     X.data /= np.repeat(total, np.diff(X.indptr))
@@ -204,12 +213,12 @@ def fold_in(
     if lifts is None:
         return C, bounds
     C = normalised(C * lifts, 1)
-    C[total == 0] = 1.0 / k  # nothing is known
+    C[total == 0] = 1.0 / k  # no word of any topic has been observed
     return C, bounds
 
 
 def _inverse(exposures: Array) -> Array:
-    """Reciprocals, 0 for topics without exposure, of which nothing is observed."""
+    """Return reciprocals, 0 for topics without exposure, whose words are not observed."""
     return np.where(exposures > 0, 1.0 / np.where(exposures > 0, exposures, 1.0), 0.0)
 
 
@@ -224,19 +233,19 @@ def _newton_step(
     U: Array,
     lift: Array | None,
 ) -> Array:
-    """One step of Newton's method for ``max sum weights log(U c) - sum c`` over ``c >= 0``.
+    """Take a step of Newton's method for ``max sum weights log(U c) - sum c`` over ``c >= 0``.
 
-    The weights of a document sum to 1, and so do the entries of c at the maximum. As ``H c`` is
-    the gradient g of the first term, the quadratic model is ``(2 g - 1) z - z H z / 2``;
-    coordinate descent maximises it over ``z >= 0``, and the step to z is halved until the
-    objective rises enough. `lift` multiplies c where it meets U.
+    The weights of a document sum to 1, and so do the entries of c at the maximum. Since ``H c`` is
+    the gradient g of the first term, the quadratic model is ``(2 g - 1) z - z H z / 2``.
+    Coordinate descent maximises it over ``z >= 0``, and the step to z is halved until the
+    objective rises enough. `lift` multiplies c in products with U.
     """
     Z = C.copy()
     descend_rows(H, Z, 1 - gradient, MODEL_SWEEPS, 1e-6)
     step = Z - C
     slope = ((gradient - 1) * step).sum(axis=1)
 
-    # Armijo's rule on the exact likelihood, all documents at once
+    # Armijo's rule on the exact likelihood, for all documents at once
     moved = products(rows, columns, step if lift is None else step * lift, U) / s
     mass = step.sum(axis=1)
     length = np.ones(len(C))
@@ -259,7 +268,7 @@ def _newton_step(
 def _gradients(
     counts: Counts, C: Array, U: Array, in_documents: Array, in_words: Array
 ) -> float:
-    """Add gradients of the log-likelihood with respect to C and U, and return it."""
+    """Add the gradients of the log-likelihood by C and U, and return the log-likelihood."""
     indptr, indices, data, _ = counts
     k = C.shape[1]
     value = 0.0

@@ -1,7 +1,10 @@
 """Least squares over the cone of non-negative rows with a given sparseness.
 
 Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0`` with Hoyer's sparseness `level`,
-that is ``sum z = ratio |z|_2``: a ray of any norm in a set of directions that is not convex.
+that is, ``sum z = ratio |z|_2``: a ray of any norm in a non-convex set of directions.
+
+Differs from the paper (Hoyer 2004): 1. The norm of a row is free. 2. Newton steps on the support
+follow projected gradient steps, from several starts.
 """
 
 from typing import NamedTuple
@@ -12,19 +15,33 @@ from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.common.typing import Array
 
-SINGLES = 2  # starts at the best single entries
-SHORT = 12  # rounds from each start, at most
-ROUNDS = 400  # from the best of them, at most
-ENTRIES = 2**20  # of the systems of Newton's method that are held at once
-# fraction of the largest diagonal entry that a smaller one is taken for in a metric
+# Number of starts at single entries.
+SINGLES = 2
+
+# Maximum number of rounds from each start.
+SHORT = 12
+
+# Maximum number of rounds from the best start.
+ROUNDS = 400
+
+# Maximum number of entries of the Newton systems in memory.
+ENTRIES = 2**20
+
+# Minimum entry of the diagonal metric, as a fraction of the largest.
 FLAT = 1e-12
-DUST = 1e-12  # fraction of the largest entry of a row that is rounding
-RIDGE_RELATIVE = 1e-13  # fraction of the metric that keeps the system of a Newton step regular
-GAIN = 1e-13  # fraction of the value below which a round gains nothing
+
+# Maximum entry that counts as rounding error, as a fraction of the largest of its row.
+DUST = 1e-12
+
+# Size of the ridge that keeps the system of a Newton step regular, relative to the metric.
+RIDGE_RELATIVE = 1e-13
+
+# Minimum gain of a useful round, as a fraction of the value.
+GAIN = 1e-13
 
 
 class State(NamedTuple):
-    """Rows on the cone, the gradients ``z G - f`` and the values there."""
+    """Rows on the cone, with their gradients ``z G - f`` and values."""
 
     Z: Array
     Y: Array
@@ -32,20 +49,21 @@ class State(NamedTuple):
 
 
 def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) -> Array:
-    """Solutions for each row f of F: exact for levels 0 and 1, else the best of several starts.
+    """Solve for each row f of F: exactly for levels 0 and 1, else from several starts.
 
-    The starts are the projections of the non-negative solution, of ``f / diag(G)``, of the best
-    single entries, and of `start`, if given, so that no row gets worse. Each descends for some
-    rounds, and the best one of them on, to a stationary point, see `descend_cone`. A code of given
-    sparseness without any loss is known where an entry costs nothing: a row of zeros in G takes
-    what is lacking. G is positive semi-definite, one matrix (k, k) for all rows or one for each.
+    The starts are projections of the non-negative solution, of ``f / diag(G)``, of the best single
+    entries and, if given, of `start`, so that no row gets worse. Each start descends for a few
+    rounds; the best of them continues to a stationary point, see `descend_cone`. If G has a row of
+    zeros, its entry costs nothing: choosing it gives the non-negative solution the required
+    sparseness without any loss. G is positive semi-definite, one matrix (k, k) for all rows or one
+    per row.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     F = np.ascontiguousarray(F, dtype=np.float64)
     m, k = F.shape
     diagonal = np.einsum("...jj->...j", G)
 
-    if level >= 1:  # a single entry: what it gains is known
+    if level >= 1:  # a single entry, whose gain has a closed form
         alive = (F > 0) & (diagonal > 0)
         divisor = np.where(diagonal > 0, diagonal, 1.0)
         entries = np.where(alive, F / divisor, 0.0)
@@ -61,7 +79,7 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
         entry = total / np.where(size > 0, size, 1.0)
         return np.repeat(entry[:, None], k, axis=1)
 
-    # starts: non-negative least squares, the linear term, its largest entries alone
+    # starts: non-negative least squares, the linear term, and single entries of large gain
     metric = _metric(G, F)
     unconstrained = nnls(G, F).Z
     starts = [_with_slack(diagonal, unconstrained, _ratio(k, level)), F / metric]
@@ -77,7 +95,7 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
     if start is not None:
         starts.insert(0, np.asarray(start, dtype=np.float64))
 
-    # a short descent from each, a long one from the best
+    # descend briefly from each start, then further from the best
     best = np.zeros((m, k))
     lowest = np.full(m, np.inf)
     for Z in starts:
@@ -91,18 +109,18 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
 
 
 def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Array:
-    """Improve rows of Z (m, k) that have the sparseness, in place, and return their values.
+    """Improve rows of Z (m, k) on the cone, in place, and return their values.
 
-    A round is a step of Newton's method on the support; before the first one, and where the last
-    one gained nothing, a projected gradient step brings entries into the support. A row is done
-    when both gain nothing. Every step that is taken lowers the value.
+    A round is a step of Newton's method on the support. Before the first round, and if the last
+    one gained nothing, a projected gradient step adds entries to the support. A row is done when
+    both kinds of step gain nothing. Every accepted step lowers the value.
     """
-    # blocks of bounded memory
+    # take blocks of rows to bound the memory
     m, k = Z.shape
     size = max(1, ENTRIES // (k + 1) ** 2)
     values = [np.zeros(0)]
     for first in range(0, m, size):
-        # all rows share a Gram matrix, or each has its own
+        # rows share a Gram matrix, or each has its own
         b = slice(first, first + size)
         gram = G if G.ndim == 2 else G[b]
         values.append(_descend(gram, F[b], Z[b], level, rounds=rounds))
@@ -110,7 +128,7 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
 
 
 def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Array:
-    """Improve rows of one block, all at once."""
+    """Improve all rows of a block at once."""
     m, k = Z.shape
     one_gram = G.ndim == 2
 
@@ -134,7 +152,7 @@ def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Arra
         if not len(rows):
             break
 
-        # 1. a projected gradient step for rows whose Newton steps are stuck
+        # 1. take a projected gradient step in rows whose Newton steps are stuck
         g = G if one_gram else G[rows]
         f = F[rows]
         unit = metric[rows]
@@ -146,20 +164,20 @@ def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Arra
         moved[flat] = project_sparseness(downhill[flat], level)
         state = _lower(state, _at_best_norm(g, f, moved))
 
-        # 2. Newton's step with curvature, back to the cone at three lengths
+        # 2. take a Newton step, returning to the cone at three lengths
         z, y, value = state
         step = _newton_step(g, z, y, unit, ratio, curved[rows])
         for size in (1.0, 0.3, 0.1):
             moved = _back_to_cone(z + size * step, unit, ratio)
             state = _lower(state, _at_best_norm(g, f, moved))
 
-        # 3. rows that hardly gain leave, once both kinds of step have been tried
+        # 3. drop rows that hardly gain, once both kinds of step have been tried
         Z[rows] = state.Z
         lowest[rows] = state.value
         enough = GAIN * np.abs(before)
         idle = value - state.value <= enough
         stuck[rows] = idle
-        # the next one with second derivatives of the other function
+        # rows without gain switch between the curvatures of Lagrangian and objective
         curved[rows] ^= idle
         gains = before - state.value > enough
         rows = rows[gains | ~flat]
@@ -172,15 +190,15 @@ def _ratio(k: int, level: float) -> float:
 
 
 def _metric(G: Array, F: Array) -> Array:
-    """Diagonals of G for each row of F, without entries near zero."""
+    """Return the diagonal of G for each row of F, with small entries raised."""
     diagonal = np.einsum("...jj->...j", G)
     metric = np.maximum(diagonal, FLAT * diagonal.max(axis=-1, keepdims=True))
     return np.broadcast_to(np.where(metric > 0, metric, 1.0), F.shape)
 
 
 def _at_best_norm(G: Array, F: Array, Z: Array) -> State:
-    """Rows of Z at the norms that lower the value most, gradients ``z G - f``, and values."""
-    Y = (Z[:, None] @ G)[:, 0]  # row by row, so that one does not depend on the others
+    """Rescale the rows of Z to the norms of least value, and compute gradients and values."""
+    Y = (Z[:, None] @ G)[:, 0]  # row by row, so that no result depends on other rows
     met = (Z * F).sum(axis=1)
     size = (Z * Y).sum(axis=1)
     divisor = np.where(size > 0, size, np.maximum(met, 1e-300))
@@ -192,11 +210,11 @@ def _at_best_norm(G: Array, F: Array, Z: Array) -> State:
 
 
 def _lower(old: State, new: State) -> State:
-    """Take the new row, gradient and value where the value is lower."""
+    """Take the new row, gradient and value if the value is lower."""
     better = new.value < old.value
-    each = better[:, None]
-    Z = np.where(each, new.Z, old.Z)
-    Y = np.where(each, new.Y, old.Y)
+    better_row = better[:, None]
+    Z = np.where(better_row, new.Z, old.Z)
+    Y = np.where(better_row, new.Y, old.Y)
     return State(Z, Y, np.where(better, new.value, old.value))
 
 
@@ -205,11 +223,11 @@ def _newton_step(
 ) -> Array:
     """Minimise a second order model on the support of each row.
 
-    It is that of the Lagrange function, or that of the objective where it is not `curved`.
-    The constraint is ``((sum z)^2 - ratio^2 |z|^2) / 2 = 0``, with the gradient `normal`. The
-    unknowns are scaled so that the metric is the identity. A step ends where an entry becomes 0.
+    The model belongs to the Lagrangian in `curved` rows and to the objective in other rows. The
+    constraint is ``((sum z)^2 - ratio^2 |z|^2) / 2 = 0``, with the gradient `normal`. The unknowns
+    are scaled so that the metric is the identity. A step ends where an entry becomes 0.
     """
-    # support, and the normal of the cone there
+    # support, and the normal of the cone at z
     (m, k) = Z.shape
     unit = 1 / np.sqrt(metric)
     inside = Z > DUST * Z.max(axis=1, keepdims=True)
@@ -223,10 +241,10 @@ def _newton_step(
     multiplier = -along / np.where(size > 0, size, 1.0)
     of_constraint = 1 - ratio**2 * np.eye(k)
     H = G + (curved * multiplier)[:, None, None] * of_constraint
-    both = inside[:, :, None] & inside[:, None, :]
+    pairs_inside = inside[:, :, None] & inside[:, None, :]
     scaled = H * unit[:, :, None] * unit[:, None, :]
     system = np.zeros((m, k + 1, k + 1))
-    system[:, :k, :k] = np.where(both, scaled, 0.0)
+    system[:, :k, :k] = np.where(pairs_inside, scaled, 0.0)
     border = normal / np.where(largest > 0, largest, 1.0)
     system[:, :k, k] = system[:, k, :k] = border
 
@@ -234,7 +252,7 @@ def _newton_step(
     system[:, diagonal, diagonal] += np.where(inside, RIDGE_RELATIVE, 1.0)
     system[:, k, k] = -RIDGE_RELATIVE
 
-    # the step, not uphill, and not beyond the first entry that reaches zero
+    # drop steps uphill, and stop at the first entry that reaches zero
     slope = np.where(inside, -Y * unit, 0.0)
     right = np.pad(slope, ((0, 0), (0, 1)))
     solution = np.linalg.solve(system, right[:, :, None])
@@ -248,15 +266,16 @@ def _newton_step(
 
 
 def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
-    """Move positive entries along the normal v of the cone in the metric; zeros where it fails.
+    """Move positive entries to the cone along its normal v in the metric.
 
-    Of ``z + t v`` the equation of the cone is ``a t^2 + 2 b t + c = 0``.
+    ``z + t v`` is on the cone if ``a t^2 + 2 b t + c = 0``. Rows without a feasible solution
+    become zero.
     """
     inside = Z > DUST * Z.max(axis=1, keepdims=True)
     Z = np.where(inside, Z, 0.0)
     total = Z.sum(axis=1)
 
-    # the step t along v solves a t^2 + 2 b t + c = 0
+    # coefficients of the quadratic equation for the step t
     v = np.where(inside, total[:, None] - ratio**2 * Z, 0.0) / metric
     across = v.sum(axis=1)
     a = across**2 - ratio**2 * (v * v).sum(axis=1)
@@ -269,13 +288,13 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     Z = Z - t[:, None] * v
     total_sq = Z.sum(axis=1) ** 2
     error = np.abs(total_sq - ratio**2 * (Z * Z).sum(axis=1))
-    on_cone = error <= 1e-12 * total_sq  # but for rounding
+    on_cone = error <= 1e-12 * total_sq  # up to rounding
     feasible = on_cone & (root >= 0) & (Z >= 0).all(axis=1)
     return np.where(feasible[:, None], Z, 0.0)
 
 
 def _with_slack(diagonal: Array, Z: Array, ratio: float) -> Array:
-    """Bring rows to the sparseness by an entry that the value does not depend on, if any."""
+    """Bring rows to the sparseness by an entry without influence on the value, if any."""
     Z = Z.copy()
     free = np.broadcast_to(diagonal == 0, Z.shape)
     rows = np.flatnonzero(free.any(axis=1))

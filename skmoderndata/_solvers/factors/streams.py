@@ -1,7 +1,10 @@
-"""Factorisation of rows that arrive in batches: sums that fade, and components that revive.
+"""Factorisation of rows that arrive in batches, with fading sums and revived components.
 
-Notation: batch X (m, p), codes W (m, k), components H (k, p), kept as ``V = H'``. Of earlier rows
-only ``W' W`` and ``X' W`` remain, which determine the problem of the components.
+Notation: batch X (m, p), codes W (m, k), components H (k, p), stored as ``V = H'``. Only ``W' W``
+and ``X' W`` of earlier rows remain; they determine the problem of the components.
+
+Differs from the paper (Mairal et al. 2010): 1. Idle components are revived. 2. Codes and
+components of a batch alternate a few times. 3. Penalties are balanced between the factors.
 """
 
 from typing import NamedTuple
@@ -21,31 +24,35 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import revive
 
-# Number of rows for each component that are fitted together before the stream is, and that later
-# batches leave in memory at least
+# Number of rows per component that are fitted together at first, and that later batches still
+# count at least.
 ROWS_PER_COMPONENT = 8
-# Power of the fraction of earlier rows by which their sums fade
+
+# Size of the power of the fraction of earlier rows by which their sums fade.
 FADING = 10.0
-# Number of times that the codes of a batch and the components are improved in turn
+
+# Number of alternations between the codes of a batch and the components.
 ROUNDS = 3
-# Maximum number of rounds of descent on the components, each of ten sweeps
+
+# Maximum number of rounds of descent on the components, of ten sweeps each.
 SWEEP_ROUNDS = 200
-# Fraction of the mean energy of a component below which one is idle
+
+# Maximum energy of an idle component, as a fraction of the mean energy.
 IDLE = 1e-6
 
 
 class FactorStream(NamedTuple):
-    """What is kept of earlier rows: their sums, which fade, and the weight of all rows so far."""
+    """Fading sums of earlier rows, and the weight of all rows so far."""
 
     sums: SummedData
     weight: float
 
     def faded(self, weight: float) -> SummedData:
-        """Return the sums to which a batch of this weight is added.
+        """Return the faded sums, to which a batch of this weight can be added.
 
-        Early codes belong to components that were poor. They count by the fraction of the rows
-        that came before, to a power, as in on-line dictionary learning [Mairal et al. 2010]; but
-        some rows for each component count in any case.
+        Early codes belong to poor components. Their weight fades by a power of the fraction of
+        rows that came before, as in online dictionary learning [Mairal et al. 2010], but a few
+        rows per component always count.
         """
         k = self.sums.T.shape[1]
         fraction = self.weight / (self.weight + weight)
@@ -60,13 +67,13 @@ class FactorStream(NamedTuple):
         return FactorStream(earlier + batch, weight)
 
     def of_all(self) -> SummedData:
-        """Estimate of the sums over all rows so far, in proportion to those that still count."""
+        """Estimate the sums over all rows so far, in proportion to the rows that still count."""
         counted = self.sums.weight or 1.0
         return self.sums.times(self.weight / counted)
 
 
 class StreamResult(NamedTuple):
-    """Components after a batch, what is kept, and the last look at the components."""
+    """Components after a batch, the sums, and the measures of the last update of components."""
 
     components: Array  # (p, k)
     stream: FactorStream
@@ -82,15 +89,15 @@ def add_batch(
     components_side: Side,
     tol: float,
 ) -> StreamResult:
-    """Improve components by a batch of rows and the sums of earlier ones.
+    """Improve components by a batch of rows and the sums of earlier rows.
 
-    In turn, the rows of the batch are coded, components that explain nothing become what some of
-    these rows lack most, and the objective over the components is minimised, given the codes.
+    Each round codes the rows of the batch, replaces components that explain nothing by the
+    largest residuals of the batch, and minimises the objective over the components.
     """
     V, stream = _balanced(V, stream, codes_side, components_side)
     after = stream
     for _ in range(ROUNDS):
-        # 1. codes of the batch
+        # 1. compute the codes of the batch
         W = codes_for(data, V, codes_side)
 
         # 2. revive idle components
@@ -104,7 +111,7 @@ def add_batch(
             stream = stream._replace(sums=remaining)
             W = codes_for(data, V, codes_side)
 
-        # 3. components, given the sums
+        # 3. update the components, given the sums
         penalty = penalty_value(codes_side, W, data.weights)
         batch = data.sums(W)
         batch = batch._replace(sum_sq=data.sum_sq, penalty=penalty)
@@ -118,9 +125,9 @@ def add_batch(
 def _balanced(
     V: Array, stream: FactorStream, codes_side: Side, components_side: Side
 ) -> tuple[Array, FactorStream]:
-    """Move the scale between both factors to where the penalties are smallest.
+    """Balance the scales of the factors to minimise the penalties.
 
-    The penalty of the codes grows with the rows, and that of the components does not.
+    The penalty of the codes grows with the number of rows; the penalty of the components does not.
     """
     # a penalty is linear or quadratic in the scale
     degree = 1 if codes_side.l1 else 2
@@ -142,8 +149,8 @@ def _balanced(
 
 
 def _idle(V: Array, sums: SummedData) -> Array:
-    """Components that are zero, or that hardly any row uses."""
-    # of the part of the data that each component explains by itself
+    """Find components that are zero or that hardly any row uses."""
+    # energy: squares of the part of the data that each component explains by itself
     squares = (V * V).sum(axis=0)
     energy = np.diag(sums.S) * squares
     return energy <= IDLE * energy.mean()

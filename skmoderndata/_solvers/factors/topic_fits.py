@@ -1,7 +1,9 @@
 """Topics by expectation maximisation: documents in memory or in blocks, mixtures as their state.
 
-The likelihood of mixtures is known after the pass over them, so the next pass takes the step that
-was found, extrapolated or not, or takes it back. Notation as in `latent_semantics`.
+The likelihood of mixtures is known only after the pass over them, so the next pass keeps their
+step, extrapolates it, or takes it back. Notation as in `latent_semantics`.
+
+Differs from the paper (Hofmann 2001): steps are extrapolated, and a bound certifies the result.
 """
 
 from collections.abc import Callable
@@ -21,30 +23,30 @@ from skmoderndata._solvers.factors.latent_semantics import (
     normalised,
 )
 
-# passes without gain on held-out counts before posteriors are flattened
+# Number of passes without gain on held-out counts before posteriors are flattened.
 PASSES_WITHOUT_GAIN = 25
 
 
 class Decision(NamedTuple):
-    """What is known about the mixtures of the last pass."""
+    """Changes of the mixtures of the last pass, which the next pass carries out."""
 
-    kept: bool = True  # or taken back, to the last plain step
-    step: float = 0.0  # how far beyond the plain step the next pass goes
+    kept: bool = True  # if False, return to the last plain step
+    step: float = 0.0  # length of the extrapolation beyond the plain step
 
 
 class Mixtures(NamedTuple):
-    """Mixtures of the documents of a block in a pass, and its step of expectation maximisation."""
+    """Mixtures of the documents of a block, and their step of expectation maximisation."""
 
-    best: Array
-    safe: Array  # the last plain step that was kept
-    used: Array
-    plain: Array
+    best: Array  # mixtures of the last accepted pass
+    safe: Array  # last plain step that was kept
+    used: Array  # mixtures in the present pass
+    plain: Array  # expectation maximisation step from these
 
     def after(self, decision: Decision) -> "Mixtures":
-        """Carry out a decision: `used` are those of the next pass."""
+        """Return the mixtures after a decision, with `used` for the next pass."""
         if not decision.kept:
             return self._replace(used=self.safe)
-        # on from the plain step, beyond it where extrapolation goes well
+        # continue from the plain step, or beyond it
         ahead = self.plain
         if decision.step:
             ahead = extrapolated(self.plain, self.used, decision.step, 1)
@@ -57,20 +59,20 @@ class Mixtures(NamedTuple):
 
 
 class TopicRows(NamedTuple):
-    """Counts of documents, with the weights of the counts where there are any; and mixtures."""
+    """Counts of documents, the weights of the counts, if any, and the mixtures."""
 
-    blocks: ArrayBlocks  # documents; their state are the mixtures
+    blocks: ArrayBlocks  # documents; the mixtures are their state
     read: Callable[[Block], tuple[Counts, Array | None]]
-    shape: tuple[int, int]  # numbers of documents and words
+    shape: tuple[int, int]  # number of documents, number of words
     total: float  # number of tokens
-    celled: bool  # whether counts have weights
+    celled: bool  # True if counts have weights
     decision: Decision = Decision()
 
     @classmethod
     def of(
         cls, counts: Counts, C: Array | None = None, cells: Array | None = None
     ) -> "TopicRows":
-        """Return documents in memory: one block."""
+        """Return documents in memory, as a single block."""
         arrays = (counts,) if cells is None else (counts, cells)
         states = None if C is None else [Mixtures.of(C)]
         blocks = ArrayBlocks(arrays, [0, counts.shape[0]], states)
@@ -94,17 +96,17 @@ class TopicRows(NamedTuple):
         return self.blocks.sum(_on_documents, self.read, self.decision, function, shared)
 
     def step(self, function: Callable[..., Any], *shared: Any) -> tuple["TopicRows", Any]:
-        """Return rows with the state, and a sum, of ``function(data, mixtures, *shared)``."""
-        given = (self.read, self.decision, function, shared)
-        blocks, sums = self.blocks.step(_on_documents, *given)
+        """Return rows with the state of ``function(data, mixtures, *shared)``, and its sum."""
+        arguments = (self.read, self.decision, function, shared)
+        blocks, sums = self.blocks.step(_on_documents, *arguments)
         return self._replace(blocks=blocks, decision=Decision()), sums
 
     def decided(self, decision: Decision) -> "TopicRows":
-        """Return the rows with what is known about their mixtures."""
+        """Return the rows with a decision about their mixtures."""
         return self._replace(decision=decision)
 
     def certified(self, U: Array) -> tuple[float, float]:
-        """Log-likelihood and gap of the best mixtures."""
+        """Return the log-likelihood and the gap of the best mixtures."""
         value, gain, slopes = self.sum(_gains_of_best, U)
         return value, largest_gain(gain, slopes, U, self.total)
 
@@ -125,7 +127,7 @@ def _on_documents(
 
 
 class TopicsResult(NamedTuple):
-    """Documents with their mixtures, and topics, how good they are, and how it went."""
+    """Documents with their mixtures, topics, their quality, and the course of the fit."""
 
     rows: TopicRows
     topics: Array
@@ -142,7 +144,7 @@ class TopicsResult(NamedTuple):
         return self.rows.mixtures
 
 
-# What a pass does with the documents of a block
+# Functions that a pass applies to the documents of a block
 
 
 def word_frequencies(data: Any, mixtures: Mixtures | None) -> tuple[Array]:
@@ -154,7 +156,7 @@ def word_frequencies(data: Any, mixtures: Mixtures | None) -> tuple[Array]:
 
 
 def tokens_in_words(data: Any, mixtures: Mixtures, U: Array, beta: float) -> tuple[Array]:
-    """Expect tokens of the topics in words, from the best mixtures."""
+    """Compute the expected tokens of each topic in each word, from the best mixtures."""
     counts, _ = data
     _, in_words, _ = expected(counts, mixtures.best, U, beta)
     return (in_words,)
@@ -163,9 +165,9 @@ def tokens_in_words(data: Any, mixtures: Mixtures, U: Array, beta: float) -> tup
 def _expectations(
     data: Any, mixtures: Mixtures | None, U: Array, beta: float
 ) -> tuple[Mixtures, tuple[Array, float]]:
-    """Expect tokens in documents and words; mixtures from the former are the plain step."""
+    """Compute expected tokens in documents and words; the former give the plain step."""
     counts, _ = data
-    # equal mixtures at first: no topic is favoured in any document
+    # start from equal mixtures, which favour no topic in any document
     if mixtures is None:
         k = U.shape[1]
         mixtures = Mixtures.of(np.full((counts.shape[0], k), 1.0 / k))
@@ -182,7 +184,7 @@ def _gains_of_best(data: Any, mixtures: Mixtures, U: Array) -> tuple[float, floa
 
 
 def extrapolated(new: Array, last: Array, step: float, axis: int) -> Array:
-    """Point of the simplex beyond the new one, not below an eighth of it."""
+    """Go beyond the new point of the simplex, with entries of at least an eighth of it."""
     ahead = new + step * (new - last)
     ahead = np.maximum(ahead, new / 8)
     return normalised(ahead, axis)
@@ -198,16 +200,16 @@ def fit_topics(
     tol: float = 1e-6,
     progress: Progress | None = None,
 ) -> TopicsResult:
-    """Maximise the log-likelihood by expectation maximisation, extrapolated.
+    """Maximise the log-likelihood by extrapolated expectation maximisation.
 
-    After each step the parameters are moved on in its direction and put back on the simplex; if
-    the objective, which the next step knows, has fallen, the step is taken without that. Stops
-    when the objective rises by less than `tol` per token in a pass. Documents without mixtures
-    start from equal ones.
+    After each step, the parameters move further in its direction and return to the simplex. If the
+    next step finds that the objective has fallen, the step is repeated without extrapolation.
+    Stops when the objective rises by less than `tol` per token in a pass. Documents without
+    mixtures start from equal mixtures.
     """
     total = max(rows.total, 1e-300)
     best = -np.inf
-    safe = U  # the last step without extrapolation
+    safe = U  # last step without extrapolation
     best_U = U
     step = 1.0
     step_limit = 8.0
@@ -216,12 +218,12 @@ def fit_topics(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. expectations of all words at once [Hofmann 2001]
+        # 1. expectation step for all words at once [Hofmann 2001]
         rows, (in_words, value) = rows.step(_expectations, U, beta)
         if smoothing > 0:
             value += smoothing * float(np.log(np.maximum(U, 1e-300)).sum())
 
-        # 2. where extrapolation led astray, back to the last plain step
+        # 2. return to the last plain step if extrapolation has lowered the objective
         if value < best - 1e-13 * abs(best) and not fresh:
             U = safe
             rows = rows.decided(Decision(kept=False))
@@ -231,21 +233,21 @@ def fit_topics(
             history.append(best)
             continue
 
-        # gain, relative to the counts
+        # gain per token
         it.residual = (value - best) / total
         best = max(best, value)
         best_U = U
         history.append(best)
 
-        # 3. maximisation
+        # 3. maximisation step
         safe = normalised(in_words + smoothing, 0)
         if fresh:
             fresh = False
             U = safe
-            it.residual = max(it.residual, 2 * tol)  # the next step tells
+            it.residual = max(it.residual, 2 * tol)  # only the next step shows the gain
             continue
 
-        # 4. extrapolate on the simplex, not beyond an eighth of the plain step
+        # 4. extrapolate on the simplex
         rows = rows.decided(Decision(step=step))
         U = extrapolated(safe, U, step, 0)
         step = min(step * 1.1, step_limit)
@@ -271,12 +273,12 @@ def fit_tempered(
     tol: float = 1e-5,
     progress: Progress | None = None,
 ) -> TopicsResult:
-    """Tempered expectation maximisation, stopped early [Hofmann 2001, section 3.2].
+    """Run tempered expectation maximisation with early stopping [Hofmann 2001, section 3.2].
 
-    Steps are made while the likelihood of held-out counts of the same documents rises; then
-    `beta` is lowered by the factor `cooling`, and when that does not help either it ends; gains
-    below `tol` per token do not count. The history holds the held-out log-likelihoods, which go
-    up and down.
+    Steps continue as long as the likelihood of held-out counts of the same documents rises. Then
+    `beta` is multiplied by `cooling`; the method stops when this does not help either. Gains below
+    `tol` per token do not count. The history holds the held-out log-likelihoods, which rise and
+    fall.
     """
     history: list[float] = []
     it = Iterations(max_iter, -np.inf, progress)
@@ -289,7 +291,7 @@ def fit_tempered(
     total = held_out.total
 
     for _ in it:
-        # a tempered pass, judged on the counts held out
+        # run a tempered pass, and judge it on the held-out counts
         N, M, _ = expected(counts, C, U, beta)
         C = normalised(N, 1)
         U = normalised(M + smoothing, 0)
@@ -305,7 +307,7 @@ def fit_tempered(
             helped = True
             continue
 
-        # no better for some passes: cool down, unless that did not help before
+        # cool down after several passes without gain, unless the last cooling did not help
         waited += 1
         if waited < PASSES_WITHOUT_GAIN:
             continue

@@ -1,9 +1,9 @@
-"""Probabilistic latent semantic analysis with weights of the counts, 0 for those not observed.
+"""Probabilistic latent semantic analysis with weights of the counts, 0 for unobserved counts.
 
-A count x of weight c enters as ``y = c x`` tokens of a word with exposure c: what is observed of
-document d has word w with probability ``c[d, w] P(w | d) / sum_v c[d, v] P(v | d)``, and a count
-of weight 0 is in no sum. With rates ``A = n_d P(z | d)`` that is the likelihood of Poisson counts
-y of rates ``c (A U')``, maximised over the length n_d of each document: weighted factorisation
+A count x of weight c enters as ``y = c x`` tokens of a word with exposure c. An observed token of
+document d is word w with probability ``c[d, w] P(w | d) / sum_v c[d, v] P(v | d)``; counts of
+weight 0 are in no sum. With rates ``A = n_d P(z | d)`` this is the likelihood of Poisson counts y
+with rates ``c (A U')``, maximised over the length n_d of each document: weighted factorisation
 with the Kullback-Leibler divergence. Notation as in `latent_semantics`; weights c (n, p) are
 dense.
 """
@@ -24,7 +24,10 @@ from skmoderndata._solvers.factors.latent_semantics import (
 )
 from skmoderndata._solvers.factors.topic_fits import Mixtures, TopicRows, TopicsResult
 
-BISECTIONS = 100  # for the multiplier of a topic: to the last digit
+# Number of bisections for the multiplier of a topic, enough for all its digits.
+BISECTIONS = 100
+
+# Minimum of divisors and of arguments of logarithms.
 TINY = 1e-300
 
 
@@ -39,10 +42,10 @@ def fit_weighted_topics(
 ) -> TopicsResult:
     """Maximise the likelihood of weighted counts by conditional expectation maximisation.
 
-    Of the rates for given topics and of the topics for given rates, both in closed form after
-    an expectation step of their own (multi-cycle ECM, Meng and Rubin 1993), so that no pass
-    lowers the objective. The counts are the weighted ones; documents without mixtures start from
-    equal ones. Stops when the objective rises by less than `tol` per token in a pass.
+    A pass updates the rates for fixed topics and the topics for fixed rates. Each update has its
+    own expectation step and a closed form (multi-cycle ECM, Meng and Rubin 1993), so that no pass
+    lowers the objective. `rows` holds weighted counts; documents without mixtures start from
+    equal mixtures. Stops when the objective rises by less than `tol` per token in a pass.
     """
     total = max(rows.total, TINY)
     rows, (of_lengths, of_weights) = rows.step(_first_rates, U.shape[1])
@@ -53,14 +56,14 @@ def fit_weighted_topics(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. expected tokens of each topic in documents, and rates that give them
+        # 1. compute the expected tokens of each topic in documents, and update the rates
         rows, sums = rows.step(_improved_rates, U, scale)
         value, exposed, in_words, exposures = sums
         value += constant - exposed
         if smoothing > 0:
             value += smoothing * float(np.log(np.maximum(U, TINY)).sum())
 
-        # 2. expected tokens of each topic in words, and topics that give them
+        # 2. update the topics from their expected tokens in words
         if smoothing > 0:
             U = _smoothed(in_words + smoothing, exposures)
         else:
@@ -68,12 +71,12 @@ def fit_weighted_topics(
             scale = U.sum(axis=0)
             U = normalised(U, 0)
 
-        # 3. stopping rule, on the objective before the pass
+        # 3. stopping rule, for the objective before the pass
         it.residual = (value - last) / total
         last = value
         history.append(value)
 
-    # mixtures of the rates
+    # turn the rates into mixtures
     rows, (value, gain, slopes) = rows.step(_last_mixtures, U, scale)
     distance = largest_gain(gain, slopes, U, rows.total)
     course = (it.n_iter, it.converged, history)
@@ -83,13 +86,13 @@ def fit_weighted_topics(
 def _first_rates(
     data: Any, mixtures: Mixtures | None, k: int
 ) -> tuple[Mixtures, tuple[float, float]]:
-    """Rates of the first mixtures, and the part of the likelihood that does not change."""
+    """Compute the rates of the first mixtures, and the constant part of the likelihood."""
     counts, weights = data
     tokens = _tokens(counts)
     C = np.full((len(tokens), k), 1.0 / k) if mixtures is None else mixtures.best
     A = C * tokens[:, None]
 
-    # what the best length of each document adds
+    # contribution of the best length of each document
     of_lengths = (tokens - tokens * np.log(np.maximum(tokens, TINY))).sum()
     return Mixtures.of(A), (float(of_lengths), _log_weights(counts, weights))
 
@@ -97,9 +100,9 @@ def _first_rates(
 def _improved_rates(
     data: Any, rates: Mixtures, U: Array, scale: Array
 ) -> tuple[Mixtures, tuple[float, float, Array, Array]]:
-    """Rates for given topics, and what the topics need of them."""
+    """Update the rates for fixed topics, and compute the sums that determine the topics."""
     counts, weights = data
-    # the topics of the last pass were scaled to sum 1
+    # the last pass has scaled the topics to sum 1
     A = rates.best * scale
     exposures = weights @ U
     in_documents, _, value = expected(counts, A, U)
@@ -113,7 +116,7 @@ def _improved_rates(
 def _last_mixtures(
     data: Any, rates: Mixtures, U: Array, scale: Array
 ) -> tuple[Mixtures, tuple[float, float, Array]]:
-    """Mixtures of the rates, their likelihood, and what they and the topics may gain."""
+    """Compute mixtures from the rates, their likelihood, and the possible gains."""
     counts, weights = data
     C = normalised(rates.best * scale, 1)
     value = weighted_log_likelihood(counts, weights, C, U)
@@ -124,7 +127,7 @@ def _last_mixtures(
 def weighted_log_likelihood(
     counts: Counts, weights: Array, C: Array, U: Array, floor: float = 1e-12
 ) -> float:
-    """Sum of weighted counts times log-probabilities of their words among those observed."""
+    """Sum weighted counts times log-probabilities of their words among the observed words."""
     rows = _rows(counts)
     exposed = (C * (weights @ U)).sum(axis=1)
     observed = weights[rows, counts.indices] * products(rows, counts.indices, C, U)
@@ -133,20 +136,20 @@ def weighted_log_likelihood(
 
 
 def weighted_gap(counts: Counts, weights: Array, C: Array, U: Array) -> float:
-    """Bound on what better mixtures for these topics, or better topics for these rates, gain.
+    """Bound the gain of better mixtures for these topics or better topics for these rates.
 
-    Both problems are concave. Over the tokens ``A q`` of the topics, with exposures
-    ``q = weights U``, which sum to n_d, no mixture is better by more than ``n_d (max g / q - 1)``
-    with the gradients g of ``sum y log (A U')``; over distributions of words no topic by more than
-    ``max_w G[w, z] - U[:, z]' G[:, z]`` with the gradients G of that minus the exposed rates. The
-    larger of the two sums, in nats per token; 0 exactly at stationary points.
+    Both problems are concave. Let g be the gradients of ``sum y log (A U')`` by the rates. The
+    tokens ``A q`` of the topics, with exposures ``q = weights U``, sum to n_d, so no mixture gains
+    more than ``n_d (max g / q - 1)``. Let G be the gradients of the same sum minus the exposed
+    rates by the topics. No topic gains more than ``max_w G[w, z] - U[:, z]' G[:, z]``. Returns the
+    larger of the two sums, in nats per token; it is 0 exactly at stationary points.
     """
     gain, slopes = weighted_gains(counts, weights, C, U)
     return largest_gain(gain, slopes, U, counts.total)
 
 
 def weighted_gains(counts: Counts, weights: Array, C: Array, U: Array) -> tuple[float, Array]:
-    """Return what better mixtures may gain, and the slopes of the topics."""
+    """Return the possible gain of the mixtures, and the slopes of the topics."""
     # rates at the best length of each document
     tokens = _tokens(counts)
     exposures = weights @ U
@@ -165,9 +168,9 @@ def weighted_gains(counts: Counts, weights: Array, C: Array, U: Array) -> tuple[
 
 
 def _smoothed(in_words: Array, exposures: Array) -> Array:
-    """Topics that maximise ``sum M log U - B U`` over distributions: ``M / (B + nu)``.
+    """Maximise ``sum M log U - B U`` over distributions, by ``U = M / (B + nu)``.
 
-    The multiplier nu of each topic, at which they sum to 1, by bisection.
+    Bisection finds the multiplier nu of each topic, for which the probabilities sum to 1.
     """
     least = exposures.min(axis=0)
     above = exposures - least
@@ -182,7 +185,7 @@ def _smoothed(in_words: Array, exposures: Array) -> Array:
 
 
 def _ratio(a: Array, b: Array) -> Array:
-    """Quotients, 0 where the divisor is."""
+    """Return quotients, 0 for a divisor of 0."""
     return np.where(b > 0, a / np.where(b > 0, b, 1.0), 0.0)
 
 
@@ -191,7 +194,7 @@ def _rows(counts: Counts) -> Array:
 
 
 def _tokens(counts: Counts) -> Array:
-    """Weighted tokens of each document."""
+    """Count the weighted tokens of each document."""
     return np.bincount(_rows(counts), counts.data, minlength=len(counts.indptr) - 1)
 
 
