@@ -1,10 +1,13 @@
 """Completion of a table with the nuclear norm: the problem, its certificate, and regressions.
 
-The table is `M`, known on the set `Omega` of cells and held as compressed rows (`Table`), with
-weights `w` of their squared residuals, which are 1 unless given. Iterates are thin factors; values
-on `Omega` (residuals, dual variables) are vectors in the order of the stored entries. For a sparse
-table no array of its shape is ever made: singular values are thresholded of
-`sparse + U diag(s) Vt`, of which only products with thin blocks are taken.
+The table `M` is known on the set `Omega` of cells and stored as compressed rows (`Table`), with
+weights `w` of squared residuals, 1 by default. Iterates are thin factors; values on `Omega`
+(residuals, dual variables) are vectors in the order of the stored entries. For a sparse table, no
+array of its shape is ever formed: `sparse + U diag(s) Vt`, whose singular values are thresholded,
+only enters products with thin blocks.
+
+Differs from the paper (Mazumder et al. 2010): ADMM with a balanced penalty replaces Soft-Impute,
+and a duality gap certifies the result.
 """
 
 from typing import Any, NamedTuple
@@ -18,9 +21,14 @@ from skmoderndata._solvers.common.products import entries_at
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
 
-MATRICES = 2**21  # entries of the matrices of rows held at once
-CHECK_EVERY = 10  # passes between two looks at the duality gap
-CAPPED = 30  # passes where the cap on the rank binds
+# Maximum number of entries of the Gram matrices of a block of rows.
+MATRICES = 2**21
+
+# Number of passes between two computations of the duality gap.
+CHECK_EVERY = 10
+
+# Number of passes if the cap on the rank binds.
+CAPPED = 30
 
 
 class Factors(NamedTuple):
@@ -38,8 +46,8 @@ class Factors(NamedTuple):
 class Table:
     """Known cells of a table as compressed rows; every stored entry, zero or not, is known.
 
-    `dense` allows arrays of the shape of the table. `weights` are positive, one for each stored
-    entry, or None where all are 1.
+    `dense` permits arrays of the shape of the table. `weights` are positive, one for each stored
+    entry; None means 1 everywhere.
     """
 
     def __init__(self, X: Any, dense: bool, weights: Array | None = None) -> None:
@@ -53,7 +61,7 @@ class Table:
         self.full = X.nnz == X.shape[0] * X.shape[1]
 
     def part(self, keep: Array) -> "Table":
-        """Restrict the known cells to those where `keep` (one flag per known cell) holds."""
+        """Restrict the known cells by `keep`, one flag per known cell."""
         cells = self.rows[keep], self.columns[keep]
         weights = None if self.weights is None else self.weights[keep]
         table = sparse.csr_array((self.data[keep], cells), shape=self.shape)
@@ -84,7 +92,7 @@ class Table:
         return entries(factors.U * factors.s, factors.Vt, self.rows, self.columns)
 
     def matrix(self, values: Array, factors: Factors | None = None) -> Any:
-        """Return the matrix with `values` on Omega, and outside of it L or zero."""
+        """Return the matrix with `values` on Omega, and L or zero elsewhere."""
         if self.dense:
             n, p = self.shape
             L = np.zeros((n, p), values.dtype) if factors is None else _product(factors)
@@ -117,7 +125,7 @@ def _product(factors: Factors) -> Array:
 
 
 def entries(left: Array, Vt: Array, rows: Array, columns: Array) -> Array:
-    """Entries of ``left @ Vt`` at given cells."""
+    """Compute the entries of ``left @ Vt`` at given cells."""
     out = np.empty(rows.size, dtype=left.dtype)
     right = np.ascontiguousarray(Vt.T, dtype=left.dtype)
     entries_at(rows, columns, np.ascontiguousarray(left), right, out)
@@ -125,7 +133,7 @@ def entries(left: Array, Vt: Array, rows: Array, columns: Array) -> Array:
 
 
 class CompletionResult(NamedTuple):
-    """What `complete` returns: factors of L, the dual variable on Omega, and what was reached."""
+    """Result of `complete`: factors of L, the dual variable on Omega, and their quality."""
 
     factors: Factors
     dual: Array
@@ -143,16 +151,19 @@ def certificate(
     lam: float,
     accuracy: float = 1e-6,
 ) -> tuple[float, float, Array]:
-    """Objective of L, its relative duality gap, and the leading right vector of the dual.
+    """Return the objective, the relative duality gap, and the leading right vector of the dual.
 
-    The objective is `1/2 sum w (M - L)^2 + lam ||L||_*`, the sum over Omega, or `||L||_*` for
-    ``lam = 0``, with `residual` = `P(M - L)` and `nuclear` = `||L||_*`. The dual problem of the
-    former, divided by lam, is `max <Y, M> - lam/2 sum Y^2 / w` over `||Y|| <= 1` with Y zero
-    outside Omega, because `y^2 lam / (2 w)` is the conjugate of `w e^2 / (2 lam)`; the best
-    feasible multiple of `dual` is taken, of which `w (M - L) / lam` is optimal at the solution.
-    With ``lam = 0``, where weights do not enter, an L that misses the known cells is
-    charged the bound `sqrt(min(n, p)) ||residual||_F` on the nuclear norm of the correction, so
-    that the gap bounds the suboptimality of the corrected L.
+    The objective is `1/2 sum w (M - L)^2 + lam ||L||_*`, summed over Omega, or `||L||_*` for
+    ``lam = 0``, with `residual` = `P(M - L)` and `nuclear` = `||L||_*`.
+
+    For ``lam > 0`` the dual problem, divided by lam, is `max <Y, M> - lam/2 sum Y^2 / w` over
+    `||Y|| <= 1` with Y zero outside Omega, because `y^2 lam / (2 w)` is the conjugate of
+    `w e^2 / (2 lam)`. The bound comes from the best feasible multiple of `dual`; at the solution,
+    `w (M - L) / lam` is optimal.
+
+    For ``lam = 0`` weights have no effect. If L misses the known cells, the objective is raised by
+    the bound `sqrt(min(n, p)) ||residual||_F` on the nuclear norm of the correction, so that the
+    gap bounds the suboptimality of the corrected L.
     """
     w = table.weights if lam > 0 else None
     misfit = norm(residual) if w is None else table.misfit(residual)
@@ -169,7 +180,7 @@ def certificate(
 def completion_gap(
     primal: float, size: float, product: float, top: float, lam: float
 ) -> float:
-    """Relative duality gap of the best feasible multiple of a dual variable Y.
+    """Return the relative duality gap for the best feasible multiple of a dual variable Y.
 
     `primal` is the objective divided by lam, `size` the root of ``sum Y^2 / w``, `product` is
     ``<Y, M>`` and `top` the spectral norm of Y.
@@ -182,25 +193,25 @@ def completion_gap(
 
 
 def norm(a: Array) -> float:
-    """Euclidean norm, computed in double precision."""
+    """Compute the Euclidean norm in double precision."""
     return float(linalg.norm(a.astype(np.float64), check_finite=False))
 
 
 class BalancedPenalty:
-    """The penalty parameter `mu` of completion, from pass to pass."""
+    """Penalty parameter `mu` of completion, updated from pass to pass."""
 
     def __init__(self, mu: float) -> None:
         self.mu = mu
         self.next_change = 10
 
     def is_due(self, n_iter: int) -> bool:
-        """Whether it changes after this pass."""
+        """Return True if the penalty changes after this pass."""
         return n_iter >= self.next_change
 
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
-        """Move mu towards equal residuals, where that is due."""
-        # a ratio of three was the fastest on noise-free and on noisy tables; ever longer
-        # intervals, so that the method converges as it does with constant mu
+        """Move mu towards equal residuals, if a change is due."""
+        # a ratio of three was fastest on noise-free and on noisy tables; intervals grow, so that
+        # the method converges as with constant mu
         if self.is_due(n_iter):
             if max(primal, dual) > 1e-11:
                 self.mu = self.mu * 1.5 if primal > 3 * dual else self.mu / 1.5
@@ -221,13 +232,14 @@ def complete(
 ) -> CompletionResult:
     """Solve `min 1/2 sum w (M - L)^2 + lam ||L||_*` by ADMM; `P(L) = P(M)` for ``lam = 0``.
 
-    The splitting `L + E = M` with E free outside Omega keeps the dual Y zero outside Omega, and on
-    it `E = c Y` with `c = lam / w` after every pass, so that the steps (for the objective divided
-    by lam) are `L <- SVT(L outside Omega, M - c Y + Y / mu on Omega, 1 / mu)`,
-    `Y <- (mu P(M - L) + Y) / (1 + c mu)`. The penalty mu is balanced on the primal and dual
-    residuals, ever more rarely. Stops on the gap of `certificate`, looked at every ten passes.
-    When the cap `max_rank` binds, the problem is not convex and ADMM need not converge: after 30
-    passes the factors are then a start for `alternating_least_squares`.
+    The splitting `L + E = M` with E free outside Omega keeps the dual Y zero outside Omega. On
+    Omega, `E = c Y` with `c = lam / w` holds after every pass. The steps (for the objective
+    divided by lam) are therefore `L <- SVT(L outside Omega, M - c Y + Y / mu on Omega, 1 / mu)`
+    and `Y <- (mu P(M - L) + Y) / (1 + c mu)`. The penalty mu balances the primal and dual
+    residuals, at growing intervals. Stops on the gap of `certificate`, computed every ten passes.
+
+    If the cap `max_rank` binds, the problem is not convex and ADMM need not converge. The factors
+    after 30 passes are then a start for `alternating_least_squares`.
     """
     M = table.data
     smallest = 1e-300
@@ -235,14 +247,14 @@ def complete(
         (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
     )
     x = table.known(factors)
-    # curvature of the conjugate of the loss, for each known cell where they have weights
+    # curvature of the conjugate of the loss, per cell if cells have weights
     c = lam if table.weights is None else lam / table.weights
     if lam > 0:
         mu = (1.0 if table.full else 0.3) / float(np.median(c))
     else:
         mu = 8 / max(top_singular_pair(table.matrix(M))[0], smallest)
 
-    # a warm start makes up for the coarse accuracy
+    # a warm start makes up for the coarse accuracy of the singular values
     subspace = factors.Vt.T
     accuracy = 0.3
     objective = gap = np.inf
@@ -258,22 +270,20 @@ def complete(
         subspace = out.subspace
         x = table.known(factors)
 
-        # 2. multipliers on the known cells
+        # 2. Y: update the multipliers on the known cells
         Y = (mu * (M - x) + Y) / (1 + c * mu)
 
-        # 3. penalty, balanced by the residuals
+        # 3. mu: balance the residuals
         if penalty.is_due(k):
             primal = norm(M - x - c * Y) / norm(M)
             dual = _distance(factors, old) / max(norm(factors.s), smallest)
             mu = penalty.balance(primal, dual, k)
 
-        # 4. now and then the gap, and a direction that the subspace may have missed
+        # 4. at intervals, compute the gap and add a direction that the subspace may miss
         if k % CHECK_EVERY == 0 or k == max_iter or (k == 1 and table.full):
             last_gap = gap
-            objective, gap, v = _look(table, x, Y, factors, lam, tol)
-            if subspace.shape[1] < min(
-                table.shape
-            ):  # v: a direction that may have been missed
+            objective, gap, v = _certified(table, x, Y, factors, lam, tol)
+            if subspace.shape[1] < min(table.shape):
                 subspace = np.column_stack([subspace, v.astype(M.dtype)])
             if gap > 0.9 * last_gap:
                 accuracy = max(accuracy / 3, 1e-9)
@@ -282,17 +292,17 @@ def complete(
                 it.converged = True
 
     if it.n_iter % CHECK_EVERY and not it.converged:  # a callback has stopped the passes
-        objective, gap, _ = _look(table, x, Y, factors, lam, tol)
+        objective, gap, _ = _certified(table, x, Y, factors, lam, tol)
 
     if lam > 0:
         Y = table.weighted(M - x) / lam
     return CompletionResult(factors, Y, objective, gap, it.n_iter, it.converged or gap <= tol)
 
 
-def _look(
+def _certified(
     table: Table, x: Array, Y: Array, factors: Factors, lam: float, tol: float
 ) -> tuple[float, float, Array]:
-    """Certify an iterate: coarsely, and to a tenth of `tol` where that says that it will do."""
+    """Certify an iterate coarsely, and to a tenth of `tol` if the coarse gap is at most `tol`."""
     residual = table.data - x
     dual = table.weighted(residual) / lam if lam else Y
     nuclear = float(factors.s.sum())
@@ -319,17 +329,17 @@ def alternating_least_squares(
     tol: float = 1e-9,
     target: float = 0.0,
 ) -> Factors:
-    """Improve `1/2 sum w (M - L)^2 + lam ||L||_*` at fixed rank, row and column in turn.
+    """Improve `1/2 sum w (M - L)^2 + lam ||L||_*` at fixed rank, rows and columns in turn.
 
     For L = A B' the nuclear norm is the least `1/2 (||A||_F^2 + ||B||_F^2)`, so that each half
-    sweep is one ridge regression per row or column. `lam = 0` is plain least squares at that
-    rank. Ends when the objective falls by less than `tol` of itself or reaches `target`.
+    sweep is one ridge regression per row or column. `lam = 0` is plain least squares at this
+    rank. Stops when the objective falls by less than the fraction `tol` or reaches `target`.
     """
     last = np.inf
     sides = ((table.X, table.weights), table.transposed())
     for _ in range(max_iter):
-        # scores of one side, then singular values of the product
-        for X, weights in sides:  # each half ends with the transposed matrix
+        # compute the scores of one side, then the singular values of the product
+        for X, weights in sides:  # each half sweep ends with the transposed matrix
             penalty = row_penalty(lam, factors.s)
             scores = solve_rows(X, factors.Vt, penalty, np.ones_like(penalty), weights)
             A, s, Bt = linalg.svd(scores, full_matrices=False, check_finite=False)
@@ -345,7 +355,7 @@ def alternating_least_squares(
 
 
 def row_penalty(lam: float, s: Array) -> Array:
-    """Return the ridge penalty on each score that the nuclear norm implies at fixed `Vt`."""
+    """Return the ridge penalty on each score that represents the nuclear norm at fixed `Vt`."""
     if lam == 0:
         return np.zeros(s.size)
     return lam / np.asarray(s, dtype=np.float64)
@@ -356,10 +366,10 @@ def solve_rows(
 ) -> Array:
     """Return the scores `a` of each row: `min 1/2 sum w (x - V a)^2 + 1/2 sum penalty a^2`.
 
-    Only the stored cells of the rows of `X`, compressed, enter, with their weights w, which are 1
-    where `cell_weights` is None. With zero penalty: least squares,
-    of least norm in `a / weight` where the known cells leave a choice. Rows without known cells
-    get zeros. Always computed in double precision.
+    Only the stored cells of the compressed rows `X` count, with weights w, which are 1 if
+    `cell_weights` is None. With zero penalty, this is least squares; if the known cells do not
+    determine the scores, `a / weight` has least norm. Rows without known cells get zeros. Scores
+    are always computed in double precision.
     """
     (n, p) = X.shape
     r = len(Vt)
@@ -367,7 +377,7 @@ def solve_rows(
     if r == 0 or n == 0:
         return scores
 
-    # in units of the penalty, in which it is one
+    # choose units in which the penalty is one
     ridge = float(penalty.max() > 0)
     if ridge:
         weight = 1 / np.sqrt(penalty)
@@ -379,7 +389,7 @@ def solve_rows(
     observed = sparse.csr_array((w, X.indices, X.indptr), shape=(n, p))
     right = sparse.csr_array((targets, X.indices, X.indptr), shape=(n, p)) @ B
 
-    # normal equations of blocks of rows, from the products of pairs of components
+    # form the normal equations of blocks of rows from products of pairs of components
     lower = np.tril_indices(r)
     pairs = np.ascontiguousarray(B[:, lower[0]] * B[:, lower[1]])
     size = max(1, MATRICES // (r * r))
@@ -395,7 +405,7 @@ def solve_rows(
             singular = spread[:, 0] <= 1e-8 * spread[:, -1]
             G[singular] = np.eye(r)
 
-        # ``G a = B' x`` for all rows of the block; the singular ones by their cells themselves
+        # solve ``G a = B' x`` for all rows of the block; use the cells if G is singular
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
         for i in first + np.flatnonzero(singular):
             cells = slice(X.indptr[i], X.indptr[i + 1])

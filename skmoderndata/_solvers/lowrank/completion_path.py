@@ -1,6 +1,9 @@
 """Completion of a table: choose lam, follow the path of solutions, polish, certify.
 
-The problem itself and its solver are in `completion`.
+`completion` has the problem and its solver.
+
+Differs from the paper (Mazumder et al. 2010): hidden cells choose lam, and singular values are
+refitted to undo part of the shrinkage.
 """
 
 import math
@@ -25,16 +28,24 @@ from skmoderndata._solvers.lowrank.completion import (
     solve_rows,
 )
 
-HIDDEN = 0.1  # fraction of the known cells on which lam is chosen
-ENOUGH_CELLS = 30  # fewer known cells than this cannot spare any to choose lam
-FALLBACK = 0.1  # fraction of lam_max taken then
-# the path goes from 0.7 lam_max down to 8e-4 lam_max
+# Fraction of the known cells that are hidden to choose lam.
+HIDDEN = 0.1
+
+# Minimum number of known cells of which some can be hidden.
+ENOUGH_CELLS = 30
+
+# Fraction of lam_max that is used with fewer known cells.
+FALLBACK = 0.1
+
+# Fraction of lam from one step of the path to the next; the path ends at 8e-4 lam_max.
 PATH_RATIO = 0.7
+
+# Number of steps of the path.
 PATH_LENGTH = 20
 
 
 class Completion(NamedTuple):
-    """Scores of the rows on the row space `Vt`, None of blocks, and how good it all is."""
+    """Scores of the rows on the row space `Vt`, None for blocks, and their quality."""
 
     scores: Any
     s: Array
@@ -50,7 +61,7 @@ class Completion(NamedTuple):
 
 
 class CompletionTask(NamedTuple):
-    """One fit: the settings that every solve of it shares."""
+    """A fit, with the settings that all its solutions share."""
 
     max_rank: int | None
     debias: bool
@@ -64,17 +75,17 @@ class CompletionTask(NamedTuple):
     def solve(self, table: Table, lam: float, lam_max: float) -> Completion:
         """Solve for a given `lam`, zero included."""
         zero = table.empty_factors()
-        if lam >= lam_max * (1 - 1e-6):  # zero solves it, up to the accuracy of lam_max
+        if lam >= lam_max * (1 - 1e-6):  # zero is the solution, up to the accuracy of lam_max
             return self.finish(table, lam, self.certified(table, lam, zero, table.data, 1))
 
         if self.solver == "cvxpy":
             return self.finish(table, lam, self.conic(table, lam))
 
-        # equations have no weights
+        # weights have no effect on equations
         if lam == 0 and self.max_rank is None:
             table = Table(table.X, table.dense)
 
-        # a penalty, or a bound on the rank: then from a small penalty to least squares
+        # penalty or bound on the rank; with a bound only, go from a small penalty to least squares
         if lam > 0 or self.max_rank is not None:
             result = self.descend(table, lam or 1e-3 * lam_max, lam_max)
             if lam > 0:
@@ -83,7 +94,7 @@ class CompletionTask(NamedTuple):
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
 
-        # neither: the table itself, or the least nuclear norm that meets its cells
+        # with neither, return the table itself, or the least nuclear norm that fits its cells
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(
@@ -101,7 +112,7 @@ class CompletionTask(NamedTuple):
         tol: float,
         max_iter: int,
     ) -> CompletionResult:
-        """Solve for one `lam`, started from the result for another."""
+        """Solve for one `lam`, starting from the result for another."""
         tol = max(self.tol, tol)
         result = complete(
             table,
@@ -114,7 +125,7 @@ class CompletionTask(NamedTuple):
             progress=self.progress,
         )
 
-        # where the cap on the rank binds: least squares at that rank
+        # if the cap on the rank binds, continue with least squares at this rank
         if result.factors.s.size != self.max_rank:
             return result
         factors = alternating_least_squares(table, result.factors, lam=lam, tol=0.1 * tol)
@@ -123,7 +134,7 @@ class CompletionTask(NamedTuple):
         return refined._replace(dual=dual / lam, converged=result.converged)
 
     def descend(self, table: Table, lam: float, lam_max: float) -> CompletionResult:
-        """Solve for `lam` by way of halves of `lam_max`, each started from the one before."""
+        """Solve for `lam_max` halved again and again, down to `lam`, with warm starts."""
         result = None
         for half in range(1, math.ceil(math.log2(lam_max / lam))):
             result = self.step(table, lam_max * 0.5**half, result, 1e-2, 50)
@@ -133,7 +144,7 @@ class CompletionTask(NamedTuple):
 
     def conic(self, table: Table, lam: float) -> CompletionResult:
         """Solve as a semidefinite program, with cvxpy and Clarabel."""
-        size = float(np.abs(table.data).max())  # its tolerances are absolute
+        size = float(np.abs(table.data).max())  # the tolerances of Clarabel are absolute
         cells = table.rows, table.columns
         M = np.zeros(table.shape)
         observed = np.zeros(table.shape, bool)
@@ -157,14 +168,14 @@ class CompletionTask(NamedTuple):
     def certified(
         self, table: Table, lam: float, factors: Factors, dual: Array, n_iter: int
     ) -> CompletionResult:
-        """Add what the certificate says."""
+        """Return the result with objective and gap from the certificate."""
         residual = table.data - table.known(factors)
         nuclear = float(factors.s.sum())
         objective, gap, _ = certificate(table, residual, dual, nuclear, lam)
         return CompletionResult(factors, dual, objective, gap, n_iter, gap <= self.tol)
 
     def finish(self, table: Table, lam: float, result: CompletionResult) -> Completion:
-        """Regress every row on the row space, as `transform` will do; certify that."""
+        """Regress every row on the row space, as `transform` will do, and certify the result."""
         factors = result.factors
         objective = result.objective
         gap = result.gap
@@ -181,9 +192,10 @@ class CompletionTask(NamedTuple):
         return Completion(scores, s, factors.Vt, penalty, lam, objective, gap, *ended)
 
     def penalty(self, table: Table, factors: Factors, lam: float) -> tuple[Array, Array]:
-        """Singular values and the ridge penalty of each score.
+        """Return the singular values and the ridge penalty of each score.
 
-        A weight of all cells would multiply lam, and divide what lam takes off singular values.
+        The penalty is divided by the mean weight, so that a common weight of all cells has the
+        same effect on lam and on the shrinkage.
         """
         if not self.debias or lam == 0 or factors.s.size == 0:
             return factors.s, row_penalty(lam, factors.s)
@@ -191,12 +203,12 @@ class CompletionTask(NamedTuple):
         return d, refit_penalty(lam, d) / table.mean_weight()
 
     def polished(self, table: Table, result: CompletionResult) -> Completion:
-        """Refine a solution for ``lam = 0`` at its rank, where that is as optimal."""
+        """Refine a solution for ``lam = 0`` at its rank, if the result is as optimal."""
         solution = self.finish(table, 0.0, result)
         factors = result.factors
         (n, p) = table.shape
         goal = 1e-9 * norm(table.data)
-        # first without the singular values that only the tolerance of ADMM explains
+        # first try without the singular values that only the tolerance of ADMM explains
         for r in sorted({_rank(factors.s, 1e-5), factors.s.size}) if self.polish else ():
             if not 0 < r * (n + p - r) < table.data.size:
                 continue
@@ -210,7 +222,7 @@ class CompletionTask(NamedTuple):
         return solution
 
     def search(self, table: Table, lam_max: float) -> Completion:
-        """Choose lam on hidden cells, then solve with it."""
+        """Choose lam by hidden cells, then solve with it."""
         n_known = table.data.size
         if lam_max == 0 or n_known < ENOUGH_CELLS:
             return self.solve(table, FALLBACK * lam_max, lam_max)
@@ -233,7 +245,7 @@ class CompletionTask(NamedTuple):
         return self.solve(table, lam, lam_max)._replace(path=path[tried], errors=errors)
 
     def validate(self, table: Table, path: Array, hidden: Array) -> Array:
-        """Squared errors on hidden cells along the path, infinite where it was not followed."""
+        """Return squared errors on hidden cells along the path, infinite beyond its end."""
         rows, columns, values = (a[hidden] for a in (table.rows, table.columns, table.data))
         root = 1.0 if table.weights is None else np.sqrt(table.weights[hidden])
         keep = np.ones(table.data.size, dtype=bool)
@@ -252,7 +264,7 @@ class CompletionTask(NamedTuple):
             if self.progress.stopped:
                 return errors
 
-            # prediction of the hidden cells, debiased as the imputer does
+            # predict the hidden cells, with the shrinkage undone as in the imputer
             factors = result.factors
             scores = factors.U * factors.s
             if self.debias:
@@ -261,9 +273,9 @@ class CompletionTask(NamedTuple):
                 scores = solve_rows(table.X, factors.Vt, penalty, ones, table.weights)
             errors[k] = norm(root * (entries(scores, factors.Vt, rows, columns) - values)) ** 2
 
-            # beyond the minimum noise enters: the rank grows fast, and the cost with it. End
-            # there, but not on a plateau at constant rank, below which a weaker component
-            # waits
+            # Beyond the minimum, the solution fits noise: its rank grows fast, and so does the
+            # cost. Stop there, but not on a plateau of constant rank, after which a weaker
+            # component may follow.
             best = errors[:k].min(initial=null)
             rank = factors.s.size
             if errors[k] <= 0.98 * best:
@@ -277,7 +289,7 @@ class CompletionTask(NamedTuple):
 
 
 def _smooth_argmin(path: Array, errors: Array) -> float:
-    """Least point of the parabola through the smallest error and its neighbours, in log lam."""
+    """Minimise the parabola in log lam through the smallest error and its neighbours."""
     k = int(np.argmin(errors))
     if k == 0 or k == errors.size - 1 or not np.isfinite(errors[k + 1]):
         return float(path[k])
@@ -292,19 +304,19 @@ def _rank(s: Array, fraction: float) -> int:
 
 
 def _refit_singular_values(table: Table, factors: Factors) -> Array:
-    """Least squares on the known cells for the diagonal between fixed singular vectors."""
+    """Fit singular values to the known cells by least squares, with fixed singular vectors."""
     return solve_for_diagonal(*diagonal_equations(table, factors))
 
 
 def diagonal_equations(table: Table, factors: Factors) -> tuple[Array, Array]:
-    """Return the normal equations of that, which add up over rows."""
+    """Return the normal equations of the singular values, which add up over rows."""
     rows = table.rows
     columns = table.columns
     values = table.data
     r = factors.s.size
     G = np.zeros((r, r))
     g = np.zeros(r)
-    block = max(1, 2**22 // r)  # rows of the design matrix held at a time
+    block = max(1, 2**22 // r)  # number of rows of the design matrix in memory at a time
     for start in range(0, values.size, block):
         cells = slice(start, start + block)
         D = (factors.U[rows[cells]] * factors.Vt.T[columns[cells]]).astype(np.float64)
@@ -326,5 +338,5 @@ def refit_penalty(lam: float, d: Array) -> Array:
 
 
 def free_weight(s: Array) -> Array:
-    """Weights of the scores where, without penalty, the known cells leave a choice."""
+    """Return weights of the scores for rows whose known cells do not determine them."""
     return np.sqrt(np.asarray(s, dtype=np.float64) / s.max(initial=1e-300))

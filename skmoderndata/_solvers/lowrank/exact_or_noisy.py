@@ -1,10 +1,10 @@
 """Decide whether the cells of a table are exact, apart from gross errors, or carry noise.
 
-Pursuit of an exact low rank is looked at while it runs. Two things tell the cases apart. A matrix
-of rank r has ``r (n + p - r)`` degrees of freedom and meets at most so many cells of a table with
-continuous noise exactly: pursuit of exact data meets several times as many, of noisy data fewer.
-And least squares of that rank on the cells that are met comes to nothing on exact data, on noisy
-data it stays at the noise.
+The decision is made while pursuit of an exact low rank runs, by two criteria. 1. A matrix of rank
+r has ``r (n + p - r)`` degrees of freedom and can fit at most this number of cells exactly if the
+noise is continuous. Pursuit fits several times as many cells of exact data exactly, and fewer
+cells of noisy data. 2. Least squares of this rank on the exactly fitted cells leaves no residual
+on exact data, and a residual of the size of the noise on noisy data.
 """
 
 from typing import Any, NamedTuple
@@ -27,53 +27,91 @@ from skmoderndata._solvers.lowrank.quantiles import (
 )
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 
-LOOKS = (10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)  # passes
+# Numbers of passes after which the balanced pursuit is examined.
+LOOKS = (10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)
+
+# Numbers of passes after which the pursuit with a growing penalty is examined.
 GROWING_LOOKS = (12, 16, 20, 25, 30, 40)
+
+# Maximum number of passes with a growing penalty.
 GROWING_PASSES = 45
+
+# Maximum number of passes without a decision.
 DECIDING_PASSES = 1000
-# a loose optimum meets cells that it should not
+
+# Tolerance of pursuit while deciding; a loose optimum fits cells that it should not.
 DECIDING_TOL = 1e-7
+
+# Tolerance of the relative duality gap while deciding.
 DECIDING_GAP = 1e-6
-FIRST_PROBE = 20  # pass before which the rank has not settled
 
-LEAST_RATIO = 1.0  # of cells met exactly to degrees of freedom: below it there is noise
-SAFE_RATIO = 1.2  # above which they are exact: rounded cells are met by chance, too
-MOST_CLIPPED = 0.6  # share of the cells beyond which a probe has too few
+# Number of passes before the first probe; earlier, the rank has not settled.
+FIRST_PROBE = 20
 
-# block: at least so many, and 10 times r
+# Minimum ratio of exactly fitted cells to degrees of freedom; below it there is noise.
+LEAST_RATIO = 1.0
+
+# Minimum ratio of exact data; rounded cells are fitted exactly by chance, too.
+SAFE_RATIO = 1.2
+
+# Maximum fraction of clipped cells with which a probe still has enough cells.
+MOST_CLIPPED = 0.6
+
+# Minimum number of rows of a probed block.
 PROBE_ROWS = 300
+
+# Minimum number of columns of a probed block.
 PROBE_COLUMNS = 200
+
+# Minimum number of rows and columns of a probed block, in multiples of the rank.
 PROBE_RANKS = 10
+
+# Maximum number of rounds of a probe.
 PROBE_ROUNDS = 3
+
+# Number of least-squares steps in a round, before the early residual.
 EARLY_STEPS = 3
+
+# Number of further steps, before the late residual.
 LATE_STEPS = 2
-GROSS = 5.0 * MEDIAN_TO_STD  # median absolute residuals
-EXACT_RELATIVE = 1e-7  # residual over median cell: rounding of float32 counts as exact
-EXACT_IN_COLUMN = 1e-5  # residual over median absolute deviation of a column
+
+# Minimum residual of a gross error, in median absolute residuals.
+GROSS = 5.0 * MEDIAN_TO_STD
+
+# Maximum residual of exact cells over the median cell; rounding of float32 counts as exact.
+EXACT_RELATIVE = 1e-7
+
+# Maximum residual of exact cells over the median absolute deviation of their column.
+EXACT_IN_COLUMN = 1e-5
+
+# Minimum fraction of exact columns in an exact table.
 MOST_COLUMNS = 0.9
-FLOOR_RELATIVE = 3e-7  # residual over median cell from which a floor is noise
-# late over early residual of a probe, late over that of the pursuit
+
+# Minimum residual of noise over the median cell.
+FLOOR_RELATIVE = 3e-7
+
+# Minimum ratio of late to early residual of a stalled probe.
 STALLED = 0.98
+
+# Minimum ratio of late residual to residual of the pursuit, of a stalled probe.
 NO_GAIN = 0.3
 
 
 class Evidence(NamedTuple):
-    """What the looks share."""
+    """Properties of the table that all examinations of a pursuit use."""
 
     observed: Array  # (n, p)
-    live: Array  # (p,), columns of which less than half of the cells are alike
+    live: Array  # (p,), columns with less than half of their cells equal
     scale: float  # median absolute value of the known cells in live columns
 
 
 class Probe(NamedTuple):
     """Median absolute residuals of the live trusted cells in a block."""
 
-    before: float  # of the pursuit
-    early: float  # after 3 steps of the last round
-    late: float  # after 5
-    exact_columns: (
-        float  # share of the live columns whose residual is nothing beside their spread
-    )
+    before: float  # residual of the pursuit
+    early: float  # residual after 3 steps of the last round
+    late: float  # residual after 5 steps
+    exact_columns: float  # fraction of live columns with residuals negligible to their spread
 
 
 def exact_or_noisy(
@@ -91,12 +129,13 @@ def exact_or_noisy(
 ) -> tuple[PursuitResult, bool]:
     """Run principal component pursuit until the cells turn out to be noisy, or to its end.
 
-    Returns what it has reached, and whether the cells are exact. With ``schedule="auto"`` the
-    penalty grows, and is reset where that alone leads beside the optimum: 15 to 30 passes on
-    exact data, for 28 to 106 with the balanced penalty (2000 x 200). Where 45 passes do not
-    reach the optimum, or too few cells are met, pursuit starts again with the balanced penalty:
-    the rank overshoots under a growing one, and only the balanced one decides on noise by the
-    ratio. With ``decide=False`` the cells are taken as exact.
+    Returns the result of the pursuit, and True if the cells are exact.
+
+    With ``schedule="auto"`` the penalty grows, and is reset if growth alone misses the optimum:
+    exact data take 15 to 30 passes, but 28 to 106 with the balanced penalty (2000 x 200). If 45
+    passes do not reach the optimum, or too few cells are fitted exactly, pursuit starts again with
+    the balanced penalty. The rank overshoots under a growing penalty, so that only the balanced
+    penalty can decide on noise by the ratio. With ``decide=False`` the cells count as exact.
     """
     evidence = gather(X)
     decides = decide and bool(evidence.live.any())
@@ -111,7 +150,7 @@ def exact_or_noisy(
     n_passes = 0
     verdict = None if decides else True
 
-    # 1. a growing penalty, as far as it leads to the optimum
+    # 1. try a growing penalty
     if schedule == "auto":
         watch = _Watch(X, lam, evidence, GROWING_LOOKS, verdict, grows=True)
         limit = min(GROWING_PASSES, max_iter)
@@ -126,7 +165,7 @@ def exact_or_noisy(
         if verdict is False or result.converged or ended:
             return result, verdict is not False
 
-    # 2. the balanced one
+    # 2. use the balanced penalty
     watch = _Watch(X, lam, evidence, LOOKS, verdict)
     result = principal_component_pursuit(
         X,
@@ -137,7 +176,7 @@ def exact_or_noisy(
     )
     result = result._replace(n_iter=result.n_iter + n_passes)
     exact = watch.verdict
-    if exact is None and result.n_iter >= max_iter:  # nothing is left for another problem
+    if exact is None and result.n_iter >= max_iter:  # no passes remain for another problem
         exact = True
     if exact is None:
         exact = result.converged and watch.ratio(result.dual, len(result.s)) > SAFE_RATIO
@@ -145,7 +184,10 @@ def exact_or_noisy(
 
 
 class _Watch:
-    """Looks at a pursuit in some of its passes; `verdict`: exact True, noisy False, else None."""
+    """Examination of a pursuit in some passes.
+
+    `verdict` is True for exact cells, False for noisy cells, and None if undecided.
+    """
 
     def __init__(
         self,
@@ -166,17 +208,17 @@ class _Watch:
         self.last_rank = -1
 
     def ratio(self, Y: Array, rank: int) -> float:
-        """Cells met exactly, over the degrees of freedom."""
+        """Return the number of exactly fitted cells over the degrees of freedom."""
         return met_per_freedom(Y, self.lam, rank, self.evidence)
 
     def __call__(self, n_iter: int, L: Array, Y: Array, rank: int) -> bool:
-        """Look at the pass; return whether to end the pursuit here."""
+        """Examine a pass; return True to stop the pursuit."""
         if n_iter not in self.looks:
             return n_iter == DECIDING_PASSES and self.verdict is None
         same_rank = rank == self.last_rank
         self.last_rank = rank
 
-        # fewer cells met exactly than a matrix of this rank can meet
+        # noise: fewer cells are fitted exactly than a matrix of this rank can fit
         ratio = self.ratio(Y, rank)
         if ratio < LEAST_RATIO:
             if not self.grows:
@@ -185,7 +227,7 @@ class _Watch:
         if self.verdict or n_iter < FIRST_PROBE:
             return False
 
-        # does least squares on the cells that are met come to nothing?
+        # probe whether least squares on the exactly fitted cells leaves a residual
         clipped = is_clipped(Y, self.lam)
         if clipped.mean() > MOST_CLIPPED:
             return False
@@ -196,7 +238,7 @@ class _Watch:
 
 
 def gather(X: Array) -> Evidence:
-    """Find the known cells, the live columns, and the median size of the known cells in these."""
+    """Find the known cells, the live columns, and the median size of known live cells."""
     observed = ~np.isnan(X)
     live = live_columns(X)
     scale = median_size(X, observed & live) if live.any() else 0.0
@@ -204,12 +246,12 @@ def gather(X: Array) -> Evidence:
 
 
 def is_clipped(Y: Array, lam: float) -> Array:
-    """Cells whose dual is at its bound: their S need not be zero."""
+    """Mark cells with their dual at its bound; their S need not be zero."""
     return np.abs(Y) >= lam * (1 - 1e-12)
 
 
 def met_per_freedom(Y: Array, lam: float, rank: int, evidence: Evidence) -> float:
-    """Live known cells with S = 0, over the degrees of freedom of a matrix of that rank."""
+    """Count live known cells with S = 0, over the degrees of freedom of this rank."""
     inside = ~is_clipped(Y, lam) & evidence.observed
     n = Y.shape[0]
     p = int(evidence.live.sum())
@@ -218,16 +260,16 @@ def met_per_freedom(Y: Array, lam: float, rank: int, evidence: Evidence) -> floa
 
 
 def _block(shape: tuple[int, ...], rank: int, *, seed: int) -> tuple[Array, Array]:
-    """Rows and columns at random, enough for a fit of the rank."""
+    """Draw enough rows and columns for a fit of the rank."""
     rng = np.random.default_rng(seed)
     rows = _sample(shape[0], max(PROBE_ROWS, PROBE_RANKS * rank), rng)
     return rows, _sample(shape[1], max(PROBE_COLUMNS, PROBE_RANKS * rank), rng)
 
 
-def _sample(size: int, wanted: int, rng: np.random.Generator) -> Array:
-    if wanted >= size:
+def _sample(size: int, n_drawn: int, rng: np.random.Generator) -> Array:
+    if n_drawn >= size:
         return np.arange(size)
-    return np.sort(rng.choice(size, wanted, replace=False))
+    return np.sort(rng.choice(size, n_drawn, replace=False))
 
 
 def probe(
@@ -238,12 +280,12 @@ def probe(
     evidence: Evidence,
     block: tuple[Array, Array],
 ) -> Probe:
-    """Fit the cells of a block that pursuit meets by least squares of its rank.
+    """Fit the cells of a block that pursuit fits exactly, by least squares of its rank.
 
-    Up to three rounds of 3 alternating steps, and 2 more unless these meet the cells. Each round
-    leaves out, besides the clipped cells, those that the last one did not explain. Alternating
-    regressions need so few; steps that only fill in the cells that are left out converge
-    linearly, which looks like a floor.
+    There are up to three rounds of 3 alternating steps, plus 2 unless the fit is exact already.
+    Each round leaves out the clipped cells and the cells that the last round did not explain.
+    These few steps suffice for alternating regressions. Steps that only fill in the left-out cells
+    converge linearly, which looks like a floor of noise.
     """
     cells = np.ix_(*block)
     X = X[cells]
@@ -270,7 +312,7 @@ def probe(
             break
         trusted = observed & ~clipped & ~(residuals > GROSS * late)
 
-    # small columns beside large ones may be met exactly by chance: each column has its own say
+    # test columns separately: small columns beside large ones may be fitted exactly by chance
     residuals = np.where(tried, residuals, np.nan)[:, live]
     with np.errstate(invalid="ignore"):
         relative = masked_quantile(residuals, 0.5) / median_deviations(X[:, live])
@@ -280,7 +322,7 @@ def probe(
 
 
 def leading_vectors(X: Array, rank: int) -> Array:
-    """Leading right singular vectors (p, rank) by the smaller Gram matrix, to start from."""
+    """Compute leading right singular vectors (p, rank) by the smaller Gram matrix, for a start."""
     n, p = X.shape
     if rank == 0:
         return np.zeros((p, 0))
@@ -290,7 +332,7 @@ def leading_vectors(X: Array, rank: int) -> Array:
 
 
 def judge(fit: Probe, scale: float, ratio: float, *, same_rank: bool) -> bool | None:
-    """Exact (True), noisy (False), or not yet to be told (None)."""
+    """Return True for exact cells, False for noisy cells, None if undecided."""
     is_met = fit.late < EXACT_RELATIVE * scale and fit.exact_columns >= MOST_COLUMNS
     if is_met and ratio > SAFE_RATIO:
         return True

@@ -1,9 +1,10 @@
 """Wrong cells of a noisy table at a stated false discovery rate.
 
-A fixed number of standard deviations cannot suit all noise: five of them are beyond nearly all
-Gaussian cells, but 1 % of the cells of Student's t with three degrees of freedom. Here the tail of
-the noise is fitted to the middle of the residuals, which errors do not reach, and Benjamini and
-Hochberg's procedure chooses the threshold from the p-values of the cells.
+No fixed number of standard deviations suits all kinds of noise. Nearly no Gaussian noise exceeds
+five standard deviations, but 1 % of the cells do if the noise has Student's t distribution with
+three degrees of freedom. Here the tail of the noise is fitted to the middle of the residuals,
+which errors do not affect, and the procedure of Benjamini and Hochberg (1995) chooses the
+threshold from the p-values of the cells.
 """
 
 from typing import Any, NamedTuple
@@ -15,25 +16,28 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD, masked_quantile
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Fractions of the sizes whose quantiles tell the tail: the errors are beyond the largest one.
+# Fractions whose quantiles of the sizes determine the tail; errors lie beyond the largest one.
 SHARES = (0.5, 0.8, 0.9)
+
 # Minimum number of degrees of freedom of the tail.
 LEAST_DOF = 1.5
-# Number of distributions that the quantiles are compared with.
+
+# Number of distributions that are compared with the quantiles.
 GRID = 200
-# Number of cells of the common noise in the noise of a column.
+
+# Size of the weight of the common noise in the noise of a column, in cells.
 COLUMN_WEIGHT = 20
 
 
 class CellTest(NamedTuple):
-    """Which cells are wrong: those whose size in units of the noise exceeds the threshold."""
+    """Test that calls a cell wrong if its size in units of the noise exceeds the threshold."""
 
     dof: float  # degrees of freedom of Student's distribution; infinite for Gaussian noise
     threshold: float
 
 
 def p_values(size: Array, dof: float) -> Array:
-    """Probability that noise is at least as large, on either side."""
+    """Return the probability of noise that is at least as large, with either sign."""
     return np.asarray(2 * _student(dof).sf(np.abs(size)))
 
 
@@ -46,12 +50,12 @@ def judge_cells(
     known_noise: bool,
     weights: Array | None = None,
 ) -> tuple[TableTerms, CellTest]:
-    """Replace the wrong cells of a decomposition by those at a false discovery rate.
+    """Select the wrong cells of a decomposition anew, at a false discovery rate.
 
-    The rows of the mask `counted` tell the noise, and only their cells are counted in the rate.
-    With `known_noise` it is Gaussian with the standard deviations of `terms`. The noise is that of
-    the residuals: nearly all good cells were fitted, so that their residuals are smaller than the
-    noise by what the fit has followed.
+    Only the rows of the mask `counted` determine the noise and count in the rate. With
+    `known_noise`, the noise is Gaussian with the standard deviations of `terms`. Otherwise it is
+    estimated from the residuals. Nearly all good cells were fitted, so their residuals are smaller
+    than the noise by the part that the fit has followed.
     """
     residual = X - (terms.U * terms.s) @ terms.Vt
     root = 1.0 if weights is None else np.sqrt(weights)
@@ -59,7 +63,7 @@ def judge_cells(
     dof = np.inf
     noise = terms.noise_scale
 
-    # 1. noise of the columns, and its tail
+    # 1. estimate the noise of the columns, and its tail
     if not known_noise:
         core = _core_noise(white[counted])
         noise = np.where(core > 0, core, terms.noise_scale)
@@ -67,11 +71,11 @@ def judge_cells(
         dof, scale = student_tail(sizes[~np.isnan(sizes)])
         noise = noise * scale
 
-    # 2. the threshold that keeps the rate
+    # 2. choose the threshold for the rate
     sizes = np.abs(white[counted] / noise)
     threshold = threshold_at(sizes[~np.isnan(sizes)], dof, rate)
 
-    # 3. cells beyond it
+    # 3. select the cells beyond the threshold
     with np.errstate(invalid="ignore"):
         support = np.abs(white) > threshold * noise
     sparse = np.where(support, residual, 0.0)
@@ -80,9 +84,9 @@ def judge_cells(
 
 
 def student_tail(sizes: Array) -> tuple[float, float]:
-    """Degrees of freedom and scale of Student's distribution that fit three quantiles of sizes.
+    """Fit degrees of freedom and scale of Student's distribution to three quantiles of sizes.
 
-    The mean of the two outer quantiles over the median tells the degrees of freedom.
+    The mean of the two outer quantiles over the median determines the degrees of freedom.
     """
     middle, *outer = np.quantile(sizes, SHARES)
     if not middle > 0:
@@ -99,10 +103,10 @@ def student_tail(sizes: Array) -> tuple[float, float]:
 
 
 def threshold_at(sizes: Array, dof: float, rate: float) -> float:
-    """Threshold of sizes by Benjamini and Hochberg's procedure, at a false discovery rate.
+    """Choose the threshold of sizes by Benjamini and Hochberg's procedure, at a rate.
 
-    The p-value of the threshold is ``rate k / m`` for k of m cells beyond it, with k = 1 if none
-    is.
+    The p-value of the threshold is ``rate k / m`` if k of m cells are beyond it; k = 1 if there
+    are none.
     """
     m = len(sizes)
     p = np.sort(p_values(sizes, dof))
@@ -114,20 +118,20 @@ def threshold_at(sizes: Array, dof: float, rate: float) -> float:
 
 
 def _core_noise(white: Array) -> Array:
-    """Noise of each column by the median size of its residuals, shrunk to that of all columns."""
+    """Estimate the noise of each column by its median size, shrunk to the common noise."""
     sizes = np.abs(white)
     n_cells = np.count_nonzero(~np.isnan(sizes), axis=0)
-    own = np.nan_to_num(MEDIAN_TO_STD * masked_quantile(sizes, 0.5))
-    live = own > 0
+    noise = np.nan_to_num(MEDIAN_TO_STD * masked_quantile(sizes, 0.5))
+    live = noise > 0
     if not live.any():
-        return own
+        return noise
 
     # estimate the noise common to all columns
-    relative = MEDIAN_TO_STD * np.nanmedian(sizes[:, live] / own[live])
-    common = relative * np.median(own[live])
+    relative = MEDIAN_TO_STD * np.nanmedian(sizes[:, live] / noise[live])
+    common = relative * np.median(noise[live])
 
-    # shrink variances towards it: a column of few cells says little of its own
-    squares = n_cells * own**2 + COLUMN_WEIGHT * common**2
+    # shrink the variances towards it, mainly in columns with few cells
+    squares = n_cells * noise**2 + COLUMN_WEIGHT * common**2
     return np.asarray(np.sqrt(squares / (n_cells + COLUMN_WEIGHT)))
 
 
@@ -136,6 +140,6 @@ def _student(dof: float) -> Any:
 
 
 def _tail_ratio(dof: float) -> float:
-    """Mean of the outer quantiles over the median of the sizes of Student's distribution."""
+    """Return the mean outer quantile over the median of the sizes of Student's distribution."""
     middle, *outer = _student(dof).ppf(0.5 + np.array(SHARES) / 2)
     return float(np.mean(outer) / middle)

@@ -1,7 +1,7 @@
-"""Cells so large that they can only be errors, pulled in before a table is decomposed.
+"""Limit cells that are large enough to be certain errors before a table is decomposed.
 
-A cell of the sparse part has its dual at the bound: if it is moved along, the sparse part takes it
-up, and the minimiser is otherwise the same. Left where it is, a cell of 1e12 rules the objective,
+The dual of a cell of the sparse part is at its bound. If such a cell is moved further, only the
+sparse part of the minimiser changes. Without a limit, a cell of 1e12 would dominate the objective,
 to which tolerances are relative.
 """
 
@@ -11,14 +11,14 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import masked_quantile, median_deviations
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Largest distance from the median of a column, in median absolute deviations.
+# Maximum distance from the median of a column, in median absolute deviations.
 HUGE_DEVIATIONS = 1e4
 
 
 def limits_of(X: Array) -> tuple[Array, Array]:
-    """Smallest and largest value of each column that can be more than an error.
+    """Return the limits of each column, beyond which a cell can only be an error.
 
-    The deviation is that of the column, or the median one of the columns, if that is larger.
+    The deviation is the larger of the deviation of the column and the median of all columns.
     """
     deviations = median_deviations(X)
     live = deviations > 0
@@ -30,8 +30,8 @@ def limits_of(X: Array) -> tuple[Array, Array]:
 
 
 def put_back(terms: TableTerms, excess: Array) -> TableTerms:
-    """Take what the cells were pulled in by as part of the errors.
+    """Add the amounts by which cells exceeded their limits to the errors.
 
-    The certificate is still that of the table with the cells pulled in.
+    The certificate still refers to the limited table.
     """
     return terms._replace(sparse=terms.sparse + excess, support=terms.support | (excess != 0))

@@ -1,4 +1,8 @@
-"""Least absolute deviations and Huber regression of many rows on the same few components."""
+"""Least absolute deviations and Huber regression of many rows on the same few components.
+
+Differs from the paper (Portnoy and Koenker 1997): rows are solved in blocks, also with Huber's
+loss and slopes per entry.
+"""
 
 from typing import NamedTuple
 
@@ -7,10 +11,13 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 
-CELLS = 2**15  # entries of the rows that are solved at once, whose arrays stay in the cache
-RIDGE_RELATIVE = (
-    1e-13  # of a Newton step, relative, where the entries do not determine the scores
-)
+# Maximum number of entries of a block of rows, whose arrays stay in the cache.
+CELLS = 2**15
+
+# Size of the ridge of a Newton step, relative to the trace, if entries do not determine scores.
+RIDGE_RELATIVE = 1e-13
+
+# Minimum of divisors.
 TINY = 1e-300
 
 
@@ -19,7 +26,7 @@ class ScoresResult(NamedTuple):
 
     scores: Array
     gap: Array
-    deficient: Array
+    deficient: Array  # mask of rows whose observed entries do not determine the scores
     n_iter: int
 
 
@@ -34,13 +41,13 @@ def robust_scores(
 ) -> ScoresResult:
     """Minimise ``sum_j h(x_j - (a components)_j)`` over the scores `a` of every row of X (m, p).
 
-    `h` is the absolute value, or for ``width > 0`` the Huber function that is quadratic up to
-    `width` and has slope one beyond it; the components are orthonormal rows (r, p), and entries
-    that are NaN do not count. With `slopes` (m, p), of at most 1 in a row, and `width` as an array
-    every entry has a slope and a width of its own. A row is solved by an interior point method
-    when its duality gap is at most `tol` times its l1 norm, so that its answer does not depend on
-    the others. `deficient` marks the rows whose observed entries do not determine the scores:
-    these have minimum norm.
+    `h` is the absolute value or, for ``width > 0``, the Huber function, which is quadratic up to
+    `width` and has slope one beyond it. The components are orthonormal rows (r, p); NaN entries do
+    not count. `slopes` (m, p), at most 1, and an array `width` give every entry its own slope and
+    width. The interior point method stops for each row when its duality gap is at most `tol` times
+    its l1 norm, so that the scores of a row do not depend on other rows. If the observed entries
+    of a row do not determine the scores, it is marked in `deficient` and its scores have minimum
+    norm.
     """
     (m, p) = X.shape
     r = len(components)
@@ -50,7 +57,7 @@ def robust_scores(
     deficient = np.zeros(m, bool)
     n_iter = 0
 
-    # rows in blocks, in units of their largest entry
+    # solve blocks of rows, in units of their largest entries
     size = max(1, CELLS // p)
     for first in range(0, m if r else 0, size):
         rows = slice(first, first + size)
@@ -64,7 +71,7 @@ def robust_scores(
         scores[rows], gap[rows], deficient[rows] = solved.scores * scale, *solved[1:3]
         n_iter = max(n_iter, solved.n_iter)
 
-    # rows whose known cells do not determine the scores get the shortest ones
+    # choose the scores of minimum norm in rows that do not determine them
     for i in np.flatnonzero(deficient):
         seen = V[~np.isnan(X[i])]
         scores[i] = linalg.pinv(seen) @ (seen @ scores[i])
@@ -79,17 +86,17 @@ def scores_in_units(
     width: float,
     weights: Array | None = None,
 ) -> ScoresResult:
-    """Robust scores of rows whose columns are divided by `scale`, on orthonormal components.
+    """Compute robust scores of rows with columns divided by `scale`, on orthonormal components.
 
-    Huber's function of this width, or absolute values where it is 0. Weights of the entries
-    multiply the squares, or the absolute values.
+    The loss is Huber's function of this width, or the absolute value if the width is 0. Weights of
+    the entries multiply the squares or the absolute values.
     """
     rows = X / scale
     widths: float | Array = width
     slopes = None
     if weights is not None and width > 0:
         widths = width / weights
-    elif weights is not None:  # only proportions in a row matter
+    elif weights is not None:  # only the proportions of weights in a row matter
         slope = np.where(np.isnan(X), 0.0, weights)
         largest = slope.max(axis=1, keepdims=True)
         slopes = np.where(slope > 0, slope / np.where(largest > 0, largest, 1), 1.0)
@@ -119,11 +126,11 @@ def _interior_point(
     """Solve all rows by a primal-dual interior point method, the Frisch-Newton method.
 
     The dual of a row is ``max <x, y> - width / 2 |y|^2`` subject to ``V' y = 0, |y_j| <= b_j``,
-    where the bounds b are the slopes, else 1. With slacks ``u = b - y, w = b + y`` and their
-    multipliers s and t the optimum has ``x - V a - width y = s - t`` and ``s u = t w = 0``
-    (Portnoy and Koenker 1997, with Mehrotra's predictor and corrector). A Newton step is a
-    weighted regression of each row on V; the linear equations hold from the start, so that the sum
-    of ``s u + t w`` is the duality gap.
+    where the bounds b are the slopes, or 1 without slopes. With slacks ``u = b - y, w = b + y``
+    and their multipliers s and t, the optimum satisfies ``x - V a - width y = s - t`` and
+    ``s u = t w = 0`` (Portnoy and Koenker 1997, with Mehrotra's predictor and corrector). A Newton
+    step is a weighted regression of each row on V. The linear equations hold from the start, so
+    that the sum of ``s u + t w`` is the duality gap.
     """
     m = len(X)
     r = V.shape[1]
@@ -140,7 +147,7 @@ def _interior_point(
         G = G + ridge[:, None, None] * np.eye(r)
         return np.linalg.solve(G, right[:, :, None])[:, :, 0]
 
-    # start: least squares, with slacks away from zero
+    # start from least squares, with slacks away from zero
     counted = observed.astype(float)
     size = np.maximum(np.abs(X).sum(axis=1, keepdims=True), 1.0)
     count = np.maximum(counted.sum(axis=1, keepdims=True), 1)
@@ -156,13 +163,13 @@ def _interior_point(
     w = bounds.copy()
 
     for n_iter in range(max_iter + 1):
-        # 1. gap of each row; those that are done stand still
+        # 1. compute the gap of each row; converged rows no longer change
         gap = (counted * (s * u + t * w)).sum(axis=1, keepdims=True)
         active = gap > tol * size
         if n_iter == max_iter or not active.any():
             break
 
-        # 2. equations of the predictor and the corrector
+        # 2. solve the equations of the predictor, then of the corrector
         y = counted * (w - u) / 2
         e = X - a @ V.T - width * y
         D = counted / (width + s / u + t / w)
@@ -173,7 +180,7 @@ def _interior_point(
         dt = 0.0
 
         for is_corrector in (False, True):
-            # what s u and t w are to become
+            # targets of s u and t w
             su = target + dy * ds
             tw = target - dy * dt
             g = e - su / u + tw / w
@@ -185,13 +192,13 @@ def _interior_point(
             ratio = np.maximum(np.maximum(dy / u, -dy / w), np.maximum(-ds / s, -dt / t))
             step = 0.995 / np.maximum(ratio.max(axis=1, keepdims=True), 0.995)
 
-            # 3. centring, by how far the predictor came [Mehrotra 1992]
+            # 3. choose the centring by the progress of the predictor [Mehrotra 1992]
             if not is_corrector:
                 after = (s + step * ds) * (u - step * dy) + (t + step * dt) * (w + step * dy)
                 ratio = (counted * after).sum(axis=1, keepdims=True) / np.maximum(gap, TINY)
                 target = ratio**3 * gap / (2 * count)
 
-        # 4. the longest step inside
+        # 4. take the longest step that stays inside the bounds
         step *= active
         a = a + step * da
         s = s + step * ds

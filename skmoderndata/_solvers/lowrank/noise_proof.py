@@ -1,4 +1,4 @@
-"""Proof of noise in a large table by a part of it, so that pursuit of the whole is spared."""
+"""Prove noise in a large table by a part of it, which avoids pursuit of the whole table."""
 
 import numpy as np
 from scipy import linalg
@@ -13,32 +13,51 @@ from skmoderndata._solvers.lowrank.table_noise import (
     rough_pursuit,
 )
 
-# which tables
-LARGE = 3 * 10**6  # cells
-MOST_ROWS = 2000  # of the smaller side, whose spectrum is computed
+# Minimum number of cells of a large table.
+LARGE = 3 * 10**6
 
-SIDE = 300  # rows and columns of the block
+# Maximum size of the smaller side, whose spectrum is computed.
+MOST_ROWS = 2000
+
+# Number of rows and columns of the block.
+SIDE = 300
+
+# Maximum number of rounds for the noise of the block.
 ROUNDS = 6
-CUT = 5.0  # standard deviations, in the block
-CLOSE_CUT = 3.0  # in all rows: smaller errors would pass for noise
-PURSUED_RANK = 0.3  # of the side of the block, in which pursuit at the noise also has noise
-PERSISTING = 0.5  # of the noise at which pursuit settles, which the refit must leave
 
-# in which exact cells would be met
-PLAIN_RANK = 0.05  # of the side of the block
-PLAIN_SHARE = 0.1  # of the known cells
-# largest rank that pursuit recovers, of the smaller side, and most of a residual of noise in it
+# Maximum residual of a trusted cell of the block, in standard deviations.
+CUT = 5.0
+
+# Maximum residual of a trusted cell in all rows; smaller errors may be mistaken for noise.
+CLOSE_CUT = 3.0
+
+# Maximum number of components of pursuit at the noise, as a fraction of the side of the block.
+PURSUED_RANK = 0.3
+
+# Minimum noise that the refit must leave, as a fraction of the noise at which pursuit settles.
+PERSISTING = 0.5
+
+# Maximum rank of a block with exactly fitted cells, as a fraction of its side.
+PLAIN_RANK = 0.05
+
+# Maximum fraction of wrong cells in a block with exactly fitted cells.
+PLAIN_SHARE = 0.1
+
+# Largest rank that pursuit recovers, as a fraction of the smaller side.
 RECOVERED_RANK = 0.25
+
+# Maximum fraction of the energy of noise in a matrix of this rank.
 SPREAD_SHARE = 0.8
 
 
 def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState) -> bool:
-    """Whether a part of a large table, drawn at random, shows that its cells carry noise.
+    """Return True if a random part of a large table shows that its cells carry noise.
 
-    A block of 300 x 300 is decomposed. With few components and few wrong cells exact ones would
-    be met, but for further components, too many for so small a block. Then these would hold the
-    residual of all rows, a quarter of whose singular values hold only some 60 % of noise. False
-    is no proof of exact cells: pursuit of the whole table has to decide.
+    A block of 300 x 300 is decomposed. If it has few components and few wrong cells, exact cells
+    would be fitted exactly, unless the table has further components, too many for a block of this
+    size. These components would then contain the residual of all rows. A quarter of the singular
+    values of noise contains only about 60 % of its energy. False does not prove exact cells: then
+    pursuit of the whole table must decide.
     """
     if X.shape[0] > X.shape[1]:
         X = X.T
@@ -46,14 +65,14 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     if X.size < LARGE or n > MOST_ROWS or not live_columns(X).any():
         return False
 
-    # 1. components and noise of a block
+    # 1. find the components and the noise of a block
     rows = np.sort(rng.permutation(n)[:SIDE])
     columns = np.sort(rng.permutation(p)[:SIDE])
     fitted = _decompose_block(X, rows, columns, lam=lam, solver=solver, rng=rng)
     if fitted is None:
         return False
 
-    # 2. the same components in all rows, and in as many columns
+    # 2. regress all rows, and as many columns, on the same components
     A = _scores(X[:, columns], fitted.B)
     table = X[:, np.sort(rng.permutation(p)[:n])]
     B = _scores(table.T, A)
@@ -63,7 +82,7 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     if np.count_nonzero(trusted) < (1 - PLAIN_SHARE) * n_observed:
         return False
 
-    # 3. no rank that pursuit would recover holds what is left
+    # 3. test that no rank which pursuit would recover contains the residual
     residual = np.where(trusted, residual, 0.0)
     energies = linalg.eigvalsh(residual @ residual.T)[::-1]
     largest = energies[: int(RECOVERED_RANK * n)].sum()
@@ -79,12 +98,12 @@ def _decompose_block(
     solver: str,
     rng: np.random.RandomState,
 ) -> Refit | None:
-    """Fit a block; None unless a noise persists beside few components and few wrong cells."""
+    """Fit a block; return None unless noise persists beside few components and wrong cells."""
     block = X[np.ix_(rows, columns)]
     side = min(block.shape)
     lam *= block_weight(X, block)
 
-    # where pursuit settles
+    # estimate the noise at which pursuit settles
     sigma = noise_scale(
         block,
         lam=lam,
@@ -96,7 +115,7 @@ def _decompose_block(
     if not sigma > 0:
         return None
 
-    # what the refit leaves
+    # check that the refit leaves noise
     fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
     low_rank = (fit.U * fit.s) @ fit.Vt
     fitted = refit(block, low_rank, fit.Vt.T, sigma=sigma, threshold=CUT)

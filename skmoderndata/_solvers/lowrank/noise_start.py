@@ -1,4 +1,4 @@
-"""Noise of a table to start from: a robust estimate, lowered where hidden cells speak for it."""
+"""Initial noise of a table: a robust estimate, lowered if hidden cells support it."""
 
 import numpy as np
 from scipy import linalg
@@ -15,32 +15,50 @@ from skmoderndata._solvers.lowrank.table_noise import (
 )
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 
-BEYOND = 2.5  # standard deviations; of Gaussian noise 1.2 % of the cells lie beyond
-BEYOND_SHARE = 0.08  # of the cells, up to which the estimate is taken as it is
-HIDDEN_SHARE = 0.1  # of the known cells
-FALL = 4.0  # from one trial of the noise to the next
+# Size of a large residual, in standard deviations; 1.2 % of Gaussian noise is larger.
+BEYOND = 2.5
+
+# Maximum fraction of large residuals with which the first estimate is accepted.
+BEYOND_SHARE = 0.08
+
+# Fraction of the known cells that are hidden.
+HIDDEN_SHARE = 0.1
+
+# Size of the divisor of the noise from one trial to the next.
+FALL = 4.0
+
+# Maximum number of trials.
 TRIALS = 6
-CLEARLY_BETTER = 0.7  # of the error in hidden cells
-PREDICTED = (1 / 2, 2 / 3)  # shares of the hidden cells that are to be predicted better
-CUT = 5.0  # standard deviations, in the refits that are compared
-STEPS = 10  # of alternating least squares without the hidden cells
+
+# Maximum ratio of errors in hidden cells that counts as clearly better.
+CLEARLY_BETTER = 0.7
+
+# Fractions of the hidden cells that must be predicted better.
+PREDICTED = (1 / 2, 2 / 3)
+
+# Maximum residual of a trusted cell in the compared refits, in standard deviations.
+CUT = 5.0
+
+# Number of alternating least-squares steps without the hidden cells.
+STEPS = 10
 
 
 def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState) -> float:
-    """Estimate the noise of a table with gross errors, also where many cells are wrong or missing.
+    """Estimate the noise of a table with gross errors, even if many cells are wrong or missing.
 
-    With many gross errors and gaps, pursuit shrinks the low rank so much that the fixed point of
-    `noise_scale` is several times too high: pursuit at this noise has too few components, and
-    the refit, which only removes components, cannot regain them. The sign of it is that many
-    cells lie beyond 2.5 standard deviations. Then a quarter of the noise is tried, a quarter of
-    that, and kept as long as the refit from there predicts hidden cells clearly better: half of
-    them, and two thirds of them, as columns of small units can make up half of a table.
+    With many gross errors and gaps, pursuit shrinks the low rank too much, and the fixed point of
+    `noise_scale` is several times too high. Pursuit at this noise has too few components, and the
+    refit, which only removes components, cannot recover them. This shows in many residuals beyond
+    2.5 standard deviations. In this case a quarter of the noise is tried, then a quarter of that,
+    and so on. A trial is accepted as long as its refit predicts hidden cells clearly better, both
+    half of them and two thirds of them, because columns of small units can make up half of a
+    table.
     """
     block = np.asarray(X[random_cells(X.shape, rng)])
     lam *= block_weight(X, block)
     sigma = noise_scale(block, lam=lam, solver=solver, rng=rng)
 
-    # most cells alike: the columns that are not tell the noise, less well
+    # if most cells are equal, estimate from the live columns, which is less accurate
     live = live_columns(block)
     is_silent = sigma == 0 and live.any() and not live.all()
     if is_silent:
@@ -51,7 +69,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     if sigma == 0:
         return sigma
 
-    # enough as it is?
+    # accept the estimate unless many residuals are large
     fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
     observed = ~np.isnan(block)
     beyond = np.abs(block - (fit.U * fit.s) @ fit.Vt)[observed] > BEYOND * sigma
@@ -59,7 +77,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     if best is None:
         return sigma
 
-    # from one quarter to the next, at least two: the first may change nothing
+    # divide by four again and again, at least twice: the first trial may change nothing
     hidden = observed & (rng.random_sample(block.shape) < HIDDEN_SHARE)
     error = hidden_error(block, best, hidden)
     trial = sigma
@@ -82,7 +100,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
 def weighted_noise(
     X: Array, weights: Array, *, lam: float, solver: str, rng: np.random.RandomState
 ) -> float:
-    """Estimate the noise of a cell of weight one, without the trials of `start_noise`."""
+    """Estimate the noise of a cell with weight one, without the trials of `start_noise`."""
     cells = random_cells(X.shape, rng)
     block = np.asarray(X[cells])
     lam *= block_weight(X, block)
@@ -95,10 +113,10 @@ def _refitted(block: Array, fit: PursuitResult, sigma: float) -> Refit | None:
 
 
 def hidden_error(block: Array, fitted: Refit, hidden: Array) -> Array:
-    """Quantiles of the errors in the hidden cells, of least squares on the other trusted ones.
+    """Return quantiles of the errors in hidden cells of a fit to the other trusted cells.
 
-    From the components of the refit, which have seen the hidden cells: enough steps forget them.
-    `PREDICTED` of the cells disregard those that are wrong themselves.
+    The fit starts from the components of the refit, which depend on the hidden cells, and takes
+    enough steps to forget them. The quantiles `PREDICTED` ignore hidden cells that are wrong.
     """
     trusted = ~np.isnan(block) & ~fitted.outlying & ~hidden
     start = linalg.qr(fitted.B, mode="economic")[0]

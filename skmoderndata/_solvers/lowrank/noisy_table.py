@@ -1,4 +1,8 @@
-"""Low rank, gross errors and noise in every cell: a convex problem, then a refit."""
+"""Decompose a table into low rank, gross errors and noise: a convex problem, then a refit.
+
+Differs from the paper (Zhou et al. 2010, stable principal component pursuit): a refit by least
+squares outside the gross errors undoes the shrinkage, and columns have their own noise.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,20 +21,20 @@ from skmoderndata._solvers.lowrank.table_noise import (
     weighted_widths,
 )
 
-SolveConvex = Callable[[Array, float], PursuitResult]  # (table, delta) -> certified answer
+SolveConvex = Callable[[Array, float], PursuitResult]  # (table, delta) -> certified result
 
 
 class NoisyTable(NamedTuple):
-    """Low rank ``U s Vt`` of the table, what lies beyond the noise, and where it comes from."""
+    """Low rank ``U s Vt`` of the table, cells beyond the noise, noise, and convex solution."""
 
     U: Array
     s: Array
     Vt: Array
-    outlying: Array  # (n, p)
-    noise_std: float  # in a column of median noise
-    noise_scale: Array  # (p,), in each column
-    convex: PursuitResult  # of the table divided by `scale`
-    scale: Array  # (p,), with median one
+    outlying: Array  # (n, p), mask of cells beyond the noise
+    noise_std: float  # noise of a column with median noise
+    noise_scale: Array  # (p,), noise of each column
+    convex: PursuitResult  # solution for the table divided by `scale`
+    scale: Array  # (p,), divisors of the columns, with median one
     refitted: bool
     rank: int  # number of components above the noise
 
@@ -49,11 +53,11 @@ def decompose_noisy(
 ) -> NoisyTable:
     """Decompose a table with noise of standard deviation `sigma`, an estimate unless known.
 
-    With `weights` of the cells `sigma` is that of a cell of weight one, and they take the place of
-    divisors of the columns: who gives them knows how the noise of cells differs. The components
-    are those above the noise, or `n_components`, if that is given.
+    With `weights` of the cells, `sigma` is the noise of a cell with weight one, and columns have
+    no divisors, because the weights already describe how the noise of cells differs. The
+    components are those above the noise, or the first `n_components`.
     """
-    # 1. stable pursuit; where the noise of the columns differs, of the columns divided by it
+    # 1. stable pursuit; if the noise of the columns differs, divide the columns by it
     scale = np.ones(X.shape[1])
     convex = solve(X, noise_width(sigma, X.shape))
     L = (convex.U * convex.s) @ convex.Vt
@@ -64,20 +68,20 @@ def decompose_noisy(
             convex = solve(X / scale, noise_width(sigma, X.shape))
             L = (convex.U * convex.s) @ convex.Vt
 
-    # 2. the refit, unless it explains the cells worse
+    # 2. refit, unless this explains the cells worse
     table = X / scale
-    given: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
+    noise_options: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
     fitted = None
     if refits:
         start = convex.Vt.T
-        fitted = refit(table, L, start, sigma=sigma, threshold=threshold, **given)
+        fitted = refit(table, L, start, sigma=sigma, threshold=threshold, **noise_options)
     loss = weighted_widths(lam, noise_width(sigma, table.shape), weights)
     if fitted is not None and not explains_more(table, fitted, convex, *loss):
         fitted = None
     if fitted is None and (n_components is None or not refits):
-        return _as_it_is(X, convex, scale, sigma, threshold, **given)
+        return _without_refit(X, convex, scale, sigma, threshold, **noise_options)
 
-    # 3. once more, with weights by the noise that the refit has found
+    # 3. refit once more, with columns divided by the noise of the first refit
     final = scale
     if fitted is not None and not known_noise and scale.max() > scale.min():
         divisors = column_scale(table, fitted.noise_scale, fitted.noise_std)
@@ -95,7 +99,7 @@ def decompose_noisy(
             )
         fitted, final = (fitted, scale) if again is None else (again, final)
 
-    # 4. as many components as were asked for
+    # 4. refit with the requested number of components
     rank = len(convex.s)
     if fitted is not None:
         rank = fitted.A.shape[1]
@@ -110,10 +114,10 @@ def decompose_noisy(
             sigma=sigma,
             threshold=threshold,
             n_components=n_components,
-            **given,
+            **noise_options,
         )
 
-    assert fitted is not None  # a refit of a given rank always answers
+    assert fitted is not None  # a refit of fixed rank always succeeds
     factors = _in_units(fitted.A, fitted.B, final)
     noise = fitted.noise_scale * final
     return NoisyTable(
@@ -128,7 +132,10 @@ def explains_more(
     slope: float | Array,
     width: float | Array,
 ) -> bool:
-    """Whether the Huber loss of the refit is at most that of as many convex components."""
+    """Return True if the Huber loss of the refit is no larger than with as many convex components.
+
+    The convex solution is cut to the rank of the refit.
+    """
     rank = fitted.A.shape[1]
     refitted = fitted.A @ fitted.B.T
     pursued = (convex.U[:, :rank] * convex.s[:rank]) @ convex.Vt[:rank]
@@ -136,7 +143,7 @@ def explains_more(
     return losses[0] <= losses[1]
 
 
-def _as_it_is(
+def _without_refit(
     X: Array,
     convex: PursuitResult,
     scale: Array,
@@ -146,7 +153,7 @@ def _as_it_is(
     known_noise: bool,
     weights: Array | None,
 ) -> NoisyTable:
-    """Keep the convex solution; find the cells beyond the noise of its residual."""
+    """Keep the convex solution, and find the cells beyond the noise of its residual."""
     observed = ~np.isnan(X)
     L = (convex.U * convex.s) @ convex.Vt
     residual = whitened(X / scale, L, observed, None if weights is None else np.sqrt(weights))
@@ -161,7 +168,7 @@ def _as_it_is(
 
 
 def _in_units(A: Array, B: Array, scale: Array) -> tuple[Array, Array, Array]:
-    """Singular value decomposition of ``A B' diag(scale)``."""
+    """Compute the singular value decomposition of ``A B' diag(scale)``."""
     Q, R = linalg.qr(A, mode="economic")
     V, T = linalg.qr(B * scale[:, None], mode="economic")
     U, s, Vt = linalg.svd(R @ T.T)

@@ -1,28 +1,33 @@
-"""Robust scales of tables whose missing cells are NaN."""
+"""Robust scales of tables with NaN for missing cells."""
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from skmoderndata._solvers.common.typing import Array
 
-MEDIAN_TO_STD = 1.4826  # of the absolute values of Gaussian noise
-SCALE_ROWS = 2000  # rows, evenly spaced, that tell the scale of a column
-SCALE_CELLS = 2**20  # cells, in evenly spaced rows, that tell the scale of a table
+# Size of the standard deviation of Gaussian noise over its median absolute value.
+MEDIAN_TO_STD = 1.4826
+
+# Number of evenly spaced rows from which the scale of a column is estimated.
+SCALE_ROWS = 2000
+
+# Number of cells, in evenly spaced rows, from which the scale of a table is estimated.
+SCALE_CELLS = 2**20
 
 
 def spaced_rows(X: Array, n_rows: int) -> slice:
-    """Evenly spaced rows, about `n_rows` of them."""
+    """Return a slice of about `n_rows` evenly spaced rows."""
     return slice(None, None, max(1, len(X) // max(n_rows, 1)))
 
 
 def masked_quantile(X: Array, share: float) -> Array:
-    """Quantiles of the columns without their NaN; NaN where nothing is known."""
+    """Compute quantiles of the columns without NaN; NaN if no cell of a column is known."""
     return masked_quantiles(X, (share,))[0]
 
 
 def masked_quantiles(X: Array, shares: tuple[float, ...]) -> list[Array]:
-    """Several quantiles of the columns, from one sort of them."""
-    # NaN are sorted to the end: positions are counted among the known cells only
+    """Compute several quantiles of the columns by a single sort."""
+    # NaN are sorted to the end: count positions among the known cells only
     ordered = np.sort(X.T, axis=1)
     last = np.count_nonzero(~np.isnan(X), axis=0) - 1
     columns = np.arange(X.shape[1])
@@ -39,14 +44,14 @@ def masked_quantiles(X: Array, shares: tuple[float, ...]) -> list[Array]:
 
 
 def median_deviations(X: Array) -> Array:
-    """Median absolute deviations from the medians of the columns; 0 where nothing is known."""
+    """Compute median absolute deviations from the medians of columns, 0 without known cells."""
     X = X[spaced_rows(X, SCALE_ROWS)]
     deviations = np.abs(X - masked_quantile(X, 0.5))
     return np.nan_to_num(masked_quantile(deviations, 0.5))
 
 
 def mean_deviations(X: Array) -> Array:
-    """Mean absolute deviations from the medians of the columns; 0 where nothing is known."""
+    """Compute mean absolute deviations from the medians of columns, 0 without known cells."""
     X = X[spaced_rows(X, SCALE_ROWS)]
     deviations = np.abs(X - masked_quantile(X, 0.5))
     n_observed = np.count_nonzero(~np.isnan(X), axis=0)
@@ -54,18 +59,21 @@ def mean_deviations(X: Array) -> Array:
 
 
 def live_columns(X: Array) -> Array:
-    """Columns of which less than half of the cells are alike: the others are silent on noise."""
+    """Mark columns with a positive median deviation.
+
+    If at least half of the cells of a column are equal, the column gives no estimate of the noise.
+    """
     return median_deviations(X) > 0
 
 
 def median_size(X: Array, mask: Array) -> float:
-    """Median absolute value of the cells of a mask, infinite where it has none."""
+    """Compute the median absolute value of the cells of a mask, infinite for an empty mask."""
     rows = spaced_rows(X, SCALE_CELLS // X.shape[1])
     cells = np.abs(X[rows][mask[rows]])
     return float(np.median(cells)) if cells.size else np.inf
 
 
 def truncation_factor(cut: float) -> float:
-    """Return what corrects 1.4826 medians of Gaussian sizes that were cut at `cut` sigma."""
+    """Return the factor that corrects 1.4826 medians of Gaussian sizes cut at `cut` sigma."""
     middle = ndtri(0.5 + 0.5 * (ndtr(cut) - 0.5))
     return float(1 / (MEDIAN_TO_STD * middle))

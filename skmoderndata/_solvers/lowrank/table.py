@@ -1,4 +1,4 @@
-"""A table as low rank plus gross errors, exact or with noise in every cell."""
+"""Decompose a table into low rank plus gross errors, exactly or with noise in every cell."""
 
 from typing import NamedTuple
 
@@ -19,12 +19,15 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
 )
 from skmoderndata._solvers.lowrank.table_noise import noise_width, weighted_widths
 
-CVXPY_GAP = 1e-5  # what an interior point method reaches
-CVXPY_ZERO = 1e-6  # relative to the largest cell
+# Largest duality gap that counts as converged for an interior point method.
+CVXPY_GAP = 1e-5
+
+# Maximum error that counts as zero for an interior point method, relative to the largest cell.
+CVXPY_ZERO = 1e-6
 
 
 class TableSettings(NamedTuple):
-    """How to decompose a table; the names are those of the parameters of `RobustPCA`."""
+    """Settings of the decomposition of a table, named as the parameters of `RobustPCA`."""
 
     lam: float  # weight of the gross errors
     algorithm: str = "auto"
@@ -35,35 +38,35 @@ class TableSettings(NamedTuple):
     tol: float = 1e-6  # largest relative duality gap
     max_iter: int = 5000
     polish: bool | str = "auto"
-    n_components: int | None = None  # of a table with noise; None finds them
+    n_components: int | None = None  # number for a table with noise; None estimates it
 
     @property
     def svt_solver(self) -> str:
-        """How singular values are thresholded where cvxpy does not solve the problem."""
+        """Method to threshold singular values in problems that cvxpy does not solve."""
         return "auto" if self.solver == "cvxpy" else self.solver
 
     @property
     def decides(self) -> bool:
-        """Whether the cells tell if they are exact."""
+        """True if the decision between exact and noisy cells depends on the data."""
         return self.algorithm == "auto" and self.noise_std is None
 
 
 class TableTerms(NamedTuple):
-    """Low rank ``U s Vt``, the errors, and the convex problem whose answer is certified."""
+    """Low rank ``U s Vt``, the errors, and the convex problem with its certified solution."""
 
     U: Array
     s: Array
     Vt: Array
-    sparse: Array  # (n, p)
-    support: Array  # (n, p)
-    noise_std: float  # 0 for exact cells
-    noise_scale: Array  # (p,), in each column
+    sparse: Array  # (n, p), errors
+    support: Array  # (n, p), mask of wrong cells
+    noise_std: float  # noise of a typical column, 0 for exact cells
+    noise_scale: Array  # (p,), noise of each column
     column_scale: Array  # (p,), divisors of the columns in the convex problem
     convex: PursuitResult
     polished: bool
     lam: float  # weight of the gross errors
     rank: int  # number of components above the noise
-    width: float  # of Huber's function for the scores of a row in units of the scale
+    width: float  # width of Huber's function for scores of rows, in units of the scale
 
 
 def decompose_table(
@@ -74,13 +77,13 @@ def decompose_table(
     progress: WatchedProgress | None = None,
     rng: np.random.RandomState,
 ) -> TableTerms:
-    """Decompose a table as its cells ask for: exact, or with noise.
+    """Decompose a table with exact or noisy cells.
 
-    `weights` of the cells multiply their errors where cells are exact, and their squared residuals
-    where they carry noise. They do not enter the decision between the two; where X is NaN they are
-    of no account, but positive.
+    `weights` of the cells multiply the errors of exact cells, or the squared residuals of noisy
+    cells. They do not affect the decision between the two. Weights of NaN cells have no effect,
+    but must be positive.
     """
-    # 1. decide whether the cells carry noise, where the settings leave it open
+    # 1. decide whether the cells carry noise, unless the settings determine it
     n_passes = 0
     is_noisy = settings.algorithm == "stable" or (
         settings.algorithm == "auto" and settings.noise_std
@@ -110,7 +113,7 @@ def _pursue(
     progress: WatchedProgress | None,
     rng: np.random.RandomState,
 ) -> tuple[PursuitResult, bool]:
-    """Run principal component pursuit; tell whether the cells are exact."""
+    """Run principal component pursuit; also return True if the cells are exact."""
     by_cvxpy = settings.solver == "cvxpy"
     if by_cvxpy and not settings.decides:
         return _by_cvxpy(X, settings.lam, 0.0, settings.tol), True
@@ -141,7 +144,7 @@ def _solve_certified(
     progress: WatchedProgress | None,
     rng: np.random.RandomState,
 ) -> PursuitResult:
-    """Solve the convex problem of a table to the tolerance; `n_passes` have been spent before."""
+    """Solve the convex problem of a table to the tolerance, after `n_passes` earlier passes."""
     if settings.solver == "cvxpy":
         return _by_cvxpy(table, slope, width, settings.tol)
     return principal_component_pursuit(
@@ -161,7 +164,7 @@ def _solve_certified(
 def _exact_terms(
     X: Array, result: PursuitResult, settings: TableSettings, weights: Array | None
 ) -> TableTerms:
-    """Take the answer of pursuit, polished to machine precision on request."""
+    """Return the terms of a pursuit, polished to machine precision on request."""
     polished = False
     if settings.polish is True and result.s.size:
         lam, delta = weighted_widths(settings.lam, 0.0, weights)
@@ -194,8 +197,8 @@ def _noisy_terms(
     rng: np.random.RandomState,
     weights: Array | None,
 ) -> TableTerms:
-    """Decompose into low rank, errors and noise; `n_passes` have been spent before."""
-    # noise, and the convex problem that is solved for a table with it
+    """Decompose into low rank, errors and noise, after `n_passes` earlier passes."""
+    # estimate the noise, and state the convex problem
     lam = settings.lam
     relative, unit = _relative_weights(X, weights)
     sigma = None if settings.noise_std is None else settings.noise_std / unit
@@ -212,8 +215,8 @@ def _noisy_terms(
         spent.append(result.n_iter)
         return result
 
-    # exact after all, or noisy
-    if sigma == 0.0:  # more than half of the cells are met exactly
+    # solve for exact cells after all, or for noisy ones
+    if sigma == 0.0:  # more than half of the cells are fitted exactly
         terms = _exact_terms(X, solve(X, 0.0), settings, weights)
     else:
         split = decompose_noisy(
@@ -228,7 +231,7 @@ def _noisy_terms(
             n_components=settings.n_components,
         )
 
-        # noise and residuals in the unit of the table
+        # convert noise and residuals to the unit of the table
         residual = X - (split.U * split.s) @ split.Vt
         terms = TableTerms(
             U=split.U,
@@ -251,10 +254,10 @@ def _noisy_terms(
 
 
 def _relative_weights(X: Array, weights: Array | None) -> tuple[Array | None, float]:
-    """Weights over their mean, which the usual width of the loss fits, and the root of the mean.
+    """Return the weights over their mean, for the usual width of the loss, and the unit of noise.
 
-    That is the unit of the noise: the noise of a cell of weight one is so many times that of a
-    cell of mean weight.
+    The unit is the root of the mean weight. It is the ratio of the noise of a cell with weight one
+    to the noise of a cell with mean weight.
     """
     if weights is None:
         return None, 1.0
@@ -269,13 +272,13 @@ def _polished(
     delta: float | Array,
     tol: float,
 ) -> tuple[PursuitResult, bool]:
-    """Replace both terms by the exact fit outside the support, if it is equally optimal."""
+    """Replace low rank and errors by the exact fit outside the support, if equally optimal."""
     exact = polish(data, result.Vt.T, result.sparse)
     if exact is None:
         return result, False
     U, s, Vt, sparse = exact
 
-    # certify the exact fit by the old dual point; take it if the gap is no larger
+    # certify the exact fit by the old dual point, and accept it if the gap is no larger
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
     objective, gap = duality_gap(data, better, better.dual, lam=lam, delta=delta)
     if gap > max(tol, result.dual_gap):
@@ -302,7 +305,7 @@ def _by_cvxpy(
     sparse = residual - delta * dual
     sparse[np.abs(sparse) <= CVXPY_ZERO * size] = 0.0
 
-    # measure the gap as for the other solvers
+    # compute the gap as for the other solvers
     result = PursuitResult(U, s, Vt, sparse, dual, 0.0, 0.0, 0.0, 1, True)
     value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
     passes = int(stated.problem.solver_stats.num_iters or 1)

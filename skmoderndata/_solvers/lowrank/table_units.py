@@ -1,4 +1,4 @@
-"""A table with columns in units of their own, and its decomposition in those of the user."""
+"""Units of the columns of a table, and its decomposition in the units of the user."""
 
 import numpy as np
 from scipy import linalg
@@ -14,41 +14,44 @@ from skmoderndata._solvers.lowrank.quantiles import (
 )
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Number of deviations of its column beyond which an offset matters.
+# Maximum offset that can be neglected, in deviations of its column.
 FAR_OFFSET = 3.0
-# Maximum ratio of the offsets, and of the spreads, of columns that are in one unit.
+
+# Maximum ratio of the offsets, and of the spreads, of columns in the same unit.
 ALIKE = 3.0
+
 # Size of the interquartile range of Gaussian cells, in standard deviations.
 RANGE_OF_STD = 1.349
-# Size of a Gaussian standard deviation in mean absolute deviations.
+
+# Size of a Gaussian standard deviation, in mean absolute deviations.
 MEAN_TO_STD = 1.2533
 
 
 def robust_spread(X: Array) -> Array:
-    """Spread of each column by its interquartile range, as in scikit-learn's `RobustScaler`.
+    """Estimate the spread of each column by the interquartile range, as `RobustScaler` does.
 
-    By the mean absolute deviation if most cells are alike; 1 for constants.
+    If most cells are equal, the mean absolute deviation is used. Constant columns have spread 1.
     """
     low, high = masked_quantiles(X[spaced_rows(X, SCALE_ROWS)], (0.25, 0.75))
     spread = np.nan_to_num(high - low) / RANGE_OF_STD
 
-    # fall back on the mean deviation where the quartiles coincide
+    # use the mean deviation if the quartiles coincide
     spread = np.where(spread > 0, spread, MEAN_TO_STD * mean_deviations(X))
     return np.where(spread > 0, spread, 1.0)
 
 
 def has_far_offsets(X: Array) -> bool:
-    """Whether columns have offsets of their own, which would need a component.
+    """Return True if the columns have different offsets, which would need a component.
 
-    Columns of one unit with offsets of one size, such as those of films, are not centred: their
-    offset is the main component.
+    Columns in the same unit with offsets of similar size, such as pixels of films, are not
+    centred: their offset is the main component.
     """
     spread = robust_spread(X)
     offset = np.nan_to_num(masked_quantile(X, 0.5))
     if not (np.abs(offset) > FAR_OFFSET * spread).any():
         return False
 
-    # accept offsets of one sign and size, which are the main component itself
+    # accept offsets of the same sign and similar size, which are the main component itself
     sizes = np.abs(offset)
     of_one_sign = (offset > 0).all() or (offset < 0).all()
     of_one_size = sizes.max() <= ALIKE * sizes.min() and not has_unequal_spread(X)
@@ -56,17 +59,17 @@ def has_far_offsets(X: Array) -> bool:
 
 
 def has_unequal_spread(X: Array) -> bool:
-    """Whether columns seem to be in different units."""
+    """Return True if columns seem to be in different units."""
     spread = robust_spread(X)
     return bool(spread.max() > ALIKE * spread.min())
 
 
 def in_units(terms: TableTerms, spread: Array) -> tuple[TableTerms, Array]:
-    """Terms of the table times `spread`, and the matrix that turns the scores of its rows.
+    """Return the terms of the table times `spread`, and the matrix that rotates the scores.
 
-    The certificate stays with the table in units of the columns.
+    The certificate still refers to the table in units of the columns.
     """
-    # decompose the scaled loadings anew, as scaling ends their orthogonality
+    # decompose the scaled loadings again, because scaling destroys their orthogonality
     u, s, Vt = linalg.svd(terms.s[:, None] * terms.Vt * spread, full_matrices=False)
     signs = np.where(row_signs(Vt) < 0, -1.0, 1.0)
     u = u * signs

@@ -1,14 +1,15 @@
-"""Least squares of a given rank on the trusted cells of a table, by alternating regressions."""
+"""Least squares of fixed rank on the trusted cells of a table, by alternating regressions."""
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 
-GRAM_ENTRIES = 2**22  # of the Gram matrices that are built and solved at once
-RIDGE_RELATIVE = (
-    1e-10  # to the mean diagonal of a Gram matrix: rows with too few trusted cells
-)
+# Maximum number of entries of the Gram matrices of a block of rows.
+GRAM_ENTRIES = 2**22
+
+# Size of the ridge for rows with too few trusted cells, relative to the mean diagonal.
+RIDGE_RELATIVE = 1e-10
 
 
 def fit_trusted(
@@ -22,11 +23,11 @@ def fit_trusted(
 ) -> tuple[Array, Array]:
     """Minimise ``sum (X - A B')^2`` over the trusted cells; return orthonormal A, and B.
 
-    Alternating least squares: every row of A is the regression of a row of X on the left singular
-    vectors of B, at first on `start` (p, r), and every row of B the regression of a column of X on
-    A, each over its trusted cells. `ridges` are those of the rows and of the columns, of all
-    components or of each, the strongest first. Cells that are not trusted may be NaN. With
-    `cell_weights` the squares have these weights.
+    Alternating least squares regress every row of X on the left singular vectors of B, at first on
+    `start` (p, r), which gives a row of A, and every column of X on A, which gives a row of B.
+    Regressions use trusted cells only; other cells may be NaN. `ridges` are the ridges of rows and
+    of columns, each a number or an array with an entry per component, the strongest component
+    first. `cell_weights` multiply the squares.
     """
     (n, p) = X.shape
     r = start.shape[1]
@@ -48,7 +49,7 @@ def fit_trusted(
 
 
 def _regressions(data: Array, weights: Array, V: Array, ridge: float | Array) -> Array:
-    """Regress every row on the columns of V, with weights; `data` are weights times cells."""
+    """Regress every row on the columns of V with weights; `data` holds weights times cells."""
     m = len(data)
     r = V.shape[1]
     lower = np.tril_indices(r)
@@ -64,7 +65,7 @@ def _regressions(data: Array, weights: Array, V: Array, ridge: float | Array) ->
         G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = entries
         diagonal = np.trace(G, axis1=1, axis2=2) / r
         floor = RIDGE_RELATIVE * np.maximum(diagonal, 1e-300)
-        # a component has a ridge of its own: a strong one is shrunk less
+        # each component has its own ridge: strong components shrink less
         i = np.arange(r)
         G[:, i, i] += ridge
         G[:, i, i] += floor[:, None]
