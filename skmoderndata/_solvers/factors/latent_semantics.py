@@ -134,7 +134,7 @@ def fold_in(
     probability in any topic are dropped; documents without other words get equal mixtures.
 
     Newton's method follows some steps of expectation maximisation, see `_newton_step`; `max_iter`
-    limits the number of each. For ``beta < 1`` there is no bound: steps of expectation
+    limits the number of each. For ``beta < 1`` there are no bounds: steps of expectation
     maximisation continue until a mixture moves by less than `tol`.
 
     If counts have weights, `exposures` (n, k) are the weights times the topics. The variables are

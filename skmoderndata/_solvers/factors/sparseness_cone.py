@@ -288,7 +288,7 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     Z = Z - t[:, None] * v
     total_sq = Z.sum(axis=1) ** 2
     error = np.abs(total_sq - ratio**2 * (Z * Z).sum(axis=1))
-    on_cone = error <= 1e-12 * total_sq  # up to rounding
+    on_cone = error <= 1e-12 * total_sq  # tolerance for rounding
     feasible = on_cone & (root >= 0) & (Z >= 0).all(axis=1)
     return np.where(feasible[:, None], Z, 0.0)
 

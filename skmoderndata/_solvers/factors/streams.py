@@ -24,8 +24,8 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import revive
 
-# Number of rows per component that are fitted together at first, and that later batches still
-# count at least.
+# Number of rows per component that are fitted together at first, and minimum number that still
+# count after later batches.
 ROWS_PER_COMPONENT = 8
 
 # Size of the power of the fraction of earlier rows by which their sums fade.

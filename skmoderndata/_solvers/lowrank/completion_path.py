@@ -31,7 +31,7 @@ from skmoderndata._solvers.lowrank.completion import (
 # Fraction of the known cells that are hidden to choose lam.
 HIDDEN = 0.1
 
-# Minimum number of known cells of which some can be hidden.
+# Minimum number of known cells for which a part is hidden to choose lam.
 ENOUGH_CELLS = 30
 
 # Fraction of lam_max that is used with fewer known cells.

@@ -132,7 +132,7 @@ def explains_more(
     slope: float | Array,
     width: float | Array,
 ) -> bool:
-    """Return True if the Huber loss of the refit is no larger than with as many convex components.
+    """Return True if the refit has at most the Huber loss of the same number of convex components.
 
     The convex solution is cut to the rank of the refit.
     """

@@ -1,12 +1,14 @@
-"""Stable principal component pursuit in one pass after another over batches of rows.
+"""Stable principal component pursuit by passes over batches of rows.
 
 The nuclear norm is a minimum over factors, ``|L|_* = min (|R|^2 + |V|^2) / 2`` over ``L = R V'``,
 so that with penalties in units of the noise the objective of n rows, divided by n, is
 
     f(V) = 1/n sum_i min_r [ sum_j h(x_ij - v_j' r) + ridge / 2 |r|^2 ] + ridge / 2 |V|^2
 
-with Huber's function h, quadratic up to `width`: what is beyond is a gross error. Feng, Xu and Yan
-(2013) minimise it row by row; here a batch of rows at a time.
+with Huber's function h, which is quadratic up to `width`; the excess is a gross error.
+
+Differs from the paper (Feng, Xu and Yan 2013): 1. Batches of rows replace single rows. 2. Newton's
+method completes slow rows. 3. The noise of each column is estimated.
 """
 
 from typing import Any, NamedTuple
@@ -16,45 +18,60 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 
-# Tolerance on the duality gap of a row, relative to the bounded part of its objective
+# Tolerance of the duality gap of a row, relative to the bounded part of its objective.
 GAP = 1e-8
-# Maximum number of sweeps before the remaining rows go on by Newton's method: sweeps move the
-# scores by about a width each, and a gross error of 1e4 widths takes thousands
+
+# Maximum number of sweeps, before Newton's method solves the remaining rows. A sweep moves the
+# scores by about a width, so that a gross error of 1e4 widths would take thousands of sweeps.
 MAX_SWEEPS = 30
-# Maximum number of Newton steps; 5 to 11 were seen for errors of 1 to 1e13 widths
+
+# Maximum number of Newton steps; errors of 1 to 1e13 widths took 5 to 11.
 MAX_NEWTON = 100
-# Tolerance on the last step of the scores, relative to the scores and the width
+
+# Tolerance of the last step of the scores, relative to the scores and the width.
 STEP = 1e-10
-# Number of widths beyond which an entry makes the sweeps start too far off
+
+# Maximum entry, in widths, with which the sweeps start near enough.
 FAR_WIDTHS = 1e6
-# Size of the multiple of the identity that keeps a Newton step finite, relative to the components
+
+# Size of the multiple of the identity that keeps a Newton step finite, relative to the components.
 DAMPING = 1e-10
-BLOCK_ENTRIES = 2**18  # of the rows whose scores are computed at once: 2 MB
-# Fraction of the entries of a table, or of a column, that are not above its typical magnitude
+
+# Maximum number of entries of a block of rows whose scores are computed at once (2 MB).
+BLOCK_ENTRIES = 2**18
+
+# Fraction of the entries of a table or a column that do not exceed its typical magnitude.
 QUARTILE = 0.75
-# Number of typical magnitudes above which an entry is left out of the start: the tolerance of
-# batch pursuit is relative to an objective that such entries rule
+
+# Maximum entry of the start, in typical magnitudes; larger entries would dominate the objective,
+# to which the tolerance of batch pursuit is relative.
 HUGE_MAGNITUDES = 1e4
-TRUSTED = 3.0  # standard deviations up to which a residual tells the noise
-TRUSTED_VARIANCE = 0.97334  # of standard normal numbers within them
+
+# Maximum residual that contributes to the noise, in standard deviations.
+TRUSTED = 3.0
+
+# Size of the variance of standard normal numbers within TRUSTED standard deviations.
+TRUSTED_VARIANCE = 0.97334
+
+# Minimum of divisors.
 TINY = 1e-300
 
 
 class StreamLoss(NamedTuple):
     """Penalties of one row, in the units of the data."""
 
-    ridge: float  # of the squared scores and components
+    ridge: float  # weight of the squared scores and components
     width: float  # residual beyond which Huber's function is linear
 
 
 class StreamSums(NamedTuple):
-    """Weighted sums over the rows so far: all that the components need to know of them."""
+    """Weighted sums over the rows so far, which determine components and noise."""
 
     weight: float
     A: Array  # (r, r), sum of scores scores'
     B: Array  # (p, r), sum of cleaned rows scores'
-    squares: Array  # (p,), of residuals within TRUSTED standard deviations
-    counts: Array  # (p,), of these
+    squares: Array  # (p,), sums of squared residuals within TRUSTED standard deviations
+    counts: Array  # (p,), numbers of these residuals
 
     def faded(self, factor: float) -> "StreamSums":
         """Multiply all sums by a factor."""
@@ -76,11 +93,11 @@ class BatchResult(NamedTuple):
 def pursuit_loss(
     sigma: float, n_features: int, weight: float, alpha: float = 1.0
 ) -> StreamLoss:
-    """Penalties that make the objective that of stable pursuit with noise `sigma`.
+    """Return the penalties for which the objective equals stable pursuit with noise `sigma`.
 
     Stable pursuit has ``delta |L|_* + alpha delta |S|_1`` with ``delta = sigma sqrt(2 max(n, p))``
-    and ``alpha = 1 / sqrt(max(n, p))``. Of n rows, `weight` here, one has the nth part.
-    `alpha` multiplies the nuclear norm.
+    and ``alpha = 1 / sqrt(max(n, p))``. Each of the n rows, here `weight`, has the nth part. The
+    argument `alpha` multiplies the nuclear norm.
     """
     width = float(np.sqrt(2.0)) * sigma
     ratio = max(1.0, n_features / max(weight, 1.0))
@@ -91,14 +108,14 @@ def pursuit_loss(
 def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     """Minimise ``sum_j h(x_j - v_j' r) + ridge / 2 |r|^2`` over the scores r of each row of X.
 
-    Alternately in the errors, which are what clips off the residuals, and the scores, by one
-    Cholesky factor for all rows and sweeps (Algorithm 1 of the paper). The clipped residuals y are
-    dual feasible, and the duality gap is ``|V' y - ridge r|^2 / (2 ridge)``. The sweeps end when
-    it is small for every row; rows that are still far off then, because an error is very large,
-    are solved by `huber_newton`.
+    Sweeps minimise alternately over the errors, the parts of residuals beyond the width, and over
+    the scores, by one Cholesky factor for all rows and sweeps (Algorithm 1 of the paper). The
+    clipped residuals y are dual feasible, and the duality gap is
+    ``|V' y - ridge r|^2 / (2 ridge)``. Sweeps stop when the gap is small for every row.
+    `huber_newton` solves rows that are still far off after all sweeps, because an error is large.
 
-    The gap is compared with ``(|y|^2 + ridge |r|^2) / 2``, the part of the objective to which one
-    huge cell adds no more than any other gross error.
+    The gap is compared with ``(|y|^2 + ridge |r|^2) / 2``, a part of the objective to which a huge
+    cell contributes no more than any other gross error.
     """
     r = V.shape[1]
     ridge = loss.ridge
@@ -110,7 +127,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
         observed = ~unknown
         filled = np.where(observed, X, 0.0)
 
-    # once: the factor of all sweeps
+    # compute the factor of all sweeps once
     G = V.T @ V
     G += ridge * np.eye(r)
     factor = linalg.cho_factor(G)
@@ -119,14 +136,14 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     scores = solved.T
 
     for n_iter in range(1, MAX_SWEEPS + 2):
-        # 1. errors: what exceeds the width; NaN has no residual
+        # 1. clip the residuals at the width; NaN has no residual
         low_rank = scores @ V.T
         residual = filled - low_rank
         if observed is not None:
             residual *= observed
         dual = np.clip(residual, -width, width)
 
-        # 2. duality gap, from the gradient by the scores
+        # 2. compute the duality gap from the gradient by the scores
         slope = dual @ V
         slope -= ridge * scores
         gap = _row_dots(slope, slope)
@@ -141,7 +158,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
         if not is_open.any():
             break
 
-        # 3. scores of the cleaned rows; those that are far off after all sweeps by Newton's method
+        # 3. update the scores of the cleaned rows; after all sweeps, use Newton's method
         if n_iter < MAX_SWEEPS:
             step = linalg.cho_solve(factor, slope.T)
             scores += step.T
@@ -151,7 +168,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
                 seen = observed[is_open]
             scores[is_open] = huber_newton(filled[is_open], V, loss, seen)
 
-    # Huber's function is dual * (residual - dual / 2)
+    # Huber's function equals dual * (residual - dual / 2)
     inner = residual - 0.5 * dual
     objective = _row_dots(dual, inner)
     objective += penalty
@@ -167,23 +184,23 @@ def _row_dots(A: Array, B: Array) -> Array:
 def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = None) -> Array:
     """Minimise ``sum_j h(x_j - v_j' r) + ridge / 2 |r|^2`` over the scores r of each row of X.
 
-    Newton's method with an exact line search: the function consists of quadratic pieces, and a few
-    steps reach the minimum however large an error is. Each row is solved by itself, and has scores
-    of minimum norm if its entries do not determine them.
+    Uses Newton's method with an exact line search: the function consists of quadratic pieces, and
+    a few steps reach the minimum however large an error is. Rows are solved independently, and
+    have scores of minimum norm if their entries do not determine them.
     """
     r = V.shape[1]
     ridge = loss.ridge
     width = loss.width
-    # products of pairs of components, which make the curvature of a row one product
-    one, other = np.tril_indices(r)
-    pairs = V[:, one] * V[:, other]
+    # multiply pairs of components, so that the curvature of a row is a single product
+    i, j = np.tril_indices(r)
+    pairs = V[:, i] * V[:, j]
     squares = np.einsum("ij,ij->j", V, V)
     damping = ridge + DAMPING * float(squares.max(initial=TINY))
     damped = damping * np.eye(r)
     if observed is None:
         observed = np.ones(X.shape, bool)
 
-    # start: least squares on rows without their largest entries
+    # start from least squares with the largest entries of each row clipped
     sizes = np.abs(X)
     bound = np.quantile(sizes, QUARTILE, axis=1, keepdims=True)
     clipped = np.clip(X, -bound, bound)
@@ -193,7 +210,7 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
 
     rows = np.arange(len(X))
     for _ in range(MAX_NEWTON):
-        # 1. slope at the clipped residuals
+        # 1. compute the slope from the clipped residuals
         counted = observed[rows]
         low_rank = scores[rows] @ V.T
         residual = X[rows] - low_rank
@@ -202,18 +219,18 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
         slope = dual @ V
         slope -= ridge * scores[rows]
 
-        # 2. curvature of the entries within the width
+        # 2. compute the curvature from the entries within the width
         within = np.abs(residual) <= width
         within &= counted
         products = within @ pairs
         G = np.empty((len(rows), r, r))
-        G[:, one, other] = products
-        G[:, other, one] = products
+        G[:, i, j] = products
+        G[:, j, i] = products
         G += damped
         solved = np.linalg.solve(G, slope[:, :, None])
         direction = solved[:, :, 0]
 
-        # 3. the lowest point in this direction
+        # 3. move to the lowest point in this direction
         change = direction @ V.T
         change *= counted
         curvature = ridge * _row_dots(direction, direction)
@@ -222,7 +239,7 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
         step = length[:, None] * direction
         scores[rows] += step
 
-        # 4. rows that still move
+        # 4. keep the rows that still move
         largest = np.abs(scores[rows]).max(axis=1)
         moved = np.abs(step).max(axis=1)
         rows = rows[moved > STEP * (largest + width)]
@@ -238,18 +255,18 @@ def _lowest_point(
 
     The function is ``sum_j h(residual_j - t change_j)`` plus a quadratic function of the given
     curvature; `slope` is its rate of descent at t = 0. The slope is linear in t between the points
-    where a residual enters the width, and its square joins the curvature, or leaves it.
+    where a residual enters the width, which adds ``change_j^2`` to the curvature, or leaves it.
     """
-    # step lengths at which each residual comes within the width, and leaves it
+    # step lengths at which each residual enters the width, and leaves it
     squares = change**2
     moves = change != 0
     divisor = np.where(moves, change, 1.0)
-    one_end = (residual - width) / divisor
-    other_end = (residual + width) / divisor
-    enters = np.minimum(one_end, other_end)
-    leaves = np.maximum(one_end, other_end)
+    at_width = (residual - width) / divisor
+    at_minus_width = (residual + width) / divisor
+    enters = np.minimum(at_width, at_minus_width)
+    leaves = np.maximum(at_width, at_minus_width)
 
-    # points where the curvature changes, in order; those behind the start are counted there
+    # points where the curvature changes; changes before t = 0 count at the start
     inside = moves & (enters <= 0)
     inside &= leaves > 0
     start = curvature + (squares * inside).sum(axis=1)
@@ -261,7 +278,7 @@ def _lowest_point(
     times = np.where(ahead, times, np.inf)
     jumps = np.where(ahead, jumps, 0.0)
 
-    # curvature after each of these points; rounding must not make it negative
+    # curvature after each point, in order; rounding must not make it negative
     order = np.argsort(times, axis=1)
     times = np.take_along_axis(times, order, axis=1)
     jumps = np.take_along_axis(jumps, order, axis=1)
@@ -269,7 +286,7 @@ def _lowest_point(
     bends = np.hstack([start, bends])
     bends = np.maximum(bends, 0.0)
 
-    # slope left at each point; the first that has none ends the piece of the minimum
+    # remaining slope at each point; the first without slope ends the piece of the minimum
     origin = np.zeros((len(times), 1))
     points = np.hstack([origin, times])
     finite = np.isfinite(points)
@@ -283,7 +300,7 @@ def _lowest_point(
     index = np.maximum(n_before - 1, 0)
     index = index[:, None]
 
-    # from there a Newton step, which is exact on the piece
+    # take a Newton step from the start of the piece, on which it is exact
     begin = np.take_along_axis(points, index, axis=1)
     remaining = np.take_along_axis(slopes, index, axis=1)
     remaining = np.maximum(remaining, 0.0)
@@ -297,9 +314,9 @@ def _lowest_point(
 def huber_scores(X: Array, components: Array, width: float) -> Array:
     """Minimise ``sum_j h(x_j - (a components)_j)`` over the scores `a` of every row of X.
 
-    The sweeps of `robust_ridge` without the penalty, on orthonormal components; a row ends by
-    itself, so that its answer does not depend on the others. `huber_newton` solves the rows with
-    more than half of their entries missing or with a huge one, and those whose sweeps are slow.
+    Runs the sweeps of `robust_ridge` without the penalty, on orthonormal components. Rows stop
+    independently, so that the scores of a row do not depend on other rows. `huber_newton` solves
+    rows with more than half of their entries missing, with a huge entry, or with slow sweeps.
     """
     V = components.T
     scores = np.zeros((len(X), len(components)))
@@ -320,13 +337,13 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         is_slow |= largest > FAR_WIDTHS * width
         slow = list(rows[is_slow])
 
-        # start: the projection of the other rows
+        # start from the projections of the remaining rows
         rows = rows[~is_slow]
         observed = observed[~is_slow]
         filled = np.where(observed, X[rows], 0.0)
         scores[rows] = filled @ V
 
-        # sweeps over the rows that still move
+        # sweep over the rows that still move
         for _ in range(3 * MAX_SWEEPS):
             old = scores[rows]
             residual = filled - old @ V.T
@@ -354,7 +371,7 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
 
 
 def empty_sums(noise_scale: Array, n_components: int, weight: float) -> StreamSums:
-    """Make sums of no rows, in which the noise of a column counts as `weight` residuals."""
+    """Return sums without rows, in which the noise of a column counts as `weight` residuals."""
     p = len(noise_scale)
     r = n_components
     A = np.zeros((r, r))
@@ -365,7 +382,7 @@ def empty_sums(noise_scale: Array, n_components: int, weight: float) -> StreamSu
 
 
 def unexplained(batch: BatchResult, width: float, typical: float) -> float:
-    """Sum the part of the objective that residuals beyond the magnitude `typical` add."""
+    """Sum the part of the objective that comes from residuals beyond the magnitude `typical`."""
     beyond = np.abs(batch.residual)
     beyond -= max(typical, width)
     beyond = np.maximum(beyond, 0.0)
@@ -373,11 +390,12 @@ def unexplained(batch: BatchResult, width: float, typical: float) -> float:
 
 
 def typical_magnitude(X: Array) -> float:
-    """Upper quartile of the magnitudes of the entries that are neither 0 nor NaN; else 1.
+    """Return the upper quartile of the magnitudes of entries other than 0 and NaN, or 1.
 
-    It is near the root mean square of ordinary entries, and a quarter of them may be of any size.
+    The quartile is near the root mean square of ordinary entries, and a quarter of the entries may
+    have any size.
     """
-    # zeros tell nothing of the magnitude of a table that is mostly empty
+    # leave out zeros, which have no information on the magnitude if most entries are zero
     counted = ~np.isnan(X)
     counted &= X != 0
     sizes = np.abs(X[counted])
@@ -388,9 +406,9 @@ def typical_magnitude(X: Array) -> float:
 
 
 def without_huge(X: Array, typical: float) -> Array:
-    """Return rows with NaN for entries far above the typical ones of the table and the column.
+    """Return rows with NaN for entries far above typical entries of the table and the column.
 
-    At most a quarter of the entries of a column go.
+    At most a quarter of the entries of a column become NaN.
     """
     filled = np.where(np.isnan(X), 0.0, X)
     sizes = np.abs(filled)
@@ -411,12 +429,12 @@ def add_batch(
     trusted = np.abs(residual) <= TRUSTED * noise_scale
     trusted &= ~np.isnan(X)
 
-    # a cleaned row is its low rank plus the clipped residual
+    # a cleaned row is the sum of its low rank and the clipped residual
     gram = R.T @ R
     cleaned = V @ gram
     cleaned += batch.dual.T @ R
 
-    # residuals that tell the noise
+    # residuals from which the noise is estimated
     trusted_residual = residual * trusted
     squares = np.einsum("ij,ij->j", trusted_residual, residual)
     counts = trusted.sum(axis=0)
@@ -426,7 +444,7 @@ def add_batch(
 
 
 def surrogate(sums: StreamSums, V: Array, ridge: float) -> float:
-    """Compute what `best_components` minimises, up to a constant; an upper bound of f(V)."""
+    """Compute the objective of `best_components`, up to a constant: an upper bound of f(V)."""
     A = _penalised_gram(sums, ridge)
     products = V @ A
     products *= V
@@ -446,7 +464,7 @@ def _penalised_gram(sums: StreamSums, ridge: float) -> Array:
 def best_components(sums: StreamSums, ridge: float) -> Array:
     """Minimise ``tr V (A / w + ridge I) V' / 2 - tr V' B / w`` over the components V.
 
-    The limit of the descent by columns in Algorithm 2 of the paper.
+    This is the limit of the descent by columns in Algorithm 2 of the paper.
     """
     A = _penalised_gram(sums, ridge)
     B = sums.B / sums.weight
@@ -460,13 +478,13 @@ def noise_of_columns(sums: StreamSums, n_components: int) -> Array:
     freedom = max(p - n_components, 1) / p
     counts = np.maximum(sums.counts, TINY)
     variance = sums.squares / counts
-    # the trusted part of a normal distribution varies less; components take degrees of freedom
+    # correct for the smaller variance of trusted residuals and for the degrees of freedom
     variance /= TRUSTED_VARIANCE * freedom
     return np.asarray(np.sqrt(variance))
 
 
 def orthonormal(sums: StreamSums, V: Array) -> tuple[Array, Array]:
-    """Orthonormal rows that span V, and the singular values of the low rank of all rows.
+    """Return orthonormal rows that span V, and the singular values of the low rank of all rows.
 
     The rows are the right singular vectors of ``R V'``, whose Gram matrix is ``V A V'``.
     """

@@ -1,10 +1,9 @@
-"""Rows of a noisy table that do not lie on the components of the others.
+"""Find rows of a noisy table that do not lie on the components of the other rows.
 
-A group of wrong rows that resemble each other has a component of its own: it costs one more
-component, and in the scores the group is far away. Single wrong rows are off the components in
-most of their cells. Both kinds are suspects. The other rows are fitted, and a row is outlying if
-its cells are off the components of that fit; far rows that lie on them are leverage points, which
-come back.
+A group of similar wrong rows gets its own component, and its scores are far from the others.
+Single wrong rows are off the components in most of their cells. Rows of both kinds are suspects.
+The other rows are fitted, and a row is outlying if its cells are off the components of this fit.
+Far rows on the components are leverage points, which return to the fit.
 """
 
 from collections.abc import Callable
@@ -20,45 +19,56 @@ from skmoderndata._solvers.lowrank.least_absolute import scores_in_units
 from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Largest share of good rows beyond the cutoff of the score distance.
+# Fraction of good rows beyond the cutoff of the score distance.
 TAIL = 1e-4
-# Robust z of the size of a row beyond which it is off the components.
+
+# Maximum robust z of the size of a row on the components.
 OFF = 4.0
-# The same for suspects.
+
+# Maximum robust z of the size of a suspect on the components.
 OFF_SUSPECT = 2.5
-# Smallest size of an outlying row, in units of the noise; 30 % broken cells give 1.58.
+
+# Minimum size of an outlying row, in units of the noise; 30 % broken cells give 1.58.
 LEAST_SIZE = 1.6
-# Largest share of the rows that are left out of the first fit.
+
+# Maximum fraction of the rows that are left out of the first fit.
 MOST_SUSPECTS = 0.5
-# Number of fits without the suspects, at most.
+
+# Maximum number of fits without the suspects.
 FITS = 3
+
 # Number of directions on which the scores are projected.
 DIRECTIONS = 500
+
 # Fraction of the rows that every concentration step keeps.
 CORE = 0.6
-# Minimum number of these rows for each dimension and one: fewer tell no covariance.
+
+# Minimum number of kept rows per dimension plus one, for a covariance.
 LEAST_CORE = 2
+
 # Fraction of good rows that the last steps keep.
 REWEIGHT = 0.975
-# Number of concentration steps, and how many of them reweight.
+
+# Number of concentration steps, and number of those that reweight.
 STEPS = (8, 3)
-# Standard deviation of the logarithm of a median of m Gaussian sizes, times the root of m.
+
+# Size of the standard deviation of the log-median of m Gaussian sizes, times the root of m.
 LOG_MEDIAN_STD = 1.166
 
-Decompose = Callable[[Array], TableTerms]  # of the rows of a mask
+Decompose = Callable[[Array], TableTerms]  # decomposes the rows of a mask
 
 
 class OutlierMap(NamedTuple):
-    """Both distances of a row, each over its cutoff: along the components and off them."""
+    """Parameters of the distances of a row, along the components and off them."""
 
-    location: Array  # (r,), of the scores
+    location: Array  # (r,), centre of the scores
     precision: Array  # (r, r), inverse covariance of the scores
-    singular_values: Array  # (r,), of the rows that were fitted
-    centre: float  # of the logarithms of sizes, in their standard deviations
-    spread: float
+    singular_values: Array  # (r,), singular values of the fitted rows
+    centre: float  # centre of the logarithms of sizes, in their standard deviations
+    spread: float  # spread of these logarithms
 
     def turned(self, turn: Array, singular_values: Array) -> "OutlierMap":
-        """Map of the scores times the matrix `turn`, which has the same distances."""
+        """Return the map for scores times the matrix `turn`, which has the same distances."""
         back = np.linalg.inv(turn)
         precision = back @ self.precision @ back.T
         return self._replace(
@@ -66,9 +76,10 @@ class OutlierMap(NamedTuple):
         )
 
     def distances(self, scores: Array, residual: Array) -> Array:
-        """Distances (m, 2) of rows with these scores; residuals in units of their deviation.
+        """Return the distances (m, 2) of rows, each over its cutoff.
 
-        Rows whose known cells do not determine the scores are at distance 0 along the components.
+        Residuals are in units of their deviations. Rows whose known cells do not determine the
+        scores have distance 0 along the components.
         """
         rank = scores.shape[1]
         along = _mahalanobis(scores, self.location, self.precision)
@@ -76,7 +87,7 @@ class OutlierMap(NamedTuple):
         n_known = np.count_nonzero(~np.isnan(residual), axis=1)
         along[n_known <= rank] = 0.0
 
-        # off the components, as far as the row is larger than its noise
+        # off the components: only rows that are larger than their noise count
         size, logarithm = row_sizes(residual, rank)
         z = (logarithm - self.centre) / self.spread
         z = np.where(size > LEAST_SIZE, z, 0.0)
@@ -85,14 +96,14 @@ class OutlierMap(NamedTuple):
 
 
 class RowVerdict(NamedTuple):
-    """A table without the influence of its outlying rows."""
+    """Decomposition of a table without the influence of its outlying rows."""
 
-    terms: TableTerms  # of all rows
-    outlying: Array  # (n,)
-    leverage: Array  # (n,), far along the components, but on them
-    distances: Array  # (n, 2)
+    terms: TableTerms  # terms of all rows
+    outlying: Array  # (n,), mask of outlying rows
+    leverage: Array  # (n,), mask of rows far along the components, but on them
+    distances: Array  # (n, 2), along the components and off them
     map: OutlierMap
-    too_many: float  # share of the rows that seemed outlying, if they were kept as too many
+    too_many: float  # fraction of seemingly outlying rows if there were too many, else 0
 
 
 def judge_rows(
@@ -105,32 +116,32 @@ def judge_rows(
     weights: Array | None,
     rng: np.random.RandomState,
 ) -> RowVerdict:
-    """Find the rows that are off the components of the others, and fit these others.
+    """Find the rows that are off the components of the other rows, and fit the latter.
 
-    `first` is the decomposition of all rows with noise, and ``decompose(rows)`` that of some.
-    At most a `share` of the rows is outlying: a larger group is structure of the table. If no row
-    is outlying, the answer has the terms `first` themselves.
+    `first` is the decomposition of all rows with noise; ``decompose(rows)`` decomposes the rows of
+    a mask. At most the fraction `share` of the rows is outlying: a larger group is structure of
+    the table. If no row is outlying, the verdict contains the terms `first`.
     """
-    # 1. suspects: far in the scores, or off the components; at most the farthest half
+    # 1. find suspects, far in the scores or off the components; at most the farthest half
     first = _with_fixed_signs(first)
     is_empty = np.isnan(X).all(axis=1)
     bound = int(share * np.count_nonzero(~is_empty))
     scores = first.U * first.s
     suspects = _suspects(X, first, scores, weights, rng)
 
-    # 2. fit the others, convict the rows that do not fit their components
-    others, outlying, n_convicted, spent = _convict(X, suspects, decompose, bound, weights)
+    # 2. fit the other rows, and convict the rows that are off their components
+    refitted, outlying, n_convicted, spent = _convict(X, suspects, decompose, bound, weights)
     too_many = n_convicted / len(X) if n_convicted > bound else 0.0
 
     terms = first
     residual = in_noise(X, scores @ first.Vt, first.noise_scale, weights)
-    if others is not None:
-        scores, residual = _judged(X, others, outlying, weights)
+    if refitted is not None:
+        scores, residual = _judged(X, refitted, outlying, weights)
         spent += first.convex.n_iter
-        terms = _with_left_out(X, others, outlying, scores, threshold, weights)
+        terms = _with_left_out(X, refitted, outlying, scores, threshold, weights)
         terms = terms._replace(convex=terms.convex._replace(n_iter=spent))
 
-    # 3. distances, as those of new rows: from the rows that are not outlying
+    # 3. compute distances from the rows that are not outlying, as for new rows
     inside = scores[~outlying]
     farness = outlyingness(inside, rng)
     scatter = _concentrate(inside, farness)
@@ -143,7 +154,7 @@ def judge_rows(
 
 
 def _with_fixed_signs(terms: TableTerms) -> TableTerms:
-    """Make the largest loading of each component positive, as in those that users see."""
+    """Make the largest loading of each component positive, as in the fitted attributes."""
     is_negative = row_signs(terms.Vt) < 0
     signs = np.where(is_negative, -1.0, 1.0)
     U = terms.U * signs
@@ -158,15 +169,15 @@ def _suspects(
     weights: Array | None,
     rng: np.random.RandomState,
 ) -> Array:
-    """Mask of the rows that may be outlying."""
+    """Mark the rows that may be outlying."""
     # off the components
     rank = len(first.s)
     low_rank = scores @ first.Vt
     residual = in_noise(X, low_rank, first.noise_scale, weights)
-    everybody = np.ones(len(X), bool)
-    z = _off_components(residual, rank, everybody)
+    all_rows = np.ones(len(X), bool)
+    z = _off_components(residual, rank, all_rows)
 
-    # far along them
+    # far along the components
     farness = outlyingness(scores, rng)
     scatter = _concentrate(scores, farness)
     along = _mahalanobis(scores, *scatter)
@@ -185,42 +196,43 @@ def _suspects(
 def _convict(
     X: Array, suspects: Array, decompose: Decompose, bound: int, weights: Array | None
 ) -> tuple[TableTerms | None, Array, int, int]:
-    """Fit of the rows that are not outlying, the mask of these, most rows that seemed so, passes.
+    """Alternate between fits of the other rows and tests of all rows.
 
-    The fit is None if no row is outlying.
+    Returns the fit, the mask of the outlying rows, the number of rows that seemed outlying in the
+    last test, and the number of passes. The fit is None if no row is outlying.
     """
-    nobody = np.zeros(len(X), bool)
+    no_rows = np.zeros(len(X), bool)
     left_out = suspects
     n_convicted = spent = 0
     for _ in range(FITS):
         if not left_out.any():
-            return None, nobody, n_convicted, spent
-        others = _with_fixed_signs(decompose(~left_out))
-        spent += others.convex.n_iter
-        if not others.noise_std > 0:  # the others are exact: there is no noise to judge by
-            return None, nobody, 0, spent
+            return None, no_rows, n_convicted, spent
+        refitted = _with_fixed_signs(decompose(~left_out))
+        spent += refitted.convex.n_iter
+        if not refitted.noise_std > 0:  # exact rows have no noise to compare with
+            return None, no_rows, 0, spent
 
-        # rows off the components, more easily those that were suspects; the rest comes back
-        _, residual = _judged(X, others, left_out, weights)
-        z = _off_components(residual, len(others.s), ~left_out)
+        # convict rows off the components, suspects with a lower cutoff; the rest returns
+        _, residual = _judged(X, refitted, left_out, weights)
+        z = _off_components(residual, len(refitted.s), ~left_out)
         suspects = suspects | (z > OFF)
         convicted = suspects & (z > OFF_SUSPECT)
         n_convicted = int(np.count_nonzero(convicted))
         if n_convicted > bound:
-            return None, nobody, n_convicted, spent
+            return None, no_rows, n_convicted, spent
         if np.array_equal(convicted, left_out):
-            return others, left_out, n_convicted, spent
+            return refitted, left_out, n_convicted, spent
         left_out = convicted
 
-    # still not settled: the last mask stands
+    # use the last mask if it still changes
     if not left_out.any():
-        return None, nobody, n_convicted, spent
-    others = _with_fixed_signs(decompose(~left_out))
-    return others, left_out, n_convicted, spent + others.convex.n_iter
+        return None, no_rows, n_convicted, spent
+    refitted = _with_fixed_signs(decompose(~left_out))
+    return refitted, left_out, n_convicted, spent + refitted.convex.n_iter
 
 
 def outlyingness(T: Array, rng: np.random.RandomState) -> Array:
-    """Largest robust z of each row over directions through two rows (Stahel and Donoho)."""
+    """Return the largest robust z of each row over directions of two rows (Stahel, Donoho)."""
     n, r = T.shape
     first, second = rng.randint(n, size=(2, DIRECTIONS))
     directions = T[first] - T[second]
@@ -229,7 +241,7 @@ def outlyingness(T: Array, rng: np.random.RandomState) -> Array:
     if r == 0 or not len(directions):
         return np.zeros(n)
 
-    # z by median and median deviation in each direction
+    # compute z in each direction by median and median deviation
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     units = directions / lengths
     Z = T @ units.T
@@ -240,10 +252,10 @@ def outlyingness(T: Array, rng: np.random.RandomState) -> Array:
 
 
 def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
-    """Median size of each row in units of the noise, and its logarithm over its deviation.
+    """Return the median size of each row in units of the noise, and its scaled logarithm.
 
-    The median, as half of the cells of a row may be wrong by any amount. A row without known cells
-    has size 1.
+    The median allows half of the cells of a row to be wrong by any amount. Logarithms are divided
+    by their standard deviations. A row without known cells has size 1.
     """
     m = np.count_nonzero(~np.isnan(residual), axis=1)
     freedom = np.maximum(m - rank, 1)
@@ -252,7 +264,7 @@ def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
     size = MEDIAN_TO_STD * np.nanmedian(observed_size, axis=1)
     size *= np.sqrt(np.maximum(m, 1) / freedom)
 
-    # of standard deviation one, whatever the number of cells
+    # scale to standard deviation one, whatever the number of cells
     logarithm = np.log(np.maximum(size, 1e-12))
     logarithm *= np.sqrt(freedom)
     logarithm /= LOG_MEDIAN_STD
@@ -260,7 +272,7 @@ def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
 
 
 def _off_components(residual: Array, rank: int, typical: Array) -> Array:
-    """Robust z of the size of each row among `typical` ones; 0 where it is not large."""
+    """Return the robust z of the size of each row among `typical` rows, 0 for small rows."""
     size, logarithm = row_sizes(residual, rank)
     centre, spread = _centre_and_spread(logarithm[typical])
     z = (logarithm - centre) / spread
@@ -268,7 +280,7 @@ def _off_components(residual: Array, rank: int, typical: Array) -> Array:
 
 
 def in_noise(X: Array, low_rank: Array, noise_scale: Array, weights: Array | None) -> Array:
-    """Residuals in units of the noise of their cells."""
+    """Return the residuals in units of the noise of their cells."""
     residual = (X - low_rank) / noise_scale
     if weights is None:
         return residual
@@ -278,8 +290,9 @@ def in_noise(X: Array, low_rank: Array, noise_scale: Array, weights: Array | Non
 def deviation_of_new(scores: Array, singular_values: Array) -> Array:
     """Compute the standard deviation of residuals of new rows, in units of the noise.
 
-    Components of m rows with singular values s have errors with the noise over s. A row with
-    scores t adds ``|t / s|^2`` to the variance: far rows on the components must not seem off them.
+    Components with singular values s have errors of the size of the noise over s. They add
+    ``|t / s|^2`` to the variance of a row with scores t, so that far rows on the components do not
+    seem to be off them.
     """
     divisors = np.where(singular_values > 0, singular_values, np.inf)
     ratios = scores / divisors
@@ -295,11 +308,11 @@ def _centre_and_spread(logarithm: Array) -> tuple[float, float]:
 
 
 def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
-    """Location and inverse covariance of the scores of most rows.
+    """Return location and inverse covariance of the scores of most rows.
 
-    Of the 60 % of the rows that are closest, at first by `start`, then of those within the
-    quantile of 97.5 %: with the 60 % alone, distances of the others vary too much. All distances
-    are zero where there are too few rows.
+    The first steps use the closest 60 % of the rows, beginning with `start`. The last steps use
+    all rows within the quantile of 97.5 %, because estimates from 60 % make the distances of other
+    rows vary too much. With too few rows, all distances are zero.
     """
     n, r = T.shape
     n_core = int(CORE * n)
@@ -309,24 +322,24 @@ def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
         return location, precision
     core = np.argsort(start, kind="stable")[:n_core]
 
-    good_share = n_core / n  # of the good rows, as far as one knows
+    good_share = n_core / n  # assumed fraction of the good rows in the core
     n_steps, n_reweighted = STEPS
     for step in range(n_steps):
-        # 1. their mean and covariance
+        # 1. compute mean and covariance of the core
         location = T[core].mean(axis=0)
         covariance = np.cov(T[core].T, bias=True)
         covariance = np.atleast_2d(covariance)
         precision = linalg.pinvh(covariance)
         squares = _mahalanobis(T, location, precision) ** 2
 
-        # 2. as if of Gaussian scores
+        # 2. scale the precision for Gaussian scores
         middle = float(np.median(squares[core]))
         factor = 1.0
         if middle > 0:
             factor = chi2.ppf(0.5 * good_share, r) / middle
         precision = factor * precision
 
-        # 3. the rows that are nearest now
+        # 3. choose the nearest rows as the new core
         near = factor * squares <= chi2.ppf(REWEIGHT, r)
         if step >= n_steps - n_reweighted and near.mean() > 0.5:
             core = np.flatnonzero(near)
@@ -347,7 +360,7 @@ def _mahalanobis(T: Array, location: Array, precision: Array) -> Array:
 
 
 def _cutoff(rank: int) -> float:
-    """Distance along the components beyond which a row is far."""
+    """Return the distance along the components beyond which a row is far."""
     if not rank:
         return 1.0
     square = chi2.isf(TAIL, rank)
@@ -355,50 +368,50 @@ def _cutoff(rank: int) -> float:
 
 
 def _judged(
-    X: Array, others: TableTerms, left_out: Array, weights: Array | None
+    X: Array, refitted: TableTerms, left_out: Array, weights: Array | None
 ) -> tuple[Array, Array]:
-    """Scores of all rows, by robust regression where they were left out, and residuals."""
-    # fitted rows, and projected ones
-    scores = np.empty((len(X), len(others.s)))
-    scores[~left_out] = others.U * others.s
+    """Compute scores of all rows, by robust regression for left-out rows, and residuals."""
+    # take the scores of fitted rows, and project left-out rows
+    scores = np.empty((len(X), len(refitted.s)))
+    scores[~left_out] = refitted.U * refitted.s
     their_weights = None if weights is None else weights[left_out]
     projected = scores_in_units(
-        X[left_out], others.Vt, others.column_scale, others.width, their_weights
+        X[left_out], refitted.Vt, refitted.column_scale, refitted.width, their_weights
     )
     scores[left_out] = projected.scores
 
-    low_rank = scores @ others.Vt
-    residual = in_noise(X, low_rank, others.noise_scale, weights)
-    deviations = deviation_of_new(scores[left_out], others.s)
+    low_rank = scores @ refitted.Vt
+    residual = in_noise(X, low_rank, refitted.noise_scale, weights)
+    deviations = deviation_of_new(scores[left_out], refitted.s)
     residual[left_out] /= deviations[:, None]
     return scores, residual
 
 
 def _with_left_out(
     X: Array,
-    others: TableTerms,
+    refitted: TableTerms,
     left_out: Array,
     scores: Array,
     threshold: float,
     weights: Array | None,
 ) -> TableTerms:
-    """Terms of all rows; those left out have no dual, as they have no influence."""
+    """Return the terms of all rows; left-out rows have no influence and no dual."""
     shape = X.shape
-    U = np.zeros((shape[0], len(others.s)))
-    np.divide(scores, others.s, out=U, where=others.s > 0)
+    U = np.zeros((shape[0], len(refitted.s)))
+    np.divide(scores, refitted.s, out=U, where=refitted.s > 0)
 
-    # their wrong cells, as of new rows
-    low_rank = scores @ others.Vt
+    # find the wrong cells of left-out rows, as for new rows
+    low_rank = scores @ refitted.Vt
     residual = np.where(np.isnan(X), 0.0, X - low_rank)
-    noise = others.noise_scale
+    noise = refitted.noise_scale
     if weights is not None:
         noise = noise / np.sqrt(weights)
     support = np.abs(residual) > threshold * noise
-    support[~left_out] = others.support
+    support[~left_out] = refitted.support
     sparse = np.where(support, residual, 0.0)
-    sparse[~left_out] = others.sparse
+    sparse[~left_out] = refitted.sparse
 
     dual = np.zeros(shape)
-    dual[~left_out] = others.convex.dual
-    convex = others.convex._replace(dual=dual)
-    return others._replace(U=U, sparse=sparse, support=support, convex=convex)
+    dual[~left_out] = refitted.convex.dual
+    convex = refitted.convex._replace(dual=dual)
+    return refitted._replace(U=U, sparse=sparse, support=support, convex=convex)

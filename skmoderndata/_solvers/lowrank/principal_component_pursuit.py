@@ -6,10 +6,13 @@ the Huber function with slope `lam` and quadratic part ``x**2 / (2 * delta)``; `
 The dual is ``max <Y, X> - delta / 2 |Y|_F^2`` subject to ``|Y|_2 <= 1`` and ``|Y|_inf <= lam``,
 with ``Y = 0`` on missing entries.
 
-With weights `w` of the entries `lam` and `delta` are arrays of the shape of X, ``lam w`` where the
-sum of ``w |S|`` is penalised, or ``delta / w`` where the quadratic term is weighted. The dual is
-then ``max <Y, X> - 1/2 sum delta Y^2`` subject to ``|Y|_2 <= 1`` and ``|Y| <= lam`` entry by
-entry.
+With weights `w` of the entries, `lam` and `delta` are arrays of the shape of X: ``lam w`` to
+penalise the sum of ``w |S|``, or ``delta / w`` to weight the quadratic term. The dual is then
+``max <Y, X> - 1/2 sum delta Y^2`` subject to ``|Y|_2 <= 1`` and ``|Y| <= lam`` entry by entry.
+
+Differs from the paper (Candes et al. 2011): 1. The penalty of the augmented Lagrangian changes,
+and later passes are over-relaxed. 2. A duality gap certifies the result. 3. Entries may be
+missing, noisy or weighted.
 """
 
 from collections.abc import Callable
@@ -24,18 +27,34 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 
+# Number of passes without over-relaxation.
 RELAX_AFTER = 40
+
+# Size of the over-relaxation.
 RELAXATION = 1.6
+
+# Minimum of divisors.
 TINY = float(np.finfo(float).tiny)
-DUAL_TOL_RATIO = 100.0  # the dual residual may be so many times the primal tolerance
-GROWTH = 1.5  # of the penalty in a pass of the inexact method
-GROWTH_LIMIT = 1e7  # of the grown penalty over the first one
-LOW_START = 0.3  # of the first balanced penalty: it keeps the rank low, rising later is cheap
-TAIL_EVERY = 50  # passes between two certificates where the residuals are nearly small enough
+
+# Tolerance of the dual residual over the tolerance of the primal one.
+DUAL_TOL_RATIO = 100.0
+
+# Size of the factor of the penalty in a pass of the inexact method.
+GROWTH = 1.5
+
+# Maximum ratio of the grown penalty to the first one.
+GROWTH_LIMIT = 1e7
+
+# Fraction of the paper's penalty at the start of balancing; it keeps the rank low, and rising
+# later is cheap.
+LOW_START = 0.3
+
+# Number of passes between two certificates while the residuals are nearly small enough.
+TAIL_EVERY = 50
 
 
 class PursuitResult(NamedTuple):
-    """Factors ``L = U * s @ Vt``, the sparse part, the dual matrix, and what was reached."""
+    """Factors ``L = U * s @ Vt``, the sparse part, the dual matrix, and their quality."""
 
     U: Array
     s: Array
@@ -50,14 +69,14 @@ class PursuitResult(NamedTuple):
 
 
 class PursuitState(NamedTuple):
-    """Arrays of a pass, all of the shape of X and written in place."""
+    """Arrays of a pass, all with the shape of X and written in place."""
 
     L: Array  # low rank
     Y: Array  # dual
     W: Array  # X - Z + Y / mu, whose singular values are thresholded next
 
 
-def _nothing(zeros: Array) -> PursuitResult:
+def _zero_result(zeros: Array) -> PursuitResult:
     """Return the solution for a table of zeros."""
     n, p = zeros.shape
     U = np.zeros((n, 0))
@@ -65,7 +84,7 @@ def _nothing(zeros: Array) -> PursuitResult:
     return PursuitResult(U, np.zeros(0), Vt, zeros.copy(), zeros.copy(), 0, 0, 0, 1, True)
 
 
-Watch = Callable[[int, Array, Array, int], bool]  # (n_iter, L, Y, rank) -> whether to end here
+Watch = Callable[[int, Array, Array, int], bool]  # (n_iter, L, Y, rank) -> True to stop
 
 
 def principal_component_pursuit(
@@ -84,20 +103,23 @@ def principal_component_pursuit(
 ) -> PursuitResult:
     """Minimise ``|L|_* + sum h(X - L)`` by the alternating direction method of multipliers.
 
-    One pass, for the splitting ``Z = X - L``:
-    ``L = svt(X - Z + Y / mu, 1 / mu)``, ``Y = clip(mu T / (1 + delta mu), -lam, lam)`` and
-    ``Z = T - Y / mu`` with ``T = X - L + Y_old / mu``. The first pass starts from
-    ``Z = soft(X, lam / mu)``, which keeps the rank low from the first decomposition on. After
-    40 passes L is over-relaxed by 1.6 (a third fewer passes where many are needed, more where few
-    are). The penalty `mu` is "constant", "balanced" by the residuals, or grows by 1.5 a pass
-    ("ialm") until the primal residual is below `tol`.
-    A pass ends the loop when primal residual ``|X - L - Z|_F``, change of L on missing
-    entries (both relative to ``|L|_F``, at least ``1e-6 |X|_F`` and the norm of the noise) and
-    dual residual
-    ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
-    gap is below `tol_gap`; otherwise the passes go on with `mu` held constant. A residual up to
-    ten times `tol` will do when the gap is as much smaller. `watch` is called after each pass.
-    `lam` and `delta` are numbers, or both arrays of the shape of X.
+    A pass, for the splitting ``Z = X - L``, is ``L = svt(X - Z + Y / mu, 1 / mu)``,
+    ``Y = clip(mu T / (1 + delta mu), -lam, lam)`` and ``Z = T - Y / mu`` with
+    ``T = X - L + Y_old / mu``. The first pass starts from ``Z = soft(X, lam / mu)``, which keeps
+    the rank low from the first decomposition on. After 40 passes L is over-relaxed by 1.6, which
+    saves a third of the passes if many are needed, but takes more if few are. The penalty `mu` is
+    "constant", "balanced" by the residuals, or grows by 1.5 a pass ("ialm") until the primal
+    residual is below `tol`.
+
+    The loop stops when three residuals are below `tol` and the relative duality gap is below
+    `tol_gap`. The residuals are the primal one, ``|X - L - Z|_F``, and the change of L on missing
+    entries, both relative to ``|L|_F`` (at least ``1e-6 |X|_F`` and the norm of the noise), and
+    the dual one, ``mu |Z - Z_old|_F / |Y|_F``, with a tolerance 100 times larger. If only the gap
+    is too large, passes continue with constant `mu`. Residuals up to ten times `tol` are accepted
+    if the gap is smaller by the same factor.
+
+    `watch` is called after each pass. `lam` and `delta` are both numbers, or both arrays of the
+    shape of X.
     """
     rng = np.random.RandomState(0) if rng is None else rng
     shape = X.shape
@@ -105,9 +127,9 @@ def principal_component_pursuit(
     filled = np.where(missing, 0.0, X) if missing.any() else X
     size = float(linalg.norm(filled))
     if size == 0.0:
-        return _nothing(filled)
+        return _zero_result(filled)
 
-    # an L below the noise need not be more accurate than that
+    # an L below the noise need not be more accurate than the noise
     noise = max(1e-6 * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2)))
     step: Any = update_splitting if np.ndim(lam) == 0 else update_weighted
     penalty = _penalty_of(filled, X.size - int(missing.sum()), schedule)
@@ -126,26 +148,31 @@ def principal_component_pursuit(
         # 1. L: threshold the singular values of X - Z + Y / mu
         mu = penalty.mu
         factors = svt(
-            state.W, 1 / mu, solver=solver, subspace=subspace, max_rank=max_rank, tol=accuracy,
+            state.W,
+            1 / mu,
+            solver=solver,
+            subspace=subspace,
+            max_rank=max_rank,
+            tol=accuracy,
             rng=rng,
-        )  # fmt: skip
+        )
         subspace = factors.subspace
         max_rank = 10 + max(3 * factors.s.size // 2, min(shape) // 10)
         np.dot(factors.U * factors.s, factors.Vt, out=state.L)
 
-        # 2. Y and Z in one pass over memory: clip and shift [Candes et al. 2011, Algorithm 1]
+        # 2. Y and Z: clip and shift in one pass over memory [Candes et al. 2011, Algorithm 1]
         if n_iter > RELAX_AFTER and penalty.growth == 1.0:
             relax = RELAXATION
         mu_next = penalty.grown()
         squares = step(X, *state, mu, mu_next, lam, delta, relax)
 
-        # 3. residuals: the primal one relative to |L|_F, the dual one to |Y|_F
+        # 3. compute the residuals, the primal one relative to |L|_F, the dual one to |Y|_F
         primal, dual = relative_residuals(squares, factors.s, mu, size, noise)
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         accuracy = min(accuracy, max(0.1 * it.residual, 1e-11))
 
-        # 4. the gap costs a spectral norm: only where the residuals allow an end
-        grown_out = penalty.growth > 1.0 and primal <= tol  # where the inexact method stops
+        # 4. compute the gap, which costs a spectral norm, only if the residuals allow to stop
+        grown_out = penalty.growth > 1.0 and primal <= tol  # the inexact method stops here
         tail = n_iter % TAIL_EVERY == 0 and it.residual <= 10 * tol
         if grown_out or tail or it.residual <= tol * check_at or n_iter == max_iter:
             objective, gap = duality_gap(X, factors, state.Y, L=state.L, lam=lam, delta=delta)
@@ -153,18 +180,18 @@ def principal_component_pursuit(
             it.converged = gap <= tol_gap and (it.residual <= tol or near)
             if it.converged:
                 continue
-            if penalty.growth > 1.0:  # a penalty that has grown has stopped the duals
+            if penalty.growth > 1.0:  # the grown penalty hardly changes the duals
                 mu_next = _rescale(state, mu_next, penalty.restart())
             if grown_out or not tail:
                 check_at = 1.0 if grown_out else 0.3 * it.residual / tol
                 penalty.balances = False
 
-        # 5. the penalty of the next pass, and W for it
+        # 5. set the penalty of the next pass, and W for it
         penalty.mu = mu_next
         _rescale(state, mu_next, penalty.balance(primal, dual, n_iter))
         it.ended = watch is not None and watch(n_iter, state.L, state.Y, factors.s.size)
 
-    if not np.isfinite(gap):  # a callback or `watch` has ended the passes
+    if not np.isfinite(gap):  # a callback or `watch` has stopped the passes
         objective, gap = duality_gap(X, factors, state.Y, L=state.L, lam=lam, delta=delta)
     sparse = soft(X, state.L, state.Y, lam, delta)
     U = factors.U
@@ -175,13 +202,13 @@ def principal_component_pursuit(
 
 
 class Penalty:
-    """The penalty parameter `mu` of the augmented Lagrangian, from pass to pass."""
+    """Penalty parameter `mu` of the augmented Lagrangian, updated from pass to pass."""
 
     def __init__(
         self, total: float, n_observed: int, schedule: str, norm: float = np.inf
     ) -> None:
-        # `total` of the absolute values; the spectral norm is for growth
-        self.first = n_observed / (4 * total)  # of the paper, section 5
+        # `total` is the sum of absolute values; only growth needs the spectral `norm`
+        self.first = n_observed / (4 * total)  # value of section 5 of the paper
         self.balances = schedule == "balanced"
         self.growth = GROWTH if schedule == "ialm" else 1.0
 
@@ -193,16 +220,16 @@ class Penalty:
         self.limit = GROWTH_LIMIT * self.mu
 
     def grown(self) -> float:
-        """Return the next value as far as it is known before the residuals."""
+        """Return the next value, before it is balanced by the residuals."""
         return min(self.mu * self.growth, self.limit)
 
     def restart(self) -> float:
-        """End the growth; return the first value again."""
+        """Stop the growth, and return the first value."""
         self.growth = 1.0
         return self.first
 
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
-        """Move mu towards equal residuals, ever less: then convergence is that of constant mu."""
+        """Move mu towards equal residuals by decreasing factors, so that passes converge."""
         if self.balances and n_iter % 3 == 0:
             ratio = float(np.sqrt(10 * primal / max(dual, 1e-100)))
             if not 0.5 < ratio < 2:
@@ -216,7 +243,10 @@ def _penalty_of(filled: Array, n_observed: int, schedule: str) -> Penalty:
 
 
 def start(filled: Array, mu: float, lam: float | Array, *, grows: bool) -> PursuitState:
-    """Start from L = 0: W for ``Z = soft(X + Y / mu, lam / mu)``, and Y = 0 or a multiple of X."""
+    """Return the state for L = 0 and ``Z = soft(X + Y / mu, lam / mu)``.
+
+    Y is 0, or a multiple of X if the penalty grows.
+    """
     Y = np.zeros(filled.shape)
     if grows:
         norm = 1.25 / mu
@@ -226,7 +256,7 @@ def start(filled: Array, mu: float, lam: float | Array, *, grows: bool) -> Pursu
 
 
 def _rescale(state: PursuitState, mu: float, mu_next: float) -> float:
-    """Turn W for the penalty `mu` into W for `mu_next`, in place; return `mu_next`."""
+    """Convert W from the penalty `mu` to `mu_next`, in place; return `mu_next`."""
     if mu_next != mu:
         np.add(state.W, state.Y * (1 / mu_next - 1 / mu), out=state.W)
     return mu_next
@@ -235,7 +265,7 @@ def _rescale(state: PursuitState, mu: float, mu_next: float) -> float:
 def relative_residuals(
     squares: tuple[float, float, float, float], s: Array, mu: float, size: float, least: float
 ) -> tuple[float, float]:
-    """Primal residual relative to ``|L|_F``, at least `least`; dual one relative to ``|Y|_F``."""
+    """Return the primal residual over ``|L|_F`` (or `least`), and the dual one over ``|Y|_F``."""
     primal, change, dual_size, fill = np.sqrt(squares)
     scale = max(float(linalg.norm(s)), least) if s.size else size
     return max(primal, fill) / scale, mu * change / max(dual_size, TINY)
@@ -243,10 +273,10 @@ def relative_residuals(
 
 @jit
 def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
-    """Update Y and ``W = X - Z + Y / mu_next`` in place, one fused pass over memory.
+    """Update Y and ``W = X - Z + Y / mu_next`` in place, in one fused pass over memory.
 
-    Returns the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on missing entries. Four
-    times as fast as the same in NumPy.
+    Returns the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on missing entries. It
+    is four times as fast as the same computation in NumPy.
     """
     primal = 0.0
     change = 0.0
@@ -264,7 +294,7 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
                 W[i, j] = low
                 continue
 
-            # 1. dual step: clip what is left of X by [-lam, lam]
+            # 1. dual step: clip the residual to [-lam, lam]
             y_old = Y[i, j]
             z_old = x + y_old * inverse - W[i, j]
             t = relax * (x - low) + (1.0 - relax) * z_old + y_old * inverse
@@ -276,7 +306,7 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
             change += (z - z_old) ** 2
             dual += y * y
 
-            # 3. what the next pass thresholds
+            # 3. store Y, and W, which the next pass thresholds
             Y[i, j] = y
             W[i, j] = x - z + y * inverse_next
     return primal, change, dual, fill
@@ -293,12 +323,12 @@ def update_weighted(
     delta: Array,
     relax: float,
 ) -> tuple[float, float, float, float]:
-    """Do what `update_splitting` does, with a bound `lam` and a width `delta` for each entry."""
+    """Update as `update_splitting`, with a bound `lam` and a width `delta` for each entry."""
     missing = np.isnan(X)
     x = np.where(missing, 0.0, X)
     fill = float(((L - W)[missing] ** 2).sum())
 
-    # 1. dual step: clip what is left of X by [-lam, lam]
+    # 1. dual step: clip the residual to [-lam, lam]
     z_old = x + Y / mu - W
     t = relax * (x - L) + (1.0 - relax) * z_old + Y / mu
     y = np.clip(t * mu / (1.0 + delta * mu), -lam, lam)
@@ -316,7 +346,7 @@ def update_weighted(
 
 
 def soft(X: Array, L: Array, Y: Array, lam: float | Array, delta: float | Array) -> Array:
-    """Sparse part: zero where the dual is inside its bounds, ``X - L -+ lam delta`` elsewhere."""
+    """Return the sparse part: ``X - L -+ lam delta``, or zero if the dual is inside its bounds."""
     S = np.where(np.abs(Y) >= lam, X - L - delta * Y, 0.0)
     S[np.isnan(S)] = 0.0
     return S
@@ -331,11 +361,11 @@ def duality_gap(
     delta: float | Array = 0.0,
     L: Array | None = None,
 ) -> tuple[float, float]:
-    """Objective of L and its relative duality gap, a bound on how far from the optimum it is.
+    """Return the objective of L and its relative duality gap, a bound on the suboptimality.
 
-    Any L is feasible (with ``S = X - L``). Any matrix Y becomes dual feasible when it is divided
-    by ``max(1, |Y|_2, |Y|_inf / lam)``, where `lam` is an array ``max |Y| / lam``, and zero on
-    missing entries.
+    Any L is feasible (with ``S = X - L``). Any matrix Y becomes dual feasible if it is set to zero
+    on missing entries and divided by ``max(1, |Y|_2, |Y|_inf / lam)``; if `lam` is an array, the
+    last term is ``max |Y| / lam``.
     """
     L = (factors.U * factors.s) @ factors.Vt if L is None else L
     loss = huber(X - L, lam, delta)
@@ -355,7 +385,7 @@ def duality_gap(
 def gap_of_sums(
     primal: float, size: float, product: float, kappa: float, delta: float
 ) -> float:
-    """Relative duality gap for ``|Y|_F``, ``<X, Y>``, and the divisor that makes Y feasible."""
+    """Return the relative duality gap from ``|Y|_F``, ``<X, Y>`` and the divisor `kappa` of Y."""
     dual = product / kappa - delta / 2 * (size / kappa) ** 2
     return relative_gap(primal, dual, unit=primal)
 
@@ -365,12 +395,12 @@ def polish(
 ) -> tuple[Array, Array, Array, Array] | None:
     """Fit the entries outside the support of `sparse` exactly with the rank of V (p, r).
 
-    Alternating projections: entries in the support or missing (NaN) take the values of L, and L is
-    the projection of the result on matrices of that rank, from one pass of subspace iteration.
-    From a start that is nearly right the error shrinks linearly, by about the fraction of those
-    entries. Returns ``U, s, Vt, sparse``, or None when the misfit stays above ``tol * |X|_F``.
+    Alternating projections replace entries in the support and missing entries (NaN) by the values
+    of L, and L by the projection of the result on matrices of this rank, from one pass of subspace
+    iteration. Near the solution, the error shrinks linearly, by about the fraction of the replaced
+    entries. Returns ``U, s, Vt, sparse``, or None if the misfit stays above ``tol * |X|_F``.
     """
-    # once: cells that are not fitted take the values of L
+    # find the entries that take the values of L
     free = np.isnan(X) | (sparse != 0)
     W = np.where(np.isnan(X), 0.0, X - sparse)
     size = float(linalg.norm(np.where(np.isnan(X), 0.0, X)))
@@ -379,13 +409,13 @@ def polish(
 
     L = W
     for _ in range(max_iter):
-        # 1. projection on matrices of the rank
+        # 1. project on matrices of the rank
         Q = orthonormal(W @ V)[0]
         B = W.T @ Q
         V = orthonormal(B)[0]
         L = Q @ B.T
 
-        # 2. misfit of the cells that are fitted; ends at rounding, or when it falls no more
+        # 2. stop when the misfit of fitted entries is rounding error or no longer falls
         misfit = float(linalg.norm((W - L)[~free]))
         stalled = 0 if misfit < 0.9 * best else stalled + 1
         best = min(best, misfit)
@@ -394,7 +424,7 @@ def polish(
 
         np.copyto(W, L, where=free)
 
-    # singular values of the fit, if it is one
+    # return the singular value decomposition if the fit is exact
     if not best <= tol * size:
         return None
     Z, s, Qt = linalg.svd(B, full_matrices=False, check_finite=False)
@@ -402,10 +432,10 @@ def polish(
 
 
 def huber(X: Array, slope: float | Array, width: float | Array) -> Array:
-    """Huber loss: ``X**2 / (2 * width)`` near zero, with slope `slope` in the tails.
+    """Compute the Huber loss: ``X**2 / (2 * width)`` near zero, with slope `slope` in the tails.
 
     It is the Moreau envelope ``min_S slope * |S| + (X - S)**2 / (2 * width)``; `width=0` gives
-    ``slope * |X|``. Both may be arrays of the shape of X.
+    ``slope * |X|``. Slope and width may be arrays of the shape of X.
     """
     size = np.abs(X)
     inner = np.minimum(size, slope * width)

@@ -1,8 +1,8 @@
 """Singular value thresholding: dense, through a Gram matrix, or by warm block iteration.
 
 `svt(A, threshold)` returns the factors of ``argmin_L threshold * |L|_* + |L - A|_F^2 / 2``, that
-is the singular value decomposition of `A` with every singular value reduced by `threshold` and
-the non-positive ones dropped. `A` is an array or anything with `shape`, `dtype`, `matmat` and
+is, the singular value decomposition of `A` with every singular value reduced by `threshold` and
+non-positive values dropped. `A` is an array or an object with `shape`, `dtype`, `matmat` and
 `rmatmat`, such as a `scipy.sparse.linalg.LinearOperator`; `operator` builds such objects.
 `spectral_norm` bounds a norm from above, for certificates.
 """
@@ -17,19 +17,31 @@ from scipy.sparse.linalg import LinearOperator
 from skmoderndata._solvers.common.linalg import eigen_range, leading_eigen
 from skmoderndata._solvers.common.typing import Array
 
+# Number of columns of a block beyond the rank.
 OVERSAMPLING = 10
-DENSE_FRACTION = (
-    0.35  # of the smaller dimension, beyond which a dense decomposition is cheaper
-)
-GRAM_RATIO = 1e-4  # threshold over largest singular value, where a Gram matrix gets too coarse
-ELONGATED = 0.1  # smaller to larger side, where a Gram matrix is cheap
-GRAM_RANK = 1 / 8  # of the smaller side, up to which products with a block are cheaper still
-EXACT_NORM = 200  # smaller side up to which the decomposition for a norm is complete
-COARSE = 1e-3  # accuracy above which six passes have to do
+
+# Maximum size of a block, as a fraction of the smaller side, that beats a dense decomposition.
+DENSE_FRACTION = 0.35
+
+# Minimum threshold for which a Gram matrix is accurate, relative to the largest singular value.
+GRAM_RATIO = 1e-4
+
+# Maximum ratio of smaller to larger side for which a Gram matrix is cheap.
+ELONGATED = 0.1
+
+# Largest rank, as a fraction of the smaller side, at which block products still beat the Gram
+# matrix.
+GRAM_RANK = 1 / 8
+
+# Maximum size of the smaller side for which a norm is computed by a complete decomposition.
+EXACT_NORM = 200
+
+# Maximum accuracy that needs more than six passes.
+COARSE = 1e-3
 
 
 class ThresholdedSVD(NamedTuple):
-    """Factors of a thresholded matrix, ``U * s @ Vt``, and what the next call may reuse.
+    """Factors of a thresholded matrix, ``U * s @ Vt``, and a start for the next call.
 
     Attributes
     ----------
@@ -38,10 +50,10 @@ class ThresholdedSVD(NamedTuple):
         Singular values after thresholding, all positive, descending.
     Vt : ndarray of shape (r, p)
     subspace : ndarray of shape (p, k)
-        Orthonormal columns to start the next call with, k >= r. Where there are so many that a
-        dense decomposition is cheaper, the next call takes it at once.
+        Orthonormal columns to start the next call with, k >= r. If a dense decomposition is
+        cheaper than this number of columns, the next call chooses it at once.
     error : float
-        Estimate of the relative error of the result, 0 for the dense routes.
+        Estimate of the relative error of the result, 0 for dense decompositions.
     n_products : int
         Number of columns multiplied by the matrix or its transpose.
     """
@@ -81,17 +93,19 @@ def svt(
     tol: float = 1e-9,
     rng: np.random.RandomState | None = None,
 ) -> ThresholdedSVD:
-    """Reduce the singular values of `A` (n, p) by `threshold` and drop the non-positive ones.
+    """Reduce the singular values of `A` (n, p) by `threshold` and drop non-positive values.
 
-    `solver`: "full" is LAPACK's decomposition. "gram" decomposes the smaller of ``A A'`` and
-    ``A' A`` (as accurate as "full" for singular values above 1e-4 of the largest; "full" steps in
-    where the threshold is lower). "subspace" is block subspace iteration from `subspace`, columns
-    near the leading right singular vectors as returned before; it ends in "gram" when the rank
-    exceeds a third of the smaller dimension, or when 40 passes have not brought the estimated
-    relative error below `tol`; a `tol` above 1e-3 asks for no more than six. "auto" takes "gram"
-    for small arrays, and for elongated ones without a subspace of few columns, else "subspace".
-    Operators always take "subspace". `max_rank` bounds the number of singular values that are
-    returned.
+    Solvers are "full", "gram", "subspace" and "auto". "full" is LAPACK's decomposition. "gram"
+    decomposes the smaller of ``A A'`` and ``A' A``; it is as accurate as "full" for singular
+    values above 1e-4 of the largest, and "full" replaces it if the threshold is lower. "subspace"
+    is block subspace iteration from `subspace`, columns near the leading right singular vectors as
+    returned by an earlier call. It switches to "gram" if the rank exceeds a third of the smaller
+    side, or if 40 passes do not bring the estimated relative error below `tol`; a `tol` above 1e-3
+    allows only six passes, without a switch.
+
+    "auto" uses "gram" for small arrays, and for elongated arrays without a subspace of few
+    columns, else "subspace". Operators always use "subspace". `max_rank` is the maximum number of
+    returned singular values.
     """
     n, p = A.shape
     small = min(n, p)
@@ -114,7 +128,7 @@ def svt(
 
 def _full(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
     U, s, Vt = linalg.svd(A, full_matrices=False, check_finite=False)
-    r = _kept(s, threshold, max_rank)
+    r = _n_kept(s, threshold, max_rank)
     return ThresholdedSVD(U[:, :r], s[:r] - threshold, Vt[:r], Vt[:r].T, 0.0, sum(A.shape))
 
 
@@ -126,15 +140,15 @@ def _gram(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
     s = np.sqrt(np.maximum(values[::-1], 0))
     if s.size and threshold < GRAM_RATIO * s[0]:
         return _full(A, threshold, max_rank)
-    r = _kept(s, threshold, max_rank)
+    r = _n_kept(s, threshold, max_rank)
     Q = Q[:, ::-1][:, :r]
     s = s[:r]
-    other = (A.T @ Q if wide else A @ Q) / s
-    U, V = (Q, other) if wide else (other, Q)
+    opposite = (A.T @ Q if wide else A @ Q) / s
+    U, V = (Q, opposite) if wide else (opposite, Q)
     return ThresholdedSVD(U, s - threshold, V.T, V, 0.0, min(n, p) + r)
 
 
-def _kept(s: Array, threshold: float, max_rank: int | None) -> int:
+def _n_kept(s: Array, threshold: float, max_rank: int | None) -> int:
     r = int(np.count_nonzero(s > threshold))
     return r if max_rank is None else min(r, max_rank)
 
@@ -148,10 +162,10 @@ def _subspace_iteration(
     tol: float,
     rng: np.random.RandomState,
 ) -> ThresholdedSVD | None:
-    """Iterate ``Q = orth(A V)``, ``A' Q = V diag(s) Z'``; None when a dense route is better.
+    """Iterate ``Q = orth(A V)``, ``A' Q = V diag(s) Z'``; None if a dense method is better.
 
-    The block grows by half until its smallest singular value falls below the threshold. The
-    error is judged without further products with A, see `_relative_error`.
+    The block grows by half until its smallest singular value falls below the threshold. The error
+    is estimated without further products with A, see `_relative_error`.
     """
     n, p = A.shape
     dense = isinstance(A, np.ndarray)
@@ -159,7 +173,7 @@ def _subspace_iteration(
     max_passes = 6 if tol > COARSE else 40
     rmatmat = A.T.__matmul__ if dense else A.rmatmat
     matmat = A.__matmul__ if dense else A.matmat
-    # values just below the threshold may still rise: a cold start watches them settle
+    # values just below the threshold may still rise: a cold start waits until they settle
     cold = V is None or V.shape[1] == 0
 
     last = np.zeros(0)
@@ -173,12 +187,12 @@ def _subspace_iteration(
     for n_pass in range(1, max_passes + 1):
         k = V.shape[1]
 
-        # 1. one product with A and one with A': Q B' is A projected on the subspace
+        # 1. multiply by A and by A': Q B' is A projected on the subspace
         Q, R = orthonormal(matmat(V))
         B = rmatmat(Q)
         n_products += 2 * k
 
-        # 2. singular values of B by its Gram matrix, unless they are too small for it
+        # 2. compute the singular values of B by its Gram matrix, if this is accurate enough
         values, Z = linalg.eigh(B.T @ B, check_finite=False, driver="evd")
         s = np.sqrt(np.maximum(values[::-1], 0))
         Z = Z[:, ::-1]
@@ -188,20 +202,20 @@ def _subspace_iteration(
             V_new, s, Zt = linalg.svd(B, full_matrices=False, check_finite=False)
             Z = Zt.T
 
-        # 3. the block grows until its smallest singular value is below the threshold
-        r = _kept(s, threshold, max_rank)
+        # 3. grow the block until its smallest singular value is below the threshold
+        r = _n_kept(s, threshold, max_rank)
         exact = k == cap
-        wanted = max_rank is None or k < max_rank + OVERSAMPLING
-        if not exact and s[-1] > threshold and wanted and n_pass < max_passes:
+        may_grow = max_rank is None or k < max_rank + OVERSAMPLING
+        if not exact and s[-1] > threshold and may_grow and n_pass < max_passes:
             grown = min(max(k + k // 2, k + OVERSAMPLING), cap)
             if dense and grown > limit:
                 return None
-            fresh = rng.standard_normal((p, grown - k)).astype(V_new.dtype)
-            V = orthonormal(np.hstack([V_new, fresh]))[0]
+            added = rng.standard_normal((p, grown - k)).astype(V_new.dtype)
+            V = orthonormal(np.hstack([V_new, added]))[0]
             last = s
             continue
 
-        # 4. error of the kept part, and whether values below the threshold may still rise
+        # 4. estimate the error of the kept part, and check that no further value will rise
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
         settled = not cold or exact or r == max_rank
@@ -223,15 +237,16 @@ def _subspace_iteration(
 
 
 def _relative_error(V: Array, V_new: Array, RtZ: Array, s: Array, shrunk: Array) -> float:
-    """Estimate the error of a thresholded matrix from how far the right vectors moved.
+    """Estimate the error of a thresholded matrix from the movement of the right vectors.
 
-    Their movement in this pass is about the error they had; the left vectors, on which the result
-    depends to first order, were made half a pass later and have that error times `s_last / s_i`.
+    The movement in a pass is about the earlier error of the right vectors. The left vectors, on
+    which the result depends to first order, were computed half a pass later; their error is
+    smaller by the factor `s_last / s_i`.
     """
     r = shrunk.size
     if r == 0:
         return 0.0
-    # V' V_new = R' Z / s, so that small matrices tell; below sqrt(eps) only the vectors do
+    # V' V_new = R' Z / s, so small matrices suffice; below sqrt(eps) the vectors are needed
     cosines_sq = (RtZ**2).sum(axis=0) / s[:r] ** 2
     moved = np.sqrt(np.maximum(1 - cosines_sq, 0))
     blurred = moved < 1e-6
@@ -250,8 +265,8 @@ def orthonormal(X: Array) -> tuple[Array, Array]:
 def spectral_norm(A: Array, *, exact_up_to: int = 2500) -> float:
     """Bound the largest singular value of an array (n, p) from above, tightly.
 
-    Up to a smaller dimension of `exact_up_to` from the largest eigenvalue of a Gram matrix, plus
-    what it may lack by rounding; for larger arrays an estimate.
+    If the smaller side is at most `exact_up_to`, the bound is the largest eigenvalue of a Gram
+    matrix plus its possible rounding error; for larger arrays it is an estimate.
     """
     n, p = A.shape
     small = min(n, p)
@@ -265,8 +280,8 @@ def spectral_norm(A: Array, *, exact_up_to: int = 2500) -> float:
 def top_singular_pair(A: Any, accuracy: float = 1e-6) -> tuple[float, Array]:
     """Return the largest singular value of an array or sparse matrix and its right vector.
 
-    Up to a smaller side of 200 from all eigenvalues of a Gram matrix; beyond it Lanczos iterations
-    give the value from below, to about `accuracy`, relative.
+    If the smaller side is at most 200, a Gram matrix is decomposed. Otherwise Lanczos iterations
+    approach the value from below, to a relative accuracy of about `accuracy`.
     """
     n, p = A.shape
     scale = float(abs(A).max())

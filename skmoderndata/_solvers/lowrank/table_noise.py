@@ -1,4 +1,4 @@
-"""Noise of a table on a low rank with gross errors: of all cells, and column by column."""
+"""Estimate the noise of a low-rank table with gross errors, of all cells and of each column."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,20 +19,36 @@ from skmoderndata._solvers.lowrank.quantiles import (
     spaced_rows,
 )
 
-GROSS = 5.0  # standard deviations of a column
-# quantiles of absolute residuals
+# Maximum residual that is not a gross error, in standard deviations of a column.
+GROSS = 5.0
+
+# Fractions whose quantiles of absolute residuals determine the noise.
 CORE = (0.5, 0.8)
+
+# Fractions whose quantiles of absolute residuals show heavy tails.
 TAILS = (0.95, 0.99)
-BLOCK_SIDE = 500  # rows and columns at random that tell the noise of a large table
+
+# Number of random rows and columns from which the noise of a large table is estimated.
+BLOCK_SIDE = 500
+
+# Maximum number of rounds.
 ROUNDS = 15
-SETTLED = 0.98  # of the last estimate, above which the next would fall no more
-ZERO_RELATIVE = 1e-6  # of the first estimate, below which there is no noise
-SPREAD_FLOOR = 0.5  # least scale of a column, in deviations of its cells
-EQUAL_UP_TO = 2.0  # ratio of largest to smallest scale that needs no weights
+
+# Minimum ratio of an estimate to the last one that counts as settled.
+SETTLED = 0.98
+
+# Maximum estimate that counts as zero noise, relative to the first estimate.
+ZERO_RELATIVE = 1e-6
+
+# Minimum scale of a column, in deviations of its cells.
+SPREAD_FLOOR = 0.5
+
+# Maximum ratio of largest to smallest noise of columns that need no divisors.
+EQUAL_UP_TO = 2.0
 
 
 def noise_width(sigma: float, shape: tuple[int, int]) -> float:
-    """Quadratic width ``delta`` of stable pursuit for noise of standard deviation `sigma`."""
+    """Return the quadratic width ``delta`` of stable pursuit for standard deviation `sigma`."""
     return sigma * float(np.sqrt(2 * max(shape)))
 
 
@@ -48,17 +64,17 @@ def noise_scale(
 ) -> float:
     """Estimate the standard deviation of dense noise on a low-rank matrix with gross errors.
 
-    Fixed point of "stable pursuit with the present estimate, then 1.4826 times the median
-    absolute residual", from above, so that every round works at low rank and loose tolerance.
-    Where there are many errors the estimate is too high, as pursuit shrinks the low rank: it is a
-    start for others. NaN where pursuit needs more than `most_components`. With weights of the
-    cells it is the noise of a cell of weight one.
+    The estimate is a fixed point of "stable pursuit with the present estimate, then 1.4826 times
+    the median absolute residual". It is approached from above, so that every round has low rank
+    and a loose tolerance. With many errors the estimate is too high, because pursuit shrinks the
+    low rank; then it is only a start for other estimates. The result is NaN if pursuit needs more
+    than `most_components`. With weights of the cells, it is the noise of a cell with weight one.
     """
     counted = ~np.isnan(block)
     if not counted.any():
         return 0.0
 
-    # from the spread of the cells down, as pursuit explains more of it
+    # start from the spread of the cells, and lower the estimate as pursuit explains more
     residual = block - float(np.median(block[counted]))
     sigma = np.inf
     first = 0.0
@@ -83,9 +99,10 @@ def noise_scale(
 def weighted_widths(
     lam: float, delta: float, weights: Array | None
 ) -> tuple[float | Array, float | Array]:
-    """Slope and width of the loss of each cell: weights of its error, or of its square.
+    """Return slope and width of the loss of each cell, with weights.
 
-    Of the absolute errors where there is no noise, ``delta = 0``, else of the squared residuals.
+    Weights multiply the absolute errors without noise (``delta = 0``), and the squared residuals
+    otherwise.
     """
     if weights is None:
         return lam, delta
@@ -103,7 +120,7 @@ def rough_pursuit(
     rng: np.random.RandomState,
     weights: Array | None = None,
 ) -> PursuitResult:
-    """Stable pursuit at a loose tolerance, for estimates of the noise."""
+    """Run stable pursuit with a loose tolerance, for estimates of the noise."""
     slope, width = weighted_widths(lam, noise_width(sigma, block.shape), weights)
     return principal_component_pursuit(
         block,
@@ -118,7 +135,7 @@ def rough_pursuit(
 
 
 def random_cells(shape: tuple[int, ...], rng: np.random.RandomState) -> tuple[Array, ...]:
-    """Draw 500 rows and columns of a larger table, which tell its noise, as an open mesh."""
+    """Draw 500 rows and columns of a large table to estimate its noise, as an open mesh."""
     rows, columns = (
         np.sort(rng.permutation(size)[:BLOCK_SIDE]) if size > BLOCK_SIDE else np.arange(size)
         for size in shape
@@ -127,7 +144,7 @@ def random_cells(shape: tuple[int, ...], rng: np.random.RandomState) -> tuple[Ar
 
 
 def block_weight(X: Array, block: Array) -> float:
-    """Return what the weight of errors of X is multiplied by in a block of it."""
+    """Return the factor of the weight of errors for a block of X."""
     return float(np.sqrt(max(X.shape) / max(block.shape)))
 
 
@@ -140,12 +157,12 @@ def column_noise(
     freedom: float = 1.0,
     tails: bool = False,
 ) -> Array:
-    """Estimate the noise of each column, shrunk to `sigma` with so many cells.
+    """Estimate the noise of each column, shrunk to `sigma`, which counts as `weight` cells.
 
-    The largest of what the median and the 80 % quantile of the absolute residuals in trusted
-    cells say, over the root of `freedom`, the share of degrees of freedom that a fit has left.
-    With `tails` also of what the quantiles of 95 and 99 % say, where two cells exceed them: noise
-    with heavier tails than Gaussian is to be judged by these.
+    The estimate is the larger of the estimates by the median and by the 80 % quantile of the
+    absolute residuals in trusted cells, over the root of `freedom`, the fraction of degrees of
+    freedom that a fit has left. With `tails`, the quantiles of 95 and 99 % count as well if at
+    least two cells exceed them, which suits noise with heavier tails than Gaussian.
     """
     rows = spaced_rows(residual, SCALE_ROWS)
     sizes = np.where(trusted[rows], np.abs(residual[rows]), np.nan)
@@ -162,18 +179,19 @@ def column_noise(
 
 
 def first_noise(residual: Array, sigma: float) -> Array:
-    """Noise of each column from the residual of a convex solution, without its gross errors."""
+    """Estimate the noise of each column from a convex solution, without gross errors."""
     sizes = np.abs(residual)
     middle = np.maximum(MEDIAN_TO_STD * masked_quantile(sizes, 0.5), 1e-3 * sigma)
     return column_noise(residual, sizes <= GROSS * middle, sigma, weight=5)
 
 
 def column_scale(X: Array, noise: Array, sigma: float) -> Array | None:
-    """Divisors that give all columns the same noise, with median one; None where they have it.
+    """Return divisors that give all columns the same noise, with median one.
 
-    A column that is a copy of others seems to have no noise: no divisor is below half of the
-    spread of its column, as far as that is below the common noise `sigma`. The spread is the
-    median absolute deviation, or where most cells are alike the mean one.
+    Returns None if the noise is about equal. A column that is a copy of others seems to have no
+    noise. Therefore divisors are at least half of the spread of the column or the common noise
+    `sigma`, whichever is smaller. The spread is the larger of the median and the mean absolute
+    deviation, because the former vanishes if most cells are equal.
     """
     if noise.max() <= EQUAL_UP_TO * noise.min():
         return None
