@@ -27,7 +27,7 @@ MATRICES = 2**21
 # Number of passes between two computations of the duality gap.
 CHECK_EVERY = 10
 
-# Number of passes if the cap on the rank binds.
+# Number of passes after which ADMM stops if the cap on the rank binds.
 CAPPED = 30
 
 

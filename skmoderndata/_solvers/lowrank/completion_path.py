@@ -194,8 +194,8 @@ class CompletionTask(NamedTuple):
     def penalty(self, table: Table, factors: Factors, lam: float) -> tuple[Array, Array]:
         """Return the singular values and the ridge penalty of each score.
 
-        The penalty is divided by the mean weight, so that a common weight of all cells has the
-        same effect on lam and on the shrinkage.
+        A common weight c of all cells reduces the shrinkage of singular values from lam to
+        ``lam / c``. Therefore the penalty is divided by the mean weight.
         """
         if not self.debias or lam == 0 or factors.s.size == 0:
             return factors.s, row_penalty(lam, factors.s)

@@ -55,7 +55,7 @@ def decompose_noisy(
 
     With `weights` of the cells, `sigma` is the noise of a cell with weight one, and columns have
     no divisors, because the weights already describe how the noise of cells differs. The
-    components are those above the noise, or the first `n_components`.
+    components are those above the noise, or `n_components` of them if given.
     """
     # 1. stable pursuit; if the noise of the columns differs, divide the columns by it
     scale = np.ones(X.shape[1])

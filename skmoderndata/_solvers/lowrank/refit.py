@@ -247,13 +247,13 @@ def fit_doubtful(
 
 
 def _scale(residual: Array, retained: Array, counted: Array, cut: float) -> float:
-    """Estimate the scale of the retained cells, bounded by .6 times the scale of all cells."""
+    """Estimate the scale of the retained cells, no less than .6 times the scale of all cells."""
     of_retained = truncation_factor(cut) * MEDIAN_TO_STD * median_size(residual, retained)
     return max(of_retained, ALL_CELLS_FLOOR * MEDIAN_TO_STD * median_size(residual, counted))
 
 
 def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array:
-    """Trust at least half of the known cells of every row and column, and 2 rank + 1 of them.
+    """Trust at least half, and at least 2 rank + 1, of the known cells of each row and column.
 
     Cells with the smallest residuals are added. Otherwise a row that a fit has once missed would
     be cut entirely, and never be fitted again.

@@ -36,7 +36,7 @@ GRAM_RANK = 1 / 8
 # Maximum size of the smaller side for which a norm is computed by a complete decomposition.
 EXACT_NORM = 200
 
-# Maximum accuracy that needs more than six passes.
+# Maximum tolerance that allows more than six passes.
 COARSE = 1e-3
 
 
