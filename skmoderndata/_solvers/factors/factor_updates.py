@@ -287,9 +287,7 @@ class SummedData(NamedTuple):
 class Update(NamedTuple):
     """Measures of a factor after an update, or without one."""
 
-    value: (
-        float  # linear and quadratic terms of the objective, plus the penalty of this factor
-    )
+    value: float  # part of the objective that depends on this factor
     residual_sq: float  # squared norm of the projected gradient
     size_sq: float  # squared norm of the linear terms
 
