@@ -1,4 +1,4 @@
-"""Completion of a table in blocks: the passes, the refit of singular values, the certificate."""
+"""Completion of a table in blocks: passes, refit of singular values, and certificate."""
 
 import numpy as np
 from scipy import sparse
@@ -28,7 +28,8 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
     pursue_blocks,
 )
 
-FIRST_PENALTY = 0.3  # over the curvature of the loss
+# Size of the first penalty, over the curvature of the loss.
+FIRST_PENALTY = 0.3
 
 
 def complete_blocks(
@@ -45,12 +46,12 @@ def complete_blocks(
 ) -> Completion:
     """Solve ``min 1/2 sum (M - L)^2 + lam |L|_*`` for a positive `lam`, as `CompletionTask` does.
 
-    The scores of the rows are not kept: they are regressions on the row space.
+    The scores of the rows are not stored; regressions on the row space compute them.
     """
-    if lam >= lam_max * (1 - 1e-6):  # zero solves it, up to the accuracy of lam_max
+    if lam >= lam_max * (1 - 1e-6):  # zero is the solution, up to the accuracy of lam_max
         return _zero(sizes, lam, lam_max)
 
-    # the convex problem
+    # solve the convex problem
     loss = Loss(np.inf, lam)
     mu = FIRST_PENALTY / lam
     result = pursue_blocks(
@@ -64,13 +65,13 @@ def complete_blocks(
         progress=progress,
     )
 
-    # singular values anew, between the same vectors
+    # refit the singular values, with the same singular vectors
     if debias:
         equations = result.blocks.sum(_diagonal_of_block, units, result.s, result.Vt)
         d = np.maximum(solve_for_diagonal(*equations), result.s)
         return _completion(result, lam, d, refit_penalty(lam, d))
 
-    # the regressions of `transform` are the answer: certify them
+    # certify the regressions, which are the result of `transform`
     penalty = row_penalty(lam, result.s)
     sums = result.blocks.sum(_regress_block, units, result.Vt, penalty)
     scores, residuals, misfit, product = sums
@@ -113,7 +114,7 @@ def _diagonal_of_block(block: Block, units: Units, s: Array, Vt: Array) -> tuple
 def _regress_block(
     block: Block, units: Units, Vt: Array, penalty: Array
 ) -> tuple[Array, Array, float, float]:
-    """Regress the rows; return Gram matrices of scores and residuals, and products."""
+    """Regress the rows; return Gram matrices of scores and residuals, squares and products."""
     X = units.rows(block)
     scores = solve_rows(_table(X).X, Vt, penalty, np.ones_like(penalty))
     residual = np.nan_to_num(X - scores @ Vt)

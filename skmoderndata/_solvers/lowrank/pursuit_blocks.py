@@ -1,13 +1,13 @@
 """Pursuit and completion of a table in blocks, with many more rows than columns.
 
-Both are ``|L|_* + sum h(X - L)`` over the observed entries, with the Huber function `h` of
-`principal_component_pursuit`; completion is the case without errors, ``lam = inf`` and ``delta``
-the weight of the nuclear norm. A block keeps its rows of the dual `Y` and of `W`, whose singular
-values are thresholded next; ``W'W`` gives them and the right singular vectors, so that a pass adds
-up matrices of the columns only.
+Both minimise ``|L|_* + sum h(X - L)`` over the observed entries, with the Huber function `h` of
+`principal_component_pursuit`. Completion is the case without errors: ``lam = inf``, and ``delta``
+is the weight of the nuclear norm. A block stores its rows of the dual `Y` and of `W`, whose
+singular values are thresholded next. ``W'W`` determines these values and the right singular
+vectors, so that a pass only adds up matrices of the size of the columns.
 
-A new penalty `mu` changes W by a multiple of Y. It is known after the pass: ``W'Y`` and ``Y'Y``
-give the Gram matrix of the changed W, and the next pass changes the rows.
+A new penalty `mu` changes W by a multiple of Y, and is known only after the pass. ``W'Y`` and
+``Y'Y`` give the Gram matrix of the changed W; the next pass changes the rows.
 """
 
 from typing import Any, NamedTuple
@@ -31,7 +31,8 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     update_splitting,
 )
 
-TALL = 10  # rows for each column, from which on a pass is cheaper than its sums
+# Minimum number of rows for each column, for passes to be cheap.
+TALL = 10
 
 
 def check_tall(shape: tuple[int, ...], *, owner: str) -> None:
@@ -40,9 +41,9 @@ def check_tall(shape: tuple[int, ...], *, owner: str) -> None:
     Parameters
     ----------
     shape : tuple of int
-        Numbers of rows and columns.
+        Number of rows and number of columns.
     owner : str
-        What messages name.
+        Name of the class in messages.
 
     Raises
     ------
@@ -52,13 +53,13 @@ def check_tall(shape: tuple[int, ...], *, owner: str) -> None:
     n, p = shape
     if n < TALL * p:
         raise ValueError(
-            f"{owner}.fit of a Dask array needs at least {TALL} rows for each column, got X of "
-            f"shape {(n, p)}: fit to X.compute() if all rows fit into memory."
+            f"{owner}.fit on a Dask array needs at least {TALL} rows for each column, got X of "
+            f"shape {(n, p)}; use X.compute() if all rows fit into memory."
         )
 
 
 class Units(NamedTuple):
-    """What turns rows of a block into those of the problem: columns, centre, scale, gaps."""
+    """Columns, centre, scale and missing value that convert rows of a block for the problem."""
 
     columns: Array
     mean: Array
@@ -66,7 +67,7 @@ class Units(NamedTuple):
     missing: float = np.nan
 
     def rows(self, block: Block) -> Array:
-        """Return the rows in double precision, NaN where they are not known."""
+        """Return the rows in double precision, with NaN for missing cells."""
         X = np.asarray(block.arrays[0])[:, self.columns].astype(np.float64)
         if not np.isnan(self.missing):
             X[X == self.missing] = np.nan
@@ -74,20 +75,20 @@ class Units(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Slope of the errors and width of the squares."""
+    """Slope of Huber's function, and width of its quadratic part."""
 
     lam: float
     delta: float
 
     def of(self, residual: Array) -> float:
-        """Return the sum over the residuals that are not NaN."""
+        """Return the loss of the residuals, except NaN."""
         if np.isinf(self.lam):
             return float(np.nansum(residual**2)) / (2 * self.delta)
         return float(np.nansum(huber(residual, self.lam, self.delta)))
 
 
 class RowState(NamedTuple):
-    """Rows of a block: dual, what is thresholded next, and L as ``scores @ Vt``."""
+    """Rows of a block: the dual, W, which is thresholded next, and scores of ``L = scores Vt``."""
 
     Y: Array
     W: Array
@@ -95,11 +96,11 @@ class RowState(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """Right singular vectors of W, and what becomes of its singular values."""
+    """Right singular vectors of W, and its thresholded singular values."""
 
     Vt: Array
-    s: Array  # reduced
-    shares: Array  # reduced over those of W
+    s: Array  # thresholded singular values
+    shares: Array  # thresholded over original singular values
 
 
 def norm_of_gram(gram: Array) -> float:
@@ -110,7 +111,7 @@ def norm_of_gram(gram: Array) -> float:
 
 
 class Grams(NamedTuple):
-    """Sums over rows that give the singular values of ``W + shift Y`` and the norm of Y."""
+    """Sums over rows that determine the singular values of ``W + shift Y`` and the norm of Y."""
 
     WW: Array
     WY: Array
@@ -122,7 +123,7 @@ class Grams(NamedTuple):
         gram = self.WW + cross + shift**2 * self.YY
         values, Q = np.linalg.eigh(gram)
 
-        # singular values from the largest on
+        # singular values in descending order
         largest_first = Q[:, ::-1]
         s = np.sqrt(np.maximum(values[::-1], 0.0))
         r = int(np.count_nonzero(s > level))
@@ -136,7 +137,7 @@ class Grams(NamedTuple):
 
 
 class TableSizes(NamedTuple):
-    """What has to be known of a table before the first pass."""
+    """Sizes of a table, which the first pass needs."""
 
     shape: tuple[int, int]
     n_observed: int
@@ -145,7 +146,7 @@ class TableSizes(NamedTuple):
 
 
 def _sizes_of_block(block: Block, units: Units) -> tuple[int, float, float, Array]:
-    """Return what adds up to `TableSizes`, and the Gram matrix of the columns."""
+    """Return the summands of `TableSizes`, and the Gram matrix of the columns."""
     X = units.rows(block)
     filled = np.nan_to_num(X)
     gram = filled.T @ filled
@@ -162,7 +163,7 @@ def sizes_of_blocks(blocks: ArrayBlocks, units: Units) -> tuple[TableSizes, floa
 
 
 class BlockPursuit(NamedTuple):
-    """Factors ``L = scores @ Vt``, scores in the state of `blocks`, and what was reached."""
+    """Factors ``L = scores @ Vt``, with scores in the state of `blocks`, and their quality."""
 
     blocks: ArrayBlocks
     Vt: Array
@@ -175,7 +176,7 @@ class BlockPursuit(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One pass: the penalty, what the last one left to do, and the relaxation."""
+    """Parameters of a pass: threshold and shift from the last pass, penalty, and relaxation."""
 
     threshold: Threshold
     shift: float
@@ -198,17 +199,17 @@ def pursue_blocks(
 ) -> BlockPursuit:
     """Run the passes of `principal_component_pursuit` over blocks of rows.
 
-    They end as those do where `mu` is None. Otherwise it is the first penalty of completion,
-    which ends when the gap of `completion_gap` is below `tol_gap`.
+    If `mu` is None, the stopping rule is the same. Otherwise `mu` is the first penalty of
+    completion, which stops when the gap of `completion_gap` is at most `tol_gap`.
     """
-    # nothing to do for a table of zeros
+    # return zero for a table of zeros
     completes = np.isinf(loss.lam)
     if sizes.norm == 0.0:
         blocks, _ = blocks.step(_start_rows, units, 1.0, loss.lam)
-        nothing = np.zeros((0, sizes.shape[1]))
-        return BlockPursuit(blocks, nothing, np.zeros(0), 0.0, 0.0, 0.0, 1, True)
+        Vt = np.zeros((0, sizes.shape[1]))
+        return BlockPursuit(blocks, Vt, np.zeros(0), 0.0, 0.0, 0.0, 1, True)
 
-    # an L below the noise need not be more accurate than that
+    # an L below the noise need not be more accurate than the noise
     noise = 1e-6 * sizes.norm
     if not completes:
         noise = max(noise, loss.delta * float(np.sqrt(min(sizes.shape) / 2)))
@@ -226,7 +227,7 @@ def pursue_blocks(
 
     it = Iterations(max_iter, 0.0, progress)
     for n_iter in it:
-        # 1. a pass: L, the dual and W
+        # 1. update L, the dual and W in a pass
         mu = penalty.mu
         threshold = grams.threshold(shift, 1 / mu)
         if n_iter > RELAX_AFTER and not completes:
@@ -236,7 +237,7 @@ def pursue_blocks(
         *gram, squares, fit, product, largest = sums
         grams = Grams(*gram)
 
-        # 2. residuals, and the gap, of which all sums are there
+        # 2. compute residuals and gap from the sums
         primal, dual = relative_residuals(squares, threshold.s, mu, sizes.norm, noise)
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         nuclear = float(threshold.s.sum())
@@ -253,14 +254,14 @@ def pursue_blocks(
             check_at = 0.3 * it.residual / tol
             penalty.balances = False
 
-        # 3. the penalty of the next pass, which changes W first
+        # 3. choose the penalty of the next pass, which will first change W
         if not it.converged:
             if completes:
                 primal, dual = changes(squares, threshold.s, sizes.norm)
             mu_next = penalty.balance(primal, dual, n_iter)
             shift = 1 / mu_next - 1 / mu
 
-    if not np.isfinite(gap):  # a callback has ended the passes
+    if not np.isfinite(gap):  # a callback has stopped the passes
         kappa = max(1.0, grams.norm_of_dual(), largest.value / loss.lam)
         gap = gap_of_sums(objective, size, product, kappa, loss.delta)
     reached = objective, gap, it.residual, it.n_iter, it.converged
@@ -268,7 +269,7 @@ def pursue_blocks(
 
 
 def changes(squares: Array, s: Array, size: float) -> tuple[float, float]:
-    """Residuals that balance the penalty of completion: of the cells, and the change of L."""
+    """Return the misfit of the cells and the change of L, which balance the penalty."""
     change = float(np.sqrt(squares[1] + squares[3]))
     misfit = float(np.sqrt(squares[0]))
     length = float(np.linalg.norm(s))
@@ -278,7 +279,7 @@ def changes(squares: Array, s: Array, size: float) -> tuple[float, float]:
 def terms_of_rows(block: Block, units: Units, loss: Loss, Vt: Array, noise: Array) -> Array:
     """Return L and the gross errors side by side, in units of the table, from the state.
 
-    Errors are S, or beyond a threshold `noise` of each column what L leaves.
+    Errors are S, or residuals beyond the threshold `noise` of each column.
     """
     X = units.rows(block)
     L = block.state.scores @ Vt
@@ -301,17 +302,17 @@ def _start_rows(block: Block, units: Units, mu: float, lam: float) -> Any:
 
 
 def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
-    """Threshold, and update Y and W; return what the driver needs of them."""
-    # L by the singular vectors of all rows
+    """Threshold W, and update Y and W; return the new state and the sums for the driver."""
+    # compute L by the singular vectors of all rows
     X = units.rows(block)
     threshold = move.threshold
-    Y = block.state.Y.copy()  # states of before may be read again
+    Y = block.state.Y.copy()  # earlier states may be read again
     W = block.state.W + move.shift * Y
     scores = (W @ threshold.Vt.T) * threshold.shares
     L = scores @ threshold.Vt
     squares = update_splitting(X, L, Y, W, move.mu, move.mu, loss.lam, loss.delta, move.relax)
 
-    # what the driver adds up
+    # terms that the driver adds up
     grams = W.T @ W, W.T @ Y, Y.T @ Y
     fit = loss.of(X - L)
     product = float(np.nansum(X * Y))
