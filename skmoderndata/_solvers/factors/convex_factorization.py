@@ -15,18 +15,18 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.extrapolation import Extrapolation
 from skmoderndata._solvers.factors.factor_updates import (
+    ENOUGH,
+    MAX_SWEEPS,
     Data,
     is_sparse,
     squared_error,
 )
 from skmoderndata._solvers.factors.factorization import worst
-
-# Maximum number of coordinate descent sweeps on the codes in a pass.
-MAX_SWEEPS = 10
 
 
 class ConvexResult(NamedTuple):
@@ -130,11 +130,11 @@ def convex_factorize(
         W = W.copy()
         F = against(X, B)
         G = B.T @ F
-        descend_rows(G[None], W, W @ G - F, MAX_SWEEPS, 0.03)
+        descend_rows(G[None], W, W @ G - F, MAX_SWEEPS, ENOUGH)
         objective = _objective(data, W, B, F, G)
 
         # 2. return to the best factors if extrapolation has raised the objective
-        if extra and objective > best + 1e-15 * data.sum_sq:
+        if extra and objective > best + 4 * EPS * data.sum_sq:
             W = best_W
             B = best_B
             last_W = best_W

@@ -11,17 +11,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._solvers.common.blocks import row_blocks
+from skmoderndata._solvers.common.blocks import BLOCK_BYTES, row_blocks
 from skmoderndata._solvers.common.nnls import descend_rows, nnls
 from skmoderndata._solvers.common.projections import project_sparseness
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
 
 Terms = Iterator[tuple[slice, Array, Array]]  # rows, Gram matrices, linear terms
 Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
-# Maximum size in bytes of the Gram matrices, or the residuals, of a block.
-BLOCK_BYTES = 2**26
 
 # Maximum number of coordinate descent sweeps over one factor.
 MAX_SWEEPS = 10
@@ -32,8 +31,8 @@ ROUNDS = 2
 # Maximum number of coordinate descent sweeps for the initial codes.
 START_SWEEPS = 200
 
-# Tolerance for cancelled sums of squares, which are recomputed, as a power of the rounding unit.
-CANCELLED = 0.5
+# Fraction of the movement in the first sweep below which sweeps stop.
+ENOUGH = 0.03
 
 
 class Side(NamedTuple):
@@ -63,7 +62,7 @@ def is_sparse(X: Any) -> bool:
 
 def least_difference(sum_sq: float, dtype: Any) -> float:
     """Return the size below which a difference of sums of squares is mainly rounding error."""
-    return float(sum_sq * np.finfo(dtype).eps ** CANCELLED)
+    return float(sum_sq * np.sqrt(np.finfo(dtype).eps))
 
 
 def lengths_of(V: Array) -> Array:
@@ -375,7 +374,7 @@ def _steepness(side: Side, G: Array) -> Any:
     else:
         top = np.sqrt(np.einsum("ijk,ijk->i", G, G))
         top = top[:, None] if side.kind == "rows" else top.max()
-    return np.maximum(top, 1e-300)
+    return np.maximum(top, TINY)
 
 
 def _gradient(G: Array, F: Array, z: Array) -> Array:
@@ -398,7 +397,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
 
     # non-negative entries: coordinate descent
     if side.kind == "nonnegative":
-        enough = 0.03 if sweeps <= MAX_SWEEPS else 1e-12
+        enough = ENOUGH if sweeps <= MAX_SWEEPS else ROUNDING
         descend_rows(G if has_gram_per_row else G[None], z, Y, sweeps, enough)
         return Y
 
@@ -433,7 +432,7 @@ def least_squares(G: Array, F: Array) -> Array:
     """Solve ``z G = f`` for each row, with the solution of minimum norm if G is singular."""
     if G.ndim == 2:
         return F @ linalg.pinvh(G)
-    inverse = np.linalg.pinv(G, hermitian=True, rcond=1e-12)
+    inverse = np.linalg.pinv(G, hermitian=True, rcond=ROUNDING)
     return np.einsum("mj,mjk->mk", F, inverse)
 
 
@@ -498,7 +497,7 @@ def squared_error(data: Data, W: Array, V: Array) -> float:
     """Sum the squared residuals of observed entries, weighted by rows and by entries."""
     if is_sparse(data.X):
         error, size = _error_of_sums(data, W, V)
-        if error > size * np.finfo(np.float64).eps ** CANCELLED:
+        if error > least_difference(size, np.float64):
             return error
     total = 0.0
     for rows, R in residual_blocks(data, W, V):

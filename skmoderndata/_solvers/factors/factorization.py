@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.linalg import EPS, eigen_range
+from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.coded_rows import (
     CodedRows,
@@ -155,6 +156,7 @@ def factorize(
     state = _Iterates(V, V, V)
     rows = rows.at_best()
     least = np.inf
+    negligible = 4 * EPS * rows.sum_sq
     extrapolation = Extrapolation(off=exact)
 
     history = [] if history is None else list(history)
@@ -181,7 +183,7 @@ def factorize(
         objective, noise = _objective(rows, new, components_side, moved.value, penalty)
 
         # 4. return to the best factors if extrapolation has raised the objective
-        if extra and objective > least + 1e-15 * rows.sum_sq:
+        if extra and objective > least + negligible:
             state = state.back_to_best()
             rows = rows.decided(Decision(better=False, onward=False))
             extrapolation.led_astray()
@@ -216,7 +218,7 @@ def factorize(
         # 6. stopping rule: the residual of the codes costs a pass, so compute it rarely
         since_look += 1
         there = ratio(moved)
-        if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * rows.sum_sq:
+        if exact or (there <= tol and since_look >= 5) or falls <= negligible:
             codes_ratio = _codes_ratio(rows, state.best, codes_side, fixed)
             cached_products = cached_products._replace(codes_ratio=codes_ratio)
             it.residual = worst(codes_ratio, there)
@@ -301,7 +303,7 @@ def _balance(codes_side: Side, rows: CodedRows, components_side: Side, V: Array)
     """Return the scale of V (and 1 / scale of W) that minimises the penalties."""
     first, second = rows.sum(penalties_of_best, *_linear_and_squared(codes_side))
     third, fourth = (
-        penalty_value(degree, V) for degree in _linear_and_squared(components_side)
+        penalty_value(side, V) for side in _linear_and_squared(components_side)
     )
     if min(first + second, third + fourth) <= 0:
         return 1.0
@@ -368,7 +370,7 @@ def revive(
 
     # find the rows with the largest residuals
     (worst_rows,) = rows.sum(lacking_rows, V, side, len(dead))
-    worth = worst_rows.sizes > 1e-12 * rows.sum_sq
+    worth = worst_rows.sizes > ROUNDING * rows.sum_sq
     if not worth.any():
         return None
 

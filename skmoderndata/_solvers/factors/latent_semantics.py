@@ -16,6 +16,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.products import entries_at
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of products, or of entries of second derivatives, in memory at a time.
@@ -253,7 +254,7 @@ def _newton_step(
     length[~todo] = 0.0
     for _ in range(40):
         ratio = 1 + length[rows] * moved
-        gains = weights * np.log(np.maximum(ratio, 1e-300))
+        gains = weights * np.log(np.maximum(ratio, TINY))
         gain = np.bincount(rows, gains, minlength=len(C)) - length * mass
         enough = gain >= 1e-4 * length * slope
         todo &= ~enough

@@ -13,6 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.projections import project_sparseness
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Number of starts at single entries.
@@ -27,11 +28,6 @@ ROUNDS = 400
 # Maximum number of entries of the Newton systems in memory.
 ENTRIES = 2**20
 
-# Minimum entry of the diagonal metric, as a fraction of the largest.
-FLAT = 1e-12
-
-# Maximum entry that counts as rounding error, as a fraction of the largest of its row.
-DUST = 1e-12
 
 # Size of the ridge that keeps the system of a Newton step regular, relative to the metric.
 RIDGE_RELATIVE = 1e-13
@@ -192,7 +188,7 @@ def _ratio(k: int, level: float) -> float:
 def _metric(G: Array, F: Array) -> Array:
     """Return the diagonal of G for each row of F, with small entries raised."""
     diagonal = np.einsum("...jj->...j", G)
-    metric = np.maximum(diagonal, FLAT * diagonal.max(axis=-1, keepdims=True))
+    metric = np.maximum(diagonal, ROUNDING * diagonal.max(axis=-1, keepdims=True))
     return np.broadcast_to(np.where(metric > 0, metric, 1.0), F.shape)
 
 
@@ -201,7 +197,7 @@ def _at_best_norm(G: Array, F: Array, Z: Array) -> State:
     Y = (Z[:, None] @ G)[:, 0]  # row by row, so that no result depends on other rows
     met = (Z * F).sum(axis=1)
     size = (Z * Y).sum(axis=1)
-    divisor = np.where(size > 0, size, np.maximum(met, 1e-300))
+    divisor = np.where(size > 0, size, np.maximum(met, TINY))
     norm = np.where(met > 0, met / divisor, 0.0)
     Z = Z * norm[:, None]
     Y = Y * norm[:, None] - F
@@ -230,7 +226,7 @@ def _newton_step(
     # support, and the normal of the cone at z
     (m, k) = Z.shape
     unit = 1 / np.sqrt(metric)
-    inside = Z > DUST * Z.max(axis=1, keepdims=True)
+    inside = Z > ROUNDING * Z.max(axis=1, keepdims=True)
     gradient = Z.sum(axis=1, keepdims=True) - ratio**2 * Z
     normal = np.where(inside, gradient, 0.0) * unit
     largest = np.abs(normal).max(axis=1, keepdims=True)
@@ -260,7 +256,7 @@ def _newton_step(
     uphill = (step * Y).sum(axis=1) >= 0
     step[uphill] = 0.0
 
-    limit = np.where(step < 0, Z / np.minimum(step, -1e-300), -np.inf)
+    limit = np.divide(Z, step, out=np.full(Z.shape, -np.inf), where=step < 0)
     length = np.minimum(1.0, -limit.max(axis=1, keepdims=True))
     return length * step
 
@@ -271,7 +267,7 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     ``z + t v`` is on the cone if ``a t^2 + 2 b t + c = 0``. Rows without a feasible solution
     become zero.
     """
-    inside = Z > DUST * Z.max(axis=1, keepdims=True)
+    inside = Z > ROUNDING * Z.max(axis=1, keepdims=True)
     Z = np.where(inside, Z, 0.0)
     total = Z.sum(axis=1)
 
@@ -288,7 +284,7 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     Z = Z - t[:, None] * v
     total_sq = Z.sum(axis=1) ** 2
     error = np.abs(total_sq - ratio**2 * (Z * Z).sum(axis=1))
-    on_cone = error <= 1e-12 * total_sq  # tolerance for rounding
+    on_cone = error <= ROUNDING * total_sq
     feasible = on_cone & (root >= 0) & (Z >= 0).all(axis=1)
     return np.where(feasible[:, None], Z, 0.0)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
@@ -207,7 +208,7 @@ def fit_topics(
     Stops when the objective rises by less than `tol` per token in a pass. Documents without
     mixtures start from equal mixtures.
     """
-    total = max(rows.total, 1e-300)
+    total = rows.total or 1.0
     best = -np.inf
     safe = U  # last step without extrapolation
     best_U = U
@@ -221,7 +222,7 @@ def fit_topics(
         # 1. expectation step for all words at once [Hofmann 2001]
         rows, (in_words, value) = rows.step(_expectations, U, beta)
         if smoothing > 0:
-            value += smoothing * float(np.log(np.maximum(U, 1e-300)).sum())
+            value += smoothing * float(np.log(np.maximum(U, TINY)).sum())
 
         # 2. return to the last plain step if extrapolation has lowered the objective
         if value < best - 1e-13 * abs(best) and not fresh:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
@@ -26,9 +27,6 @@ from skmoderndata._solvers.factors.topic_fits import Mixtures, TopicRows, Topics
 
 # Number of bisections for the multiplier of a topic, enough for all its digits.
 BISECTIONS = 100
-
-# Minimum of divisors and of arguments of logarithms.
-TINY = 1e-300
 
 
 def fit_weighted_topics(
@@ -47,7 +45,7 @@ def fit_weighted_topics(
     lowers the objective. `rows` holds weighted counts; documents without mixtures start from
     equal mixtures. Stops when the objective rises by less than `tol` per token in a pass.
     """
-    total = max(rows.total, TINY)
+    total = rows.total or 1.0
     rows, (of_lengths, of_weights) = rows.step(_first_rates, U.shape[1])
     constant = of_lengths + of_weights
     scale = np.ones(U.shape[1])
@@ -157,7 +155,7 @@ def weighted_gains(counts: Counts, weights: Array, C: Array, U: Array) -> tuple[
 
     # gradients of the sum of y log (A U')
     rates = products(_rows(counts), counts.indices, A, U)
-    data = np.where(rates > 0, counts.data / np.maximum(rates, TINY), 0.0)
+    data = _ratio(counts.data, rates)
     shape = (len(A), len(U))
     ratios = sparse.csr_array((data, counts.indices, counts.indptr), shape=shape)
 
@@ -178,10 +176,10 @@ def _smoothed(in_words: Array, exposures: Array) -> Array:
     high = in_words.sum(axis=0)  # there the sum is at most 1
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        too_low = (in_words / np.maximum(above + middle, TINY)).sum(axis=0) > 1
+        too_low = (in_words / (above + middle)).sum(axis=0) > 1
         low = np.where(too_low, middle, low)
         high = np.where(too_low, high, middle)
-    return normalised(in_words / np.maximum(above + high, TINY), 0)
+    return normalised(in_words / (above + high), 0)
 
 
 def _ratio(a: Array, b: Array) -> Array:
