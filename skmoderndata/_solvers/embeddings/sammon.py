@@ -12,6 +12,7 @@ from scipy import optimize
 
 from skmoderndata._solvers.common.iterate import Progress, Steps
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Tolerance of the gradient norm at which the descent may stop, for distances with mean 1.
@@ -205,7 +206,7 @@ def place(d: Array, Y: Array) -> Array:
         s, U = np.linalg.eigh(H)
         s = np.abs(s)
         floor = 1e-8 * s.max(axis=1, keepdims=True)
-        s = np.maximum(s, floor + 1e-300)
+        s = np.maximum(s, floor + TINY)
         step = np.einsum("qkl,qk->ql", U, g) / s
         step = -np.einsum("qkl,ql->qk", U, step)
 

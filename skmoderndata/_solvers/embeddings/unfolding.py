@@ -37,6 +37,7 @@ from scipy.sparse.linalg import ArpackError, eigsh, lsqr
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import solve, variance_unfolding
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 
 Array = NDArray[np.float64]
 
@@ -381,7 +382,7 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
         A = sparse.csr_array((signed, places), shape=(len(held), Y.size))
 
         shortfall = (graph.d2 - delta)[held] / (2 * d)
-        step = lsqr(A, shortfall, atol=1e-12, btol=1e-12, iter_lim=LSQR_STEPS)
+        step = lsqr(A, shortfall, atol=ROUNDING, btol=ROUNDING, iter_lim=LSQR_STEPS)
         Y = Y + step[0].reshape(Y.shape)
     return Y
 
@@ -458,7 +459,7 @@ def _ascend(
     ``psi = (v^2 - w^2) / (4 nu)`` with ``v = w + 2 nu r``; if `one_sided`, negative v become 0.
     """
     shape = Y.shape
-    scale = 1 / max(float((Y**2).sum()), 1e-300)
+    scale = 1 / max(float((Y**2).sum()), TINY)
 
     B = graph.steps()
 

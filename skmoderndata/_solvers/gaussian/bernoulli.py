@@ -20,7 +20,9 @@ inducing values are whitened.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
+from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.gaussian.inducing import solve_lower, solve_upper
 
@@ -32,9 +34,6 @@ LEAST_VARIANCE = 1e-12
 
 # Minimum step of the line search, as a fraction of a full step.
 SMALLEST_STEP = 1e-4
-
-# Largest relative decrease of the bound that is accepted as rounding error.
-ROUNDING = 1e-12
 
 
 class Sites(NamedTuple):
@@ -69,7 +68,7 @@ def expectations(y: Array, mean: Array, variance: Array) -> tuple[Array, Array, 
     value = -np.logaddexp(0.0, -z) @ WEIGHTS
 
     # d log s(y f) / d f = y s(-y f), at the nodes
-    slopes = y[:, None] / (1.0 + np.exp(np.minimum(z, 500.0)))
+    slopes = y[:, None] * expit(-z)
     return value, slopes @ WEIGHTS, -(slopes @ (WEIGHTS * NODES)) / std
 
 

@@ -8,11 +8,10 @@ import math
 from typing import Any, NamedTuple
 
 from skmoderndata._solvers.common.arrays import namespace
+from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any
 
-# Maximum rounding error of a squared distance, relative to the squared norms in its formula.
-ROUNDING_OF_DISTANCES = 2e-15
 
 # Maximum squared distance from the centre, in length scales, with rounding errors below 1e-10.
 FAR_SQ = 1e5
@@ -68,7 +67,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     b2 = xp.sum(B * B, axis=1)
     terms = a2[:, None] + b2[None, :]
     r2 = terms - 2 * (A @ B.T)
-    r2 = xp.where(r2 > ROUNDING_OF_DISTANCES * terms, r2, xp.zeros_like(r2))
+    r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))  # else rounding errors
 
     # use differences for pairs that are far from the centre and near each other
     farthest = float(xp.max(a2)) + float(xp.max(b2))

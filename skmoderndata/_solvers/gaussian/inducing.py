@@ -27,16 +27,13 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 
 from skmoderndata._solvers.common.arrays import namespace
+from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.quantities import ROUNDING
 
 Array = Any
 
 # Maximum jitter, as a fraction of the mean of the diagonal.
 LARGEST_JITTER = 1e-4
-
-# Minimum variance of a sample given the selected samples, as a fraction of the largest variance.
-EXPLAINED_RELATIVE = 1e-12
-
-LOG_2PI = math.log(2 * math.pi)
 
 
 class Sums(NamedTuple):
@@ -138,7 +135,7 @@ def target_moments(total: Sums) -> tuple[Array, Array]:
     # the variation is only rounding, relative to the size of the targets
     positive = xp.where(variance > 0, variance, 0 * variance)
     size = xp.abs(total.shift + mean) + xp.sqrt(positive)
-    varies = variance > 1e-28 * size * size
+    varies = variance > (100 * EPS * size) ** 2
     std = xp.sqrt(xp.where(varies, variance, xp.ones_like(variance)))
 
     return total.shift + mean, std
@@ -182,7 +179,7 @@ def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
                 return L, jitter
         except (np.linalg.LinAlgError, RuntimeError):  # torch raises RuntimeError
             pass
-        jitter = max(10 * jitter, 1e-12)
+        jitter = max(10 * jitter, ROUNDING)
 
     return None, jitter
 
@@ -220,7 +217,7 @@ def _gaussian(total: Sums, R: Array, fit: float) -> float:
     log_roots = float(xp.sum(xp.log(roots)))
     log_det = 2 * log_roots + total.log_d
     t = total.b.shape[1]
-    return -0.5 * float(t * (total.n * LOG_2PI + log_det) + fit)
+    return -0.5 * float(t * (total.n * math.log(2 * math.pi) + log_det) + fit)
 
 
 def trace_penalty(total: Sums, s: float) -> float:
@@ -373,7 +370,7 @@ def greedy_points(diagonal, row, m):
 
     for k in range(min(m, len(residual))):
         i = int(np.argmax(residual))
-        if residual[i] <= EXPLAINED_RELATIVE * first:
+        if residual[i] <= ROUNDING * first:
             break
 
         # compute a row of the Cholesky factor; the variance falls by its square

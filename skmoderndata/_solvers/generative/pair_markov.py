@@ -12,8 +12,11 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
+# Size of the unit of scaling; a cell holds its values over a power of it.
 SCALE_DOWN = 2.0**-256
-SCALE_UP = 2.0**256
+
+# Size of the exponent of cells with probability 0, less than any other.
+IMPOSSIBLE = -(2**60)
 
 # Cost of a cell with three states, in ordinary cells.
 CELLS_OF_STATES = 8
@@ -64,7 +67,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
         for j in range(m + 1):
             # the largest exponent of the three preceding cells
             cell = now[j]
-            e = -(2**60)
+            e = IMPOSSIBLE
             if i > 0 and j > 0:
                 e = max(e, e_old[j - 1])
             if i > 0:
@@ -90,11 +93,11 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             # move a power of two from small cells to their exponent
             largest = max(cell[0], cell[1], cell[2])
             if largest == 0.0:
-                e = -(2**60)
+                e = IMPOSSIBLE
             elif largest < SCALE_DOWN:
-                cell[0] *= SCALE_UP
-                cell[1] *= SCALE_UP
-                cell[2] *= SCALE_UP
+                cell[0] /= SCALE_DOWN
+                cell[1] /= SCALE_DOWN
+                cell[2] /= SCALE_DOWN
                 e -= 1
             e_now[j] = e
 
@@ -102,7 +105,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
     logarithm = -np.inf
     value = last[0] * ends[0] + last[1] * ends[1] + last[2] * ends[2]
     if value > 0.0:
-        logarithm = np.log(value) + 256.0 * np.log(2.0) * exponents[len(s) % 2, m]
+        logarithm = np.log(value) - np.log(SCALE_DOWN) * exponents[len(s) % 2, m]
     return logarithm, len(s) + 1, cells
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.networks.ridge_path import SMALLEST_FREEDOM
 
 # Maximum number of columns in a row that do not lower the leave-one-out error.
 COLUMNS_WITHOUT_GAIN = 10
@@ -114,7 +115,7 @@ def forward_selection(
 
 def _loo_error(R: Array, leverage: Array) -> float:
     free = 1 - leverage
-    if free.min() < 1e-10:
+    if free.min() < SMALLEST_FREEDOM:
         return float("inf")
     squares = (R / free[:, None]) ** 2
     return float(np.mean(squares.sum(axis=0)))
