@@ -15,20 +15,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from skmoderndata._solvers.common.blocks import BLOCK_BYTES, row_blocks
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.products import entries_at
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
-
-# Maximum number of entries of the Gram matrices of a block of rows.
-MATRICES = 2**21
 
 # Number of passes between two computations of the duality gap.
 CHECK_EVERY = 10
 
 # Number of passes after which ADMM stops if the cap on the rank binds.
 CAPPED = 30
+
+# Size of the first penalty of a table with missing cells, over the curvature of the loss.
+FIRST_PENALTY = 0.3
+
+# Size of the factor by which the penalty changes.
+PENALTY_FACTOR = 1.5
+
+# Maximum ratio of the eigenvalues of a Gram matrix that counts as singular.
+SINGULAR = 1e-8
+
+
+def zero_is_solution(lam: float, lam_max: float) -> bool:
+    """Return True if zero solves the problem for `lam`, up to the accuracy of `lam_max`."""
+    return lam >= lam_max * (1 - 1e-6)
 
 
 class Factors(NamedTuple):
@@ -172,7 +186,7 @@ def certificate(
     primal = nuclear + charge
     objective = lam * primal if lam else nuclear
 
-    top, v = top_singular_pair(table.matrix(dual), max(accuracy, 1e-8))
+    top, v = top_singular_pair(table.matrix(dual), accuracy)
     product = float(np.vdot(dual.astype(float), table.data))
     return objective, completion_gap(primal, size, product, top, lam), v
 
@@ -213,8 +227,9 @@ class BalancedPenalty:
         # a ratio of three was fastest on noise-free and on noisy tables; intervals grow, so that
         # the method converges as with constant mu
         if self.is_due(n_iter):
-            if max(primal, dual) > 1e-11:
-                self.mu = self.mu * 1.5 if primal > 3 * dual else self.mu / 1.5
+            if max(primal, dual) > ROUNDING:
+                is_low = primal > 3 * dual
+                self.mu *= PENALTY_FACTOR if is_low else 1 / PENALTY_FACTOR
             self.next_change = n_iter + 3 + n_iter // 10
         return self.mu
 
@@ -242,7 +257,6 @@ def complete(
     after 30 passes are then a start for `alternating_least_squares`.
     """
     M = table.data
-    smallest = 1e-300
     factors, Y = (
         (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
     )
@@ -250,9 +264,9 @@ def complete(
     # curvature of the conjugate of the loss, per cell if cells have weights
     c = lam if table.weights is None else lam / table.weights
     if lam > 0:
-        mu = (1.0 if table.full else 0.3) / float(np.median(c))
+        mu = (1.0 if table.full else FIRST_PENALTY) / float(np.median(c))
     else:
-        mu = 8 / max(top_singular_pair(table.matrix(M))[0], smallest)
+        mu = 8 / top_singular_pair(table.matrix(M))[0]
 
     # a warm start makes up for the coarse accuracy of the singular values
     subspace = factors.Vt.T
@@ -276,7 +290,7 @@ def complete(
         # 3. mu: balance the residuals
         if penalty.is_due(k):
             primal = norm(M - x - c * Y) / norm(M)
-            dual = _distance(factors, old) / max(norm(factors.s), smallest)
+            dual = _distance(factors, old) / max(norm(factors.s), TINY)
             mu = penalty.balance(primal, dual, k)
 
         # 4. at intervals, compute the gap and add a direction that the subspace may miss
@@ -343,7 +357,7 @@ def alternating_least_squares(
             penalty = row_penalty(lam, factors.s)
             scores = solve_rows(X, factors.Vt, penalty, np.ones_like(penalty), weights)
             A, s, Bt = linalg.svd(scores, full_matrices=False, check_finite=False)
-            keep = s > s.max(initial=0.0) * 1e-14
+            keep = s > s.max(initial=0.0) * 100 * EPS
             factors = Factors((Bt[keep] @ factors.Vt).T, s[keep], A[:, keep].T)
 
         misfit = table.misfit(table.data - table.known(factors))
@@ -392,22 +406,20 @@ def solve_rows(
     # form the normal equations of blocks of rows from products of pairs of components
     lower = np.tril_indices(r)
     pairs = np.ascontiguousarray(B[:, lower[0]] * B[:, lower[1]])
-    size = max(1, MATRICES // (r * r))
-    for first in range(0, n, size):
-        block = slice(first, first + size)
+    for block in row_blocks(n, 8 * r * r, limit=BLOCK_BYTES):
         G = np.empty((len(scores[block]), r, r))
         G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = observed[block] @ pairs
         G += ridge * np.eye(r)
         singular = np.zeros(len(G), dtype=bool)
 
-        if not ridge or np.trace(G, axis1=1, axis2=2).max() > 1e8:
+        if not ridge or SINGULAR * np.trace(G, axis1=1, axis2=2).max() > 1:
             spread = np.linalg.eigvalsh(G)
-            singular = spread[:, 0] <= 1e-8 * spread[:, -1]
+            singular = spread[:, 0] <= SINGULAR * spread[:, -1]
             G[singular] = np.eye(r)
 
         # solve ``G a = B' x`` for all rows of the block; use the cells if G is singular
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
-        for i in first + np.flatnonzero(singular):
+        for i in block.start + np.flatnonzero(singular):
             cells = slice(X.indptr[i], X.indptr[i + 1])
             root = np.sqrt(w[cells])
             rows = np.vstack([root[:, None] * B[X.indices[cells]], np.sqrt(ridge) * np.eye(r)])

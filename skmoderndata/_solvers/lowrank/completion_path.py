@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.blocks import BLOCK_BYTES, row_blocks
 from skmoderndata._solvers.common.convex_problems import matrix_completion, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import (
     CompletionResult,
@@ -26,6 +28,7 @@ from skmoderndata._solvers.lowrank.completion import (
     norm,
     row_penalty,
     solve_rows,
+    zero_is_solution,
 )
 
 # Fraction of the known cells that are hidden to choose lam.
@@ -42,6 +45,12 @@ PATH_RATIO = 0.7
 
 # Number of steps of the path.
 PATH_LENGTH = 20
+
+# Tolerance of the duality gap on a path, before its end.
+PATH_TOL = 1e-2
+
+# Maximum number of passes on a path, before its end.
+PATH_PASSES = 50
 
 
 class Completion(NamedTuple):
@@ -75,7 +84,7 @@ class CompletionTask(NamedTuple):
     def solve(self, table: Table, lam: float, lam_max: float) -> Completion:
         """Solve for a given `lam`, zero included."""
         zero = table.empty_factors()
-        if lam >= lam_max * (1 - 1e-6):  # zero is the solution, up to the accuracy of lam_max
+        if zero_is_solution(lam, lam_max):
             return self.finish(table, lam, self.certified(table, lam, zero, table.data, 1))
 
         if self.solver == "cvxpy":
@@ -137,7 +146,7 @@ class CompletionTask(NamedTuple):
         """Solve for `lam_max` halved again and again, down to `lam`, with warm starts."""
         result = None
         for half in range(1, math.ceil(math.log2(lam_max / lam))):
-            result = self.step(table, lam_max * 0.5**half, result, 1e-2, 50)
+            result = self.step(table, lam_max * 0.5**half, result, PATH_TOL, PATH_PASSES)
             if self.progress.stopped:
                 return result
         return self.step(table, lam, result, self.tol, self.max_iter)
@@ -209,7 +218,7 @@ class CompletionTask(NamedTuple):
         (n, p) = table.shape
         goal = 1e-9 * norm(table.data)
         # first try without the singular values that only the tolerance of ADMM explains
-        for r in sorted({_rank(factors.s, 1e-5), factors.s.size}) if self.polish else ():
+        for r in sorted({_rank(factors.s, self.tol), factors.s.size}) if self.polish else ():
             if not 0 < r * (n + p - r) < table.data.size:
                 continue
             refined = alternating_least_squares(
@@ -260,7 +269,7 @@ class CompletionTask(NamedTuple):
         patience = 1 if values.size > 10_000 else 2
 
         for k, lam in enumerate(path):
-            result = self.step(table, lam, result, 1e-2, 50)
+            result = self.step(table, lam, result, PATH_TOL, PATH_PASSES)
             if self.progress.stopped:
                 return errors
 
@@ -283,7 +292,7 @@ class CompletionTask(NamedTuple):
             elif rank > 1.2 * last_rank:
                 stale += 1
             last_rank = rank
-            if (stale >= patience and best < 0.95 * null) or errors[k] <= 1e-12 * null:
+            if (stale >= patience and best < 0.95 * null) or errors[k] <= ROUNDING * null:
                 break
         return errors
 
@@ -316,9 +325,7 @@ def diagonal_equations(table: Table, factors: Factors) -> tuple[Array, Array]:
     r = factors.s.size
     G = np.zeros((r, r))
     g = np.zeros(r)
-    block = max(1, 2**22 // r)  # number of rows of the design matrix in memory at a time
-    for start in range(0, values.size, block):
-        cells = slice(start, start + block)
+    for cells in row_blocks(values.size, 8 * r, limit=BLOCK_BYTES):
         D = (factors.U[rows[cells]] * factors.Vt.T[columns[cells]]).astype(np.float64)
         weighted = D if table.weights is None else D * table.weights[cells, None]
         G += weighted.T @ D
@@ -339,4 +346,4 @@ def refit_penalty(lam: float, d: Array) -> Array:
 
 def free_weight(s: Array) -> Array:
     """Return weights of the scores for rows whose known cells do not determine them."""
-    return np.sqrt(np.asarray(s, dtype=np.float64) / s.max(initial=1e-300))
+    return np.sqrt(np.asarray(s, dtype=np.float64) / s.max(initial=TINY))

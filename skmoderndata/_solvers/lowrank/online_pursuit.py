@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Tolerance of the duality gap of a row, relative to the bounded part of its objective.
@@ -52,9 +53,6 @@ TRUSTED = 3.0
 
 # Size of the variance of standard normal numbers within TRUSTED standard deviations.
 TRUSTED_VARIANCE = 0.97334
-
-# Minimum of divisors.
-TINY = 1e-300
 
 
 class StreamLoss(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator
 
-from skmoderndata._solvers.common.linalg import eigen_range, leading_eigen
+from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
 from skmoderndata._solvers.common.typing import Array
 
 # Number of columns of a block beyond the rank.
@@ -33,8 +33,6 @@ ELONGATED = 0.1
 # matrix.
 GRAM_RANK = 1 / 8
 
-# Maximum size of the smaller side for which a norm is computed by a complete decomposition.
-EXACT_NORM = 200
 
 # Maximum tolerance that allows more than six passes.
 COARSE = 1e-3
@@ -271,7 +269,8 @@ def spectral_norm(A: Array, *, exact_up_to: int = 2500) -> float:
     n, p = A.shape
     small = min(n, p)
     if small > exact_up_to:
-        return top_singular_pair(A, 1e-10)[0] * (1 + 1e-10)
+        accuracy = 1e-10
+        return top_singular_pair(A, accuracy)[0] * (1 + accuracy)
     G = A @ A.T if n <= p else A.T @ A
     top = float(eigen_range(G, small - 1, small)[0][0])
     return float(np.sqrt(max(top, 0.0) * (1 + 10 * small * float(np.finfo(G.dtype).eps))))
@@ -280,7 +279,7 @@ def spectral_norm(A: Array, *, exact_up_to: int = 2500) -> float:
 def top_singular_pair(A: Any, accuracy: float = 1e-6) -> tuple[float, Array]:
     """Return the largest singular value of an array or sparse matrix and its right vector.
 
-    If the smaller side is at most 200, a Gram matrix is decomposed. Otherwise Lanczos iterations
+    If the smaller side is at most 400, a Gram matrix is decomposed. Otherwise Lanczos iterations
     approach the value from below, to a relative accuracy of about `accuracy`.
     """
     n, p = A.shape
@@ -290,7 +289,7 @@ def top_singular_pair(A: Any, accuracy: float = 1e-6) -> tuple[float, Array]:
     A = A / scale if n <= p else A.T / scale  # wide
     At = A.T
     side = min(n, p)
-    if side <= EXACT_NORM:
+    if side <= DENSE_UP_TO:
         G = A @ At
         G = np.asarray(G if isinstance(G, np.ndarray) else G.toarray(), dtype=np.float64)
         values, vectors = eigen_range(G, side - 1, side)
