@@ -302,9 +302,7 @@ def start_from(
 def _balance(codes_side: Side, rows: CodedRows, components_side: Side, V: Array) -> float:
     """Return the scale of V (and 1 / scale of W) that minimises the penalties."""
     first, second = rows.sum(penalties_of_best, *_linear_and_squared(codes_side))
-    third, fourth = (
-        penalty_value(side, V) for side in _linear_and_squared(components_side)
-    )
+    third, fourth = (penalty_value(side, V) for side in _linear_and_squared(components_side))
     if min(first + second, third + fourth) <= 0:
         return 1.0
 
