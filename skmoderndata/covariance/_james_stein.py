@@ -21,24 +21,24 @@ from skmoderndata._estimator.validation import check_array, validate_data
 class JamesStein(Base):
     r"""Estimate many means by shrinkage towards a common target.
 
-    The columns of X are m quantities, its n rows repeated observations of them with Gaussian
-    noise. With :math:`y` the means of the columns, :math:`s^2` the variance of each of these
-    means, and :math:`t` the target, the estimate of James and Stein [1]_ is
+    The m columns of X are quantities and its n rows are repeated observations of them, with
+    Gaussian noise. If :math:`y` holds the means of the columns, :math:`s^2` is the variance of
+    each of these means and :math:`t` is the target, then the James-Stein estimate [1]_ is
 
     .. math::
         \hat\theta = t + \Bigl(1 - \frac{c\, s^2}{\|y - t\|^2}\Bigr)_+ (y - t),
         \qquad c = m - 2 \text{ (fixed target)}, \quad m - 3 \text{ (the mean of the } y_j).
 
-    Its expected squared error :math:`\operatorname{E} \|\hat\theta - \theta\|^2` is below that of
-    y, which is :math:`m s^2`, whatever the true means are.
+    Its expected squared error :math:`\operatorname{E} \|\hat\theta - \theta\|^2` is smaller than
+    the error :math:`m s^2` of the raw means y, whatever the true means are.
 
     Parameters
     ----------
     target : {"mean", "zero"} or array-like of shape (n_features,), default="mean"
-        Target of the shrinkage: the mean of the means, zero, or given numbers, which must not
+        Target of the shrinkage: the mean of the means, zero, or fixed numbers, which must not
         depend on X.
     noise_variance : float or array-like of shape (n_features,), default=None
-        Variance of one row, common to all columns or one for each. None estimates a common
+        Variance of one row, one for all columns or one for each. None estimates a common
         variance within the columns, which requires at least two rows.
     positive_part : bool, default=True
         Whether to truncate the factor at 0, so that no mean is moved beyond the target.
@@ -56,10 +56,10 @@ class JamesStein(Base):
     noise_variance_ : float or ndarray of shape (n_features,)
         Variance of one row.
     risk_estimate_ : float
-        Stein's unbiased estimate of the expected squared error, divided by that of the raw means:
-        below 1 if shrinkage helps. It may be negative, because it is an unbiased estimate.
+        Stein's unbiased estimate of the expected squared error, divided by the error of the raw
+        means: below 1 if shrinkage helps. It may be negative, because it is an unbiased estimate.
     n_samples_seen_ : int
-        Number of rows in `fit` and in merged estimators.
+        Number of rows seen by `fit`, including the rows of merged estimators.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -67,7 +67,7 @@ class JamesStein(Base):
 
     See Also
     --------
-    sklearn.covariance.EmpiricalCovariance : Its `location_` are the raw means.
+    sklearn.covariance.EmpiricalCovariance : Its `location_` holds the raw means.
     sklearn.covariance.LedoitWolf : Shrinks the covariance matrix, not the means.
     sklearn.covariance.OAS : Shrinks the covariance matrix, not the means.
 
@@ -76,18 +76,19 @@ class JamesStein(Base):
     The estimate costs one pass over X. No covariance matrix is estimated, so there is no
     `covariance_`, `precision_` or `mahalanobis`. The certificate is `risk_estimate_`.
 
-    The mean as a target costs one degree of freedom, hence m - 3; m - 2, which some texts print
-    for it, shrinks too much. If the variance is estimated with d = (n - 1) m degrees of freedom, c
-    is multiplied by d / (d + 2) [1]_, and `risk_estimate_` treats the estimate as the variance.
-    With m at most 2 (3 for the mean) there is no gain: the raw means result, with a warning.
+    Estimating the target by the mean costs one degree of freedom, hence m - 3; some texts print
+    m - 2 for this case, which shrinks too much. If the variance is estimated with
+    d = (n - 1) m degrees of freedom, c is multiplied by d / (d + 2) [1]_, and `risk_estimate_`
+    treats the estimate as the true variance. If m is at most 2 (3 for the mean), shrinkage cannot
+    help: `fit` keeps the raw means and warns.
 
-    With a variance for each column, the means are divided by their standard deviations, shrunk,
-    and multiplied again; the mean is then weighted by the inverse variances, and `risk_estimate_`
-    counts squared errors over variances. This is not the minimax estimate for plain squared
-    errors [3]_.
+    If each column has its own variance, the means are divided by their standard deviations,
+    shrunk, and multiplied back; the mean is then weighted by the inverse variances, and
+    `risk_estimate_` measures squared errors relative to the variances. This is not the minimax
+    estimate for plain squared errors [3]_.
 
-    The total error decreases, but not that of each mean: a true outlier among the means is moved
-    too far.
+    The total error decreases, but the error of a single mean may not: a true outlier among the
+    means is moved too far.
 
     References
     ----------
@@ -115,7 +116,7 @@ class JamesStein(Base):
         cite=("james1961estimation", "efron1975data", "bock1975minimax"),
         cost="n p",
         tier="standard",
-        instead="RidgeCV on indicators of the columns shrinks means as well, also to covariates.",
+        instead="RidgeCV on indicators of the columns also shrinks means, and can use covariates.",
         fits_blocks=True,
         checks=({}, {"target": "zero", "noise_variance": 1.0}, {"positive_part": False}),
         comparison=Comparison(
@@ -183,8 +184,8 @@ class JamesStein(Base):
         mine = {**self.get_params(), "n_features_in_": self.n_features_in_}
         theirs = {**other.get_params(), "n_features_in_": other.n_features_in_}
         differ = [name for name in mine if not np.array_equal(mine[name], theirs[name])]
-        names = [vars(one).get("feature_names_in_") for one in (self, other)]
-        if all(given is not None for given in names) and not np.array_equal(*names):
+        names = [vars(model).get("feature_names_in_") for model in (self, other)]
+        if all(name is not None for name in names) and not np.array_equal(*names):
             differ.append("feature_names_in_")
         if differ:
             raise ValueError(
@@ -192,14 +193,14 @@ class JamesStein(Base):
                 "parameters."
             )
 
-        # means and sums of squares of both parts together
+        # Combine the counts, means and sums of squares of both
         mine = _Spread(self.n_samples_seen_, self.raw_location_, self._squares)
         theirs = _Spread(other.n_samples_seen_, other.raw_location_, other._squares)
         self._shrink(*(mine + theirs))
         return self
 
     def _shrink(self, n, raw, squares):
-        """Set the estimate from the number of rows, their mean, and their squares about it."""
+        """Set the estimate from the number of rows, their mean, and the squares about it."""
         m = len(raw)
         variance, correction = self._variance(n, m, squares)
         scale = np.sqrt(np.broadcast_to(variance, m) / n)  # standard deviation of each mean
@@ -207,13 +208,13 @@ class JamesStein(Base):
         target = self._target(raw, scale)
         degrees = m if fixed else m - 1
 
-        # fewer means than the theorem asks for stay as they are
+        # The theorem needs three degrees of freedom; with fewer the raw means stay
         factor = 1.0
         risk = 1.0
         if degrees <= 2:
             warnings.warn(
-                f"JamesStein does not shrink {m} means: it takes 3 of them, and 4 for "
-                'target="mean"; the raw means are returned.',
+                f"JamesStein does not shrink {m} means: it needs at least 3, or 4 with "
+                'target="mean". The raw means are returned.',
                 stacklevel=3,
             )
         else:
@@ -254,13 +255,13 @@ class JamesStein(Base):
         return -float(np.mean((X - self.location_) ** 2))
 
     def _variance(self, n, m, squares):
-        """Variance of a row, and the factor of c that makes up for its estimation."""
+        """Return the variance of a row, and the factor of c that corrects for estimating it."""
         if self.noise_variance is None:
             degrees = (n - 1) * m
             if degrees == 0:
                 raise ValueError(
                     "JamesStein cannot estimate the noise from n_samples = 1 row: set "
-                    "`noise_variance` to the variance of a row, or give two rows or more."
+                    "`noise_variance` to the variance of a row, or pass at least two rows."
                 )
             return squares / degrees, degrees / (degrees + 2)
 
@@ -270,8 +271,8 @@ class JamesStein(Base):
         variance = _vector(self.noise_variance, m, "noise_variance")
         if not (variance > 0).all():
             raise ValueError(
-                f"noise_variance holds {variance.min():g}, and all variances must be positive: "
-                "leave out columns that are known exactly."
+                f"noise_variance contains {variance.min():g}, but all variances must be positive: "
+                "drop the columns that are known exactly."
             )
         return variance, 1.0
 
@@ -285,11 +286,11 @@ class JamesStein(Base):
 
 
 def shrink(difference, scale, degrees, *, c, positive_part):
-    """Factor of the difference to the target, and the relative risk by Stein's estimate.
+    """Return the shrinkage factor, and Stein's estimate of the relative risk.
 
     With z the differences in units of their standard deviations, D = |z|^2 and q degrees of
-    freedom, the factor is 1 - c/D, and the unbiased estimate of its risk in these units
-    m - c (2 (q - 2) - c) / D; where the factor is cut at 0, it is m - 2 q + D.
+    freedom, the factor is 1 - c/D, and the unbiased estimate of its risk in these units is
+    m - c (2 (q - 2) - c) / D. If the factor is truncated at 0, the estimate is m - 2 q + D.
     """
     m = len(difference)
     if not scale.all():  # no noise
@@ -306,7 +307,7 @@ def _vector(values, m, name):
     values = check_array(values, dtype=np.float64, ensure_2d=False, input_name=name)
     if values.shape != (m,):
         raise ValueError(
-            f"{name} has shape {values.shape}, but there are {m} means: give one number for each."
+            f"{name} has shape {values.shape}, but there are {m} means: pass one number for each."
         )
     return values.copy()
 
@@ -319,7 +320,7 @@ class _Spread(NamedTuple):
     squares: float
 
     def __add__(self, other):
-        """Return those of the rows of both [Chan 1983]."""
+        """Combine both sets of rows [Chan 1983]."""
         n = self.n + other.n
         step = other.mean - self.mean
         squares = self.squares + other.squares + float(step @ step) * self.n * other.n / n

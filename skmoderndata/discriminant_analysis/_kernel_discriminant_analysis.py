@@ -43,16 +43,16 @@ from skmoderndata._solvers.kernel.kernel_discriminant import (
 class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, Base):
     r"""Discriminant analysis of several classes in the feature space of a kernel.
 
-    Maximises, over matrices W of directions in the feature space of the kernel [1]_, [2]_,
+    The columns of W, directions in the feature space of the kernel, maximise [1]_, [2]_
 
     .. math::
         \operatorname{tr} W' S_b W \quad \text{subject to} \quad W' (S_w + \lambda I) W = I,
         \qquad \lambda = \alpha \operatorname{tr} S_w,
 
-    with :math:`S_w = \sum_c \pi_c C_c` the covariance within the classes and
-    :math:`S_b = \sum_c \pi_c (\mu_c - \mu)(\mu_c - \mu)'` that of their means, and
-    :math:`\pi_c` the class priors. Samples are assigned to the most probable class, if
-    each class is normal with covariance :math:`S_w + \lambda I`.
+    where :math:`S_w = \sum_c \pi_c C_c` is the covariance within the classes,
+    :math:`S_b = \sum_c \pi_c (\mu_c - \mu)(\mu_c - \mu)'` the covariance of the class means, and
+    :math:`\pi_c` the class priors. Each sample is assigned to the most probable class, assuming
+    that each class is normal with covariance :math:`S_w + \lambda I`.
 
     Parameters
     ----------
@@ -70,31 +70,32 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Ridge, relative to the trace of the covariance within the classes, so that it does not
         depend on the scale of the kernel.
     n_components : int or None, default=None
-        Number of directions, which the classifier uses, too; None means all, one less than the
-        number of classes.
+        Number of directions, which the classifier also uses. None means all of them, one fewer
+        than there are classes.
     priors : array-like of shape (n_classes,) or None, default=None
         Prior probabilities of the classes; None uses their fractions in the training samples. For
         two classes, ``priors=[0.5, 0.5]`` gives the kernel Fisher discriminant: both classes have
         the same weight, whatever their size, and the threshold is halfway between their means.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
-        "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
-        `max_rank` samples chosen by incomplete Cholesky factorisation, "nystroem" in that of
-        samples drawn at random, with passes over the rows; Dask arrays need it. "auto" is "exact"
-        up to 1000 samples and for precomputed kernels, and "nystroem" for a table in blocks.
+        "exact" uses the kernel matrix of all samples. "low_rank" uses directions in the span of
+        at most `max_rank` samples, which incomplete Cholesky factorisation selects. "nystroem"
+        uses directions in the span of random samples and passes over the rows, as Dask arrays
+        require. "auto" is "exact" up to 1000 samples and for precomputed kernels, and "nystroem"
+        for tables in chunks.
     max_rank : int, default=300
         Largest number of samples that span the directions of the solvers "low_rank" and
         "nystroem".
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of `solver="nystroem"`.
+        Controls the random samples of `solver="nystroem"`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted.
     dual_coef_ : ndarray of shape (n_samples, n_components)
-        Directions as combinations of the samples. Only `solver="exact"`.
+        Directions as combinations of the samples; only with `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Indices of the training samples that span the directions. Not with `solver="exact"`.
+        Indices of the training samples that span the directions; not with `solver="exact"`.
     solver_ : str
         "exact", "low_rank" or "nystroem".
     class_scores_ : ndarray of shape (n_classes, n_components)
@@ -106,7 +107,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     ridge_ : float
-        The :math:`\lambda` used.
+        The value of :math:`\lambda`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -114,17 +115,18 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
     See Also
     --------
-    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same with the linear kernel.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same with a linear kernel.
 
     Notes
     -----
-    Fitting takes ``n^3 / 3`` operations, with the low-rank solver ``n r^2``; the eigenproblem has
-    as many dimensions as there are classes. The solution is in closed form: there is no iteration
-    and no gap.
+    Fitting takes ``n^3 / 3`` operations, or ``n r^2`` with the low-rank solver; the eigenproblem
+    has as many dimensions as there are classes. The solution is in closed form, so there is no
+    iteration and no duality gap.
 
-    A kernel that separates any samples, with `alpha` near 0, maps each class to one point. The
-    covariance is that of the training samples, plus the ridge: probabilities of new samples are
-    too sure for small `alpha`, too timid for large. For probabilities take
+    If `alpha` is near 0 and the kernel separates any samples, each class is mapped to one point.
+    The covariance is estimated on the training samples and increased by the ridge, so
+    probabilities of new samples are overconfident if `alpha` is small, and underconfident if it
+    is large. For calibrated probabilities use
     ``CalibratedClassifierCV(KernelDiscriminantAnalysis(), method="temperature",
     ensemble=False)`` of scikit-learn.
 
@@ -159,12 +161,12 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         ),
         fits_blocks=True,
         tier="standard",
-        instead="SVC classifies as accurately, and the features of KernelPCA with "
-        "LinearDiscriminantAnalysis separate classes as well.",
+        instead="SVC is just as accurate, and LinearDiscriminantAnalysis on the features of "
+        "KernelPCA separates the classes just as well.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digit_classes",
-            # descending: of equal scores the search takes the first
+            # Descending, because the search keeps the first of equal scores
             grid={"alpha": (1e-3, 1e-5, 1e-7), "gamma": (0.001, 0.0003, 0.0001)},
             baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.0001, 0.0002, 0.0005)},
         ),
@@ -214,7 +216,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
-            Tables in blocks take five passes.
+            Tables in chunks take five passes.
         y : array-like or Dask array of shape (n_samples,)
             Labels.
         sample_weight : array-like or Dask array of shape (n_samples,), default=None
@@ -232,7 +234,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self._keep_classes(classes, present)
         q = self._check_n_components()
 
-        # directions, as combinations of the samples or in the span of few
+        # Compute directions, as combinations of all samples or in the span of a few
         self.priors_ = self._check_priors(mass / mass.sum())
         model = classes_of(codes, w, self.priors_)
         G = mean_differences(model, self.priors_)
@@ -257,15 +259,15 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
             self.dual_coef_ = np.zeros((count_samples(X), q))
             self.dual_coef_[train.kept] = coef
 
-        # means of the classes along them
+        # Average the scores of each class
         sums = np.zeros((len(mass), q))
         np.add.at(sums, codes, w[:, None] * scores)
         self._keep(sums / mass[:, None], solution.values, solution.ridge)
         return self
 
     def _fit_features(self, X, y, sample_weight):
-        """Directions on features at landmarks, from sums over the rows of each class."""
-        # 1. rows, classes, landmarks
+        """Compute directions on features at landmarks, from sums over the rows of each class."""
+        # 1. Collect rows and classes, and choose landmarks
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         survey = survey_of(self, blocks, weighted)
         classes, present = classes_in(self, blocks, weighted)
@@ -274,21 +276,21 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         q = self._check_n_components()
         table, _ = landmark_table(self, blocks, survey, weighted=weighted)
 
-        # 2. means of the classes, scatter within them
+        # 2. Compute the class means and the scatter within the classes
         sums, mass = table.sum(_class_sums, classes)
         self.priors_ = self._check_priors(mass / mass.sum())
         means = sums / mass[:, None]
         scales = self.priors_ / mass
         (scatter,) = table.sum(_class_scatter, classes, means, scales)
 
-        # 3. directions
+        # 3. Solve for the directions
         B = ((means - self.priors_ @ means) * np.sqrt(self.priors_)[:, None]).T
         coef, values, ridge = directions_of_scatter(scatter, B, alpha=self.alpha)
         coef = coef[:, :q] * table.signs(coef[:, :q])
         self._project = Projection(table.features, coef)
         self.landmarks_ = table.landmarks
         self.solver_ = "nystroem"
-        vars(self).pop("dual_coef_", None)  # of an earlier fit
+        vars(self).pop("dual_coef_", None)  # left by an earlier fit
         self._keep(means @ coef, values, ridge)
         return self
 
@@ -297,8 +299,8 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         largest = len(self._present_classes) - 1
         if self.n_components is not None and self.n_components > largest:
             raise ValueError(
-                f"n_components={self.n_components} is above {largest}, the number of classes "
-                "without one, beyond which the means span no direction."
+                f"n_components={self.n_components} exceeds {largest}, the number of classes "
+                "minus one: the means span no further direction."
             )
         return self.n_components or largest
 
@@ -313,7 +315,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self.ridge_ = ridge
 
     def decision_function(self, X):
-        """Compute log-density plus log-prior of each class, up to a common term.
+        """Compute the log-density plus log-prior of each class, up to a common term.
 
         Parameters
         ----------
@@ -323,7 +325,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Returns
         -------
         values : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes the value of the second minus that of the first.
+            For two classes, the value of the second class minus the value of the first.
         """
         values = self._log_joint(X)
         two = values.shape[1] == 2
@@ -364,7 +366,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         check_is_fitted(self)
         Z = self._project(checked_samples(self, X, reset=False)) - self._centre
         means = self.class_scores_
-        # the term in |Z|^2 is the same for all classes
+        # Omit the term in |Z|^2, which is the same for all classes
         return Z @ means.T - 0.5 * (means**2).sum(axis=1) + np.log(self.priors_)
 
     def _check_priors(self, fractions):
@@ -373,20 +375,20 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != fractions.shape or not (priors > 0).all():
             raise ValueError(
-                f"priors={self.priors!r} must hold one positive probability for each of the "
+                f"priors={self.priors!r} must contain one positive probability for each of the "
                 f"{len(fractions)} classes."
             )
         return priors / priors.sum()
 
 
 def _class_sums(rows, classes):
-    """Return sums of the features of the classes, and their weights."""
+    """Return the sum of the features of each class, and its weight."""
     codes = np.searchsorted(classes, np.ravel(rows.others[0]))
     return cluster_sums(rows.Z, rows.weights, codes, len(classes))
 
 
 def _class_scatter(rows, classes, means, scales):
-    """Scatter about the means of the classes, each with its scale."""
+    """Return the scatter about the class means, each class with its scale."""
     codes = np.searchsorted(classes, np.ravel(rows.others[0]))
     roots = np.sqrt(rows.weights * scales[codes])
     centred = roots[:, None] * (rows.Z - means[codes])

@@ -1,4 +1,4 @@
-"""Warnings of the package, beside the exceptions and warnings of `sklearn.exceptions`."""
+"""Warnings of the package, in addition to the exceptions and warnings of `sklearn.exceptions`."""
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -8,12 +8,13 @@ __all__ = ["DoubtfulResultWarning"]
 class DoubtfulResultWarning(ConvergenceWarning):
     """The fit ended, but there is evidence against its result.
 
-    Raised, for example, if several starts of a method that is not convex disagree, if a trivial
-    model explains the data better, or if a stream has left components unused. The message names
-    the evidence and the remedy.
+    Issued, for example, if several starts of a non-convex method disagree, if a trivial model
+    explains the data better, or if a stream has left components unused. The message names the
+    evidence and the remedy.
 
-    It is a `sklearn.exceptions.ConvergenceWarning`, so code that handles or silences warnings of
-    convergence covers it.
+    It is a `sklearn.exceptions.ConvergenceWarning`, so code that handles or silences convergence
+    warnings covers it.
+
 
     Examples
     --------

@@ -28,14 +28,14 @@ class SequenceFeatures(TransformerMixin, Base):
     """Sparse counts of the substrings that a kernel on strings compares.
 
     Inner products of the rows are the values of the kernel, normalised by default. A linear model
-    on them is the kernel machine, at a cost that grows with the number of samples and not with its
-    square, and its coefficients show which substrings decide.
+    on them is equivalent to the kernel machine, but its cost grows linearly with the number of
+    samples, and its coefficients show which substrings decide.
 
     Parameters
     ----------
     kernel : kernel of sequences with features, default=None
         `PSpectrum`, `BlendedSpectrum`, `Mismatch` or `RestrictedGapWeighted`; `MarkovFisher` or
-        `HMMFisher`, whose columns are scores; or a kernel of texts with a vectorizer. None uses
+        `HMMFisher`, whose columns are scores; or a kernel on texts with a vectorizer. None uses
         `PSpectrum()`.
     n_features : int, default=None
         Number of columns of hashed features; None learns a column for each substring of the
@@ -46,31 +46,31 @@ class SequenceFeatures(TransformerMixin, Base):
     Attributes
     ----------
     kernel_ : Kernel
-        The kernel, with its parameters from the training samples.
+        The kernel, with the parameters that it takes from the training samples.
     words_ : list of Packed
-        The substrings of the columns, by length, without hashing, and not for `Mismatch`.
+        The substrings of the columns, by length; not with hashing or `Mismatch`.
     columns_ : ndarray of shape (n_columns,)
-        For `Mismatch`, numbers of the words that have a column, in base `len(alphabet)`.
+        For `Mismatch`, index of the word of each column, in base `len(alphabet)`.
     n_features_out_ : int
         Number of columns.
 
     See Also
     --------
-    sklearn.feature_extraction.text.CountVectorizer : Characters and words; tokens by a regular
-        expression.
-    sklearn.feature_extraction.text.HashingVectorizer : The same with hashing.
+    sklearn.feature_extraction.text.CountVectorizer : Counts of characters, or of words that a
+        regular expression finds.
+    sklearn.feature_extraction.text.HashingVectorizer : The same counts with hashing.
     skmoderndata.preprocessing.KernelTransformer : For kernels without explicit features.
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens; it is not lowercased or
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens; it is neither lowercased nor
     stripped. A sample without any known substring is a row of zeros. `transform` drops substrings
-    that do not occur in the training samples. This changes no inner product with a training
-    sample, only the norm: rows are normalised over the known substrings.
+    that do not occur in the training samples. This leaves the inner products with training
+    samples unchanged, except for the norm: rows are normalised over the known substrings.
 
-    With hashing `fit` learns nothing, and `transform` works without it. Two substrings share a
-    column with probability ``1 / n_features``; `Mismatch`, whose columns are known from its
-    alphabet, has no hashed features.
+    With hashing, `fit` has nothing to learn, and `transform` works without it. Two substrings
+    share a column with probability ``1 / n_features``. `Mismatch` does not support hashing,
+    because its alphabet determines the columns.
 
     References
     ----------
@@ -100,8 +100,8 @@ class SequenceFeatures(TransformerMixin, Base):
         cost="total length of the samples",
         samples="strings",
         tier="standard",
-        instead="CountVectorizer with analyzer='char', and Normalizer, gives the same features, "
-        "though a fit takes three times as long.",
+        instead="CountVectorizer with analyzer='char', followed by Normalizer, gives the same "
+        "features, though fitting takes three times as long.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",
             problem="language_names",
@@ -147,7 +147,7 @@ class SequenceFeatures(TransformerMixin, Base):
 
     @fit_context()
     def partial_fit(self, X, y=None):
-        """Check the parameters: with hashing there is nothing to learn.
+        """Check the parameters; with hashing there is nothing to learn.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class SequenceFeatures(TransformerMixin, Base):
         if self.n_features is None:
             raise ValueError(
                 "SequenceFeatures: columns are learnt from all training samples at once; set "
-                "n_features, 2**18 for instance, to stream samples."
+                "n_features, for instance to 2**18, to stream samples."
             )
         self._fit(X)
         return self
@@ -175,12 +175,12 @@ class SequenceFeatures(TransformerMixin, Base):
         self.kernel_ = kernel.from_data(X)
         self.kernel_._validate()
 
-        # columns: hashed, those of the kernel, or the substrings that occur
+        # Columns are hashed, given by the kernel, or the substrings that occur
         if self.n_features is not None:
             if isinstance(kernel, Mismatch | ScoreKernel | TextKernel):
                 raise ValueError(
-                    f"SequenceFeatures: {type(kernel).__name__} has columns of its own, and no "
-                    "hashed features; set n_features=None."
+                    f"SequenceFeatures: {type(kernel).__name__} has its own columns and does not "
+                    "support hashing; set n_features=None."
                 )
             self.n_features_out_ = int(self.n_features)
         elif isinstance(kernel, ScoreKernel | TextKernel):
@@ -200,8 +200,8 @@ class SequenceFeatures(TransformerMixin, Base):
 
         if self.n_features_out_ == 0:
             raise ValueError(
-                f"SequenceFeatures: no training sample has a substring for {self.kernel_!r}, and "
-                "there would be no column; lower p."
+                f"SequenceFeatures: no training sample has a substring for {self.kernel_!r}, so "
+                "there would be no columns; lower p."
             )
 
     def transform(self, X):
@@ -215,7 +215,7 @@ class SequenceFeatures(TransformerMixin, Base):
         Returns
         -------
         features : csr_array of shape (n_samples, n_features_out_)
-            One row for each sample; an ndarray for `HMMFisher`, and for kernels of texts whose
+            One row for each sample; an ndarray for `HMMFisher`, and for kernels on texts whose
             features are dense.
         """
         if self.n_features is not None and not hasattr(self, "kernel_"):
@@ -236,7 +236,7 @@ class SequenceFeatures(TransformerMixin, Base):
             else:
                 features = self.kernel_.sums_of_words(packed, self.words_[0])
 
-        # substrings of each length
+        # Count the substrings of each length
         else:
             packed = self.kernel_.encode(X).form
             weights = [(q, np.sqrt(w)) for q, w in self.kernel_.length_weights() if w > 0]
@@ -256,7 +256,7 @@ class SequenceFeatures(TransformerMixin, Base):
         return normalize(features, copy=False) if self.normalize else features
 
     def get_feature_names_out(self, input_features=None):
-        """Return the names of the columns: the substrings.
+        """Return the names of the columns, which are the substrings.
 
         Parameters
         ----------
@@ -266,17 +266,17 @@ class SequenceFeatures(TransformerMixin, Base):
         Returns
         -------
         names : ndarray of str objects
-            Substrings, tokens with a space between them; numbers for hashed features, scores and
+            Substrings, with a space between tokens; numbers for hashed features, scores and
             texts.
         """
         check_is_fitted(self)
 
-        # columns without a meaning are numbered
+        # Number the columns that have no meaning
         if self.n_features is not None or isinstance(self.kernel_, ScoreKernel | TextKernel):
             numbers = range(self.n_features_out_)
             return np.array([f"sequencefeatures{i}" for i in numbers], dtype=object)
 
-        # words from their digits in the alphabet
+        # Recover words from their digits in the alphabet
         if isinstance(self.kernel_, Mismatch):
             alphabet = list(self.kernel_.alphabet)
             size = len(alphabet)
@@ -302,17 +302,17 @@ class SequenceFeatures(TransformerMixin, Base):
 
 
 def _check_features(kernel):
-    """Refuse kernels without features, or whose samples are rows of a table."""
+    """Reject kernels without features, and kernels whose samples are rows of a table."""
     name = type(kernel).__name__
     counting = SpectrumKernel | Mismatch | RestrictedGapWeighted
     if not isinstance(kernel, counting | ScoreKernel | TextKernel):
         raise TypeError(
-            f"SequenceFeatures: {name} has no columns that are the same for all samples; take "
-            f"preprocessing.KernelTransformer({name}(...)) and a machine with "
+            f"SequenceFeatures: {name} has no columns shared by all samples; use "
+            f"preprocessing.KernelTransformer({name}(...)) and an estimator with "
             'kernel="precomputed", or kernel_approximation.IncompleteCholesky for many samples.'
         )
     if kernel.requires_vector_input:
         raise TypeError(
-            f"SequenceFeatures: the samples of this {name} are rows of a table; take "
+            f"SequenceFeatures: the samples of this {name} are rows of a table; use "
             f"FunctionTransformer(kernel.features) with kernel = {name}(...).from_data(X_train)."
         )

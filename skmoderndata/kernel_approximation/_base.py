@@ -1,4 +1,4 @@
-"""Base of the kernel approximations: checked samples, coordinates, and their dtype."""
+"""Base of the kernel approximations, which checks samples and computes coordinates."""
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -44,8 +44,8 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         Returns
         -------
         Z : ndarray of shape (n_samples, n_components_)
-            Coordinates, whose inner products with those of the training samples are nearly the
-            kernel, or the centred one.
+            Coordinates. Their inner products with the coordinates of the training samples
+            approximate the kernel, or the centred kernel.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -57,7 +57,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples. For a precomputed kernel only the training matrix has what is needed.
+            Samples. For a precomputed kernel, only the training matrix contains the values needed.
         y : None
             Not used, present by convention.
 
@@ -65,7 +65,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         -------
         score : float
             At most 1: squared norms of the coordinates over squared distances from the origin of
-            the feature space, or from the mean of the training samples where it is taken away.
+            the feature space, or from the mean of the training samples if the kernel is centred.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -74,7 +74,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         return float(np.vdot(Z, Z) / total) if total > 0 else 1.0
 
     def _spread(self, X):
-        """Sum of the squared norms of samples in feature space."""
+        """Return the sum of the squared norms of samples in feature space."""
         return float(np.sum(self._gram.diag(X), dtype=np.float64))
 
     def _checked(self, X, *, reset):

@@ -19,22 +19,21 @@ from skmoderndata.kernel_approximation._base import KernelFeatures
 
 
 class IncompleteCholesky(KernelFeatures):
-    r"""Features whose inner products approximate a kernel, from a few pivot samples.
+    r"""Features whose inner products approximate a kernel, computed from a few pivot samples.
 
-    The kernel matrix is factored as ``K ~ F F'`` with ``F`` of `n_components` columns. The next
-    pivot is drawn with probabilities proportional to the squared distances of the images from the
-    span of those chosen,
+    The kernel matrix is factored as ``K ~ F F'``, where ``F`` has `n_components` columns. The next
+    pivot is drawn with probabilities proportional to the squared distances of the samples from
+    the span of the chosen pivots in feature space,
 
     .. math:: P(i) = \frac{d_i}{\sum_j d_j}, \qquad d_j = k(x_j, x_j) - \|F_j\|^2,
 
-    or is the farthest of them, and ``sum(d)`` is the trace of the residual ``K - F F'``, which
-    bounds its norm. Only the columns of the pivots and the diagonal of the kernel matrix are
-    computed.
+    or is the farthest sample. ``sum(d)`` is the trace of the residual ``K - F F'``, which bounds
+    its norm. Only the columns of the pivots and the diagonal of the kernel matrix are computed.
 
     Parameters
     ----------
     n_components : int, default=100
-        Largest number of features; fewer where the numerical rank, or `tol`, is reached.
+        Largest number of features; fewer if the numerical rank, or `tol`, is reached.
     kernel : str, Kernel or callable, default="rbf"
         Kernel to approximate, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
@@ -50,7 +49,7 @@ class IncompleteCholesky(KernelFeatures):
         of the kernel matrix.
     algorithm : {"random_pivots", "greedy"}, default="random_pivots"
         Whether the next pivot is drawn with probabilities proportional to the squared distances,
-        or is the sample of the largest one.
+        or is the sample with the largest distance.
     random_state : int, RandomState instance or None, default=None
         Controls the pivots. Pass an int for reproducible results.
 
@@ -59,11 +58,11 @@ class IncompleteCholesky(KernelFeatures):
     component_indices_ : ndarray of shape (n_components_,)
         Pivots, in the order chosen.
     components_ : ndarray or list of n_components_ samples
-        The pivots themselves; columns of the kernel matrix are meant where it is precomputed.
+        The pivots themselves; columns of the kernel matrix if it is precomputed.
     cholesky_ : ndarray of shape (n_components_, n_components_)
-        Lower triangular factor of the kernel matrix of the pivots, their features.
+        Lower triangular factor of the kernel matrix of the pivots, which holds their features.
     residual_trace_ : float
-        Trace of the kernel matrix minus that of the approximation, exact.
+        Exact trace of the kernel matrix minus the trace of the approximation.
     explained_ratio_ : float
         Fraction of the trace of the kernel matrix that the features explain.
     n_components_ : int
@@ -76,19 +75,19 @@ class IncompleteCholesky(KernelFeatures):
     See Also
     --------
     sklearn.kernel_approximation.Nystroem : Landmarks drawn at random, without a bound.
-    sklearn.decomposition.KernelPCA : Principal coordinates, from the whole kernel matrix.
+    sklearn.decomposition.KernelPCA : Principal coordinates, from the full kernel matrix.
 
     Notes
     -----
-    The features are those of `Nystroem` with the pivots as landmarks, rotated so that feature j is
-    0 for the first j - 1 pivots. The solver finds pivots in blocks among some candidates, with the
-    same distribution as column by column [2]_, or the same greedy ones; matrix products give all
-    other rows. Cost ``n k^2`` operations and ``n k`` kernel values; memory ``n k``; the pivots are
-    stored.
+    The features equal the features of `Nystroem` with the pivots as landmarks, rotated so that
+    feature j is 0 for the first j - 1 pivots. The solver finds several pivots at a time among
+    candidates, with the same distribution as one by one [2]_, or the same greedy pivots; matrix
+    products give all other rows. Fitting takes ``n k^2`` operations, ``n k`` kernel values and
+    ``n k`` numbers of memory. The model stores the pivots.
 
     Random pivots are nearly as good as the best subspace of somewhat lower rank [1]_. Greedy
-    pivots are farthest points, and so outliers come first: with heavy tails, or in many
-    dimensions, they leave a residual several times as large.
+    pivots are farthest points, so outliers come first: with heavy tails, or in many dimensions,
+    they leave a residual several times as large.
 
     References
     ----------
@@ -140,7 +139,7 @@ class IncompleteCholesky(KernelFeatures):
             grid={"gamma": (1e-6, 1e-5, 1e-4)},
             baseline_params={"n_components": 60, "random_state": 0},
             baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
-            # below it the kernel is linear up to its scale, and neighbours stay the same
+            # Below this value the kernel is linear up to its scale, and neighbours do not change
             bounds={"gamma": 1e-6},
             baseline_bounds={"gamma": 1e-6},
         ),
@@ -182,7 +181,7 @@ class IncompleteCholesky(KernelFeatures):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples, or their kernel matrix where it is precomputed.
+            Samples, or their kernel matrix if it is precomputed.
         y : None
             Not used, present by convention.
 
@@ -203,16 +202,16 @@ class IncompleteCholesky(KernelFeatures):
         check_definite(gram)
         if gram.precomputed and not np.allclose(X, X.T, atol=1e-6 * np.abs(X).max()):
             raise ValueError(
-                'IncompleteCholesky(kernel="precomputed") needs a symmetric matrix; (K + K.T) / 2 '
-                "is symmetric."
+                'IncompleteCholesky(kernel="precomputed") needs a symmetric matrix; use '
+                "(K + K.T) / 2."
             )
 
         diagonal = np.asarray(gram.diag(X), dtype=np.float64)
         if not np.isfinite(diagonal).all() or (diagonal < 0).any():
             raise ValueError(
-                "IncompleteCholesky needs kernel values of samples with themselves that are "
-                "finite and at least 0; the kernel is not positive semi-definite, or the samples "
-                "are out of its range."
+                "IncompleteCholesky needs finite, non-negative kernel values of samples with "
+                "themselves; the kernel is not positive semi-definite, or the samples are "
+                "outside its range."
             )
 
         greedy = self.algorithm == "greedy"
@@ -221,12 +220,12 @@ class IncompleteCholesky(KernelFeatures):
             gram, X, rank=self.n_components, tol=self.tol, greedy=greedy, rng=rng
         )
 
-        # residuals are squared distances from the span of the pivots: negative ones tell
+        # Residuals are squared distances from the span of the pivots, so they cannot be negative
         lowest = result.residual.min(initial=0.0)
         if lowest < -1e-6 * diagonal.max():
             raise ValueError(
-                f"IncompleteCholesky: a residual on the diagonal is {lowest:.3g}, negative beyond "
-                "rounding: the kernel is not positive semi-definite on these samples. "
+                f"IncompleteCholesky: the residual has {lowest:.3g} on its diagonal, which is not "
+                "a rounding error: the kernel is not positive semi-definite on these samples. "
                 "Correct the matrix with SpectrumCorrector."
             )
 

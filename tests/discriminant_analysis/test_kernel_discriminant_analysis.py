@@ -200,7 +200,7 @@ def test_lists_of_sets_float32_and_messages():
     X, y = classes(0)
     single = KernelDiscriminantAnalysis(gamma=0.05).fit(X.astype(np.float32), y)
     assert single.transform(X.astype(np.float32)).dtype == np.float32
-    with pytest.raises(ValueError, match=r"n_components=4 is above 3"):
+    with pytest.raises(ValueError, match=r"n_components=4 exceeds 3"):
         KernelDiscriminantAnalysis(n_components=4).fit(X, y)
     with pytest.raises(ValueError, match="one positive probability for each of the 4"):
         KernelDiscriminantAnalysis(priors=[0.5, 0.5]).fit(X, y)

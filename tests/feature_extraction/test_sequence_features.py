@@ -226,11 +226,11 @@ def test_names():
         (lambda: SequenceFeatures().fit([]), "0 samples"),
         (lambda: SequenceFeatures().fit(["a", None]), "sample 1 is missing"),
         (lambda: SequenceFeatures(PSpectrum(0)).fit(["a"]), "p=0"),
-        (lambda: SequenceFeatures(PSpectrum(5)).fit(["ab", ""]), "no column; lower p"),
-        (lambda: SequenceFeatures(Mismatch(5)).fit(["ab", ""]), "no column; lower p"),
+        (lambda: SequenceFeatures(PSpectrum(5)).fit(["ab", ""]), "no columns; lower p"),
+        (lambda: SequenceFeatures(Mismatch(5)).fit(["ab", ""]), "no columns; lower p"),
         (lambda: SequenceFeatures(n_features=0).fit(["a"]), "'n_features' parameter"),
         (lambda: SequenceFeatures(n_features=0).transform(["a"]), "'n_features' parameter"),
-        (lambda: SequenceFeatures(Mismatch(), 16).fit(["a"]), "no hashed features"),
+        (lambda: SequenceFeatures(Mismatch(), 16).fit(["a"]), "does not support hashing"),
         (lambda: SequenceFeatures().partial_fit(["a"]), "set n_features"),
         (lambda: SequenceFeatures().transform(["a"]), "not fitted"),
         (lambda: SequenceFeatures(Mismatch(1)).fit(["ab"]).transform(["c"]), "'c' is not in"),
@@ -282,8 +282,8 @@ def test_columns_of_scores_and_texts(kernel, symbols, dense, seed):
         (GapWeighted(2), "GapWeighted has no columns.*KernelTransformer.*IncompleteCholesky"),
         (AllSubtree(), "AllSubtree has no columns.*KernelTransformer"),
         (CompleteSubtree(), "CompleteSubtree has no columns.*KernelTransformer"),
-        (Fisher(GaussianMixture()), "rows of a table; take FunctionTransformer"),
-        (TfIdf(), "rows of a table; take FunctionTransformer"),
+        (Fisher(GaussianMixture()), "rows of a table; use FunctionTransformer"),
+        (TfIdf(), "rows of a table; use FunctionTransformer"),
     ],
 )
 def test_kernels_without_columns_are_refused(kernel, message):
@@ -296,7 +296,7 @@ def test_kernels_without_columns_are_refused(kernel, message):
     "kernel", [MarkovFisher(), TfIdf(vectorizer=CountVectorizer(analyzer="char"))]
 )
 def test_columns_that_are_fixed_are_not_hashed(kernel):
-    with pytest.raises(ValueError, match="no hashed features"):
+    with pytest.raises(ValueError, match="does not support hashing"):
         SequenceFeatures(kernel, 16).fit(["ab", "ba"])
 
 

@@ -140,7 +140,7 @@ def test_borders():
             lambda S, model: IncompleteCholesky(3, kernel="precomputed").fit(S),
         ),
         (
-            "finite and at least 0",
+            "finite, non-negative",
             lambda S, model: IncompleteCholesky(3, kernel="precomputed").fit(-np.eye(2)),
         ),
         (
