@@ -1,13 +1,13 @@
-"""What the generators of image sequences share."""
+"""Checks shared by the generators of image sequences."""
 
 from numbers import Integral
 
 
 def checked_image_shape(image_shape):
-    """Return height and width as ints; refuse anything else than two positive integers."""
+    """Return height and width as ints; raise ValueError unless both are positive integers."""
     shape = tuple(image_shape)
-    whole = all(isinstance(size, Integral) and size >= 1 for size in shape)
-    if len(shape) != 2 or not whole:
+    positive = all(isinstance(size, Integral) and size >= 1 for size in shape)
+    if len(shape) != 2 or not positive:
         raise ValueError(
             f"image_shape must be two positive integers (height, width), got {image_shape!r}."
         )

@@ -43,10 +43,10 @@ def make_boolean_sources(
 ):
     """Generate Boolean rows, each the OR of several sources, with mixture noise.
 
-    Sources are blocks of consecutive features of equal size; with `overlap` each shares its
-    first and last features with its neighbours. Every assignment set occurs equally often as far
-    as the number of rows allows, and a fraction of the bits is replaced by noise: the set-up with
-    which multi-assignment clustering was published [1]_, [2]_.
+    Sources are blocks of consecutive features of equal size; with `overlap`, each source shares
+    its first and last features with its neighbours. Assignment sets occur equally often, as far as
+    the number of rows allows, and a fraction of the bits is replaced by noise. Multi-assignment
+    clustering was published with this set-up [1]_, [2]_.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def make_boolean_sources(
     allow_empty : bool, default=False
         Whether rows may have no source.
     overlap : float, default=0.25
-        Fraction of the features of a source that the next one has as well. Zero: disjoint blocks.
-        Below 1/2 every source has features of its own; from 1/2 on a source lies in the union of
-        its neighbours, and its presence together with them cannot be seen.
+        Fraction of the features of a source that the next source shares; 0 gives disjoint blocks.
+        Below 1/2, every source has features of its own. From 1/2 on, a source lies in the union of
+        its neighbours, so its presence together with them cannot be detected.
     size : int, default=None
-        Number of features of a source; None uses the largest size for which all fit. Features
-        beyond the last source belong to none.
+        Number of features of a source; None uses the largest size for which all sources fit.
+        Features beyond the last source belong to no source.
     noise : float, default=0.0
         Probability that a bit is replaced by a noisy one.
     noise_rate : float, default=0.5
@@ -119,7 +119,7 @@ def make_boolean_sources(
 
 
 def _blocks(k, p, overlap, size):
-    """Blocks of equal size; the next one begins `size - shared` features later."""
+    """Return blocks of equal size; the next one begins `size - shared` features later."""
     if size is None:
         size = p
         while size > 1 and _span(k, size, overlap) > p:
@@ -137,7 +137,8 @@ def _blocks(k, p, overlap, size):
 
 
 def _shared(size, overlap):
-    return int(overlap * size + 1e-9)  # rounded down: below 1/2 features of its own remain
+    # Round down, so that below 1/2 each source keeps features of its own
+    return int(overlap * size + 1e-9)
 
 
 def _span(k, size, overlap):
@@ -146,17 +147,17 @@ def _span(k, size, overlap):
 
 
 def _draw_sets(n, k, largest, allow_empty, rng):
-    """Draw sets uniformly: as evenly as possible where there are no more sets than rows."""
+    """Draw sets uniformly, as evenly as possible if there are no more sets than rows."""
     n_sets = count_assignment_sets(k, largest, allow_empty=allow_empty)
     if n_sets <= n:
         sets = assignment_sets(k, largest, allow_empty=allow_empty)
         times, n_extra = divmod(n, n_sets)
         extra = rng.permutation(n_sets)[:n_extra]
         every = np.repeat(np.arange(n_sets), times)
-        chosen = np.concatenate([every, extra])
-        return sets[rng.permutation(chosen)]
+        repeated = np.concatenate([every, extra])
+        return sets[rng.permutation(repeated)]
 
-    # sizes of sets by how many sets there are, then members at random
+    # Draw the size of each set in proportion to the number of such sets, then its members
     smallest = 0 if allow_empty else 1
     sizes = np.arange(smallest, largest + 1)
     up_to = [count_assignment_sets(k, size, allow_empty=allow_empty) for size in sizes]

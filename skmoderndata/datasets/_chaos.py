@@ -12,7 +12,8 @@ from skmoderndata._estimator.compat import (
     validate_params,
 )
 
-N_TRANSIENT = 500  # steps before the orbit counts as on the attractor
+# Number of steps before the orbit is considered to be on the attractor.
+N_TRANSIENT = 500
 
 
 @validate_params(
@@ -45,19 +46,20 @@ def make_chaotic_series(
     step : float, default=0.02
         Time between the rows of a flow.
     noise : float, default=0.0
-        Standard deviation of Gaussian noise added to each column, as a fraction of its own.
+        Standard deviation of the Gaussian noise added to each column, as a fraction of the
+        standard deviation of the column.
     random_state : int, RandomState instance or None, default=None
-        Controls where the orbit begins, and the noise. Pass an int for reproducible results.
+        Controls the start of the orbit and the noise. Pass an int for reproducible results.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 3) or (n_samples, 2)
-        The states in the order of time, 500 steps after the start.
+        States in the order of time, from 500 steps after the start.
 
     See Also
     --------
     make_logistic_map : A chaotic map with a slow driving force.
-    skmoderndata.metrics.false_nearest_neighbors : How many delayed values describe a state.
+    skmoderndata.metrics.false_nearest_neighbors : Number of delayed values that describe a state.
 
     References
     ----------
@@ -74,7 +76,7 @@ def make_chaotic_series(
     >>> make_chaotic_series("henon", 1000, random_state=0).shape
     (1000, 2)
     """
-    # a flow by its differential equation, or a map step by step
+    # Integrate the differential equation of a flow, or iterate a map
     rng = check_random_state(random_state)
     n_steps = n_samples + N_TRANSIENT
     if system == "lorenz":
@@ -87,7 +89,7 @@ def make_chaotic_series(
     else:
         X = _orbit({"henon": _henon, "ikeda": _ikeda}[system], n_steps, rng)
 
-    # on the attractor
+    # Drop the transient
     X = X[N_TRANSIENT:].copy()
     if noise > 0:
         X += noise * X.std(axis=0) * rng.normal(size=X.shape)

@@ -12,26 +12,26 @@ NAME = "JapaneseVowels"
 def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
     """Load nine speakers' utterances of two vowels.
 
-    Series of 7 to 29 points and 12 channels, cepstrum coefficients of one utterance each: 270
-    for training, 370 for test [1]_. The files of the UEA archive are read from `folder`, or from
-    an installed aeon, which is not imported. They are not part of this package, and nothing is
-    downloaded.
+    Each series has 7 to 29 points and 12 channels, the cepstrum coefficients of one utterance; 270
+    series are for training and 370 for testing [1]_. The files of the UEA archive are read from
+    `folder`, or from an installed aeon, without importing it. They are not part of this package,
+    and nothing is downloaded.
 
     Parameters
     ----------
     folder : str or path, default=None
-        Folder with `JapaneseVowels_TRAIN.ts` and `JapaneseVowels_TEST.ts`; None looks into an
-        installed aeon.
+        Folder with `JapaneseVowels_TRAIN.ts` and `JapaneseVowels_TEST.ts`; None uses the files of
+        an installed aeon.
     subset : {"train", "test"}, default="train"
-        Which of the two.
+        Set of series to load.
     return_X_y : bool, default=False
-        Whether series and labels are returned in place of a Bunch.
+        Whether to return series and labels instead of a Bunch.
 
     Returns
     -------
     data : Bunch
         With `data`, a list of arrays of shape (length, 12), `target`, the speakers 1 to 9 of
-        shape (n_samples,), and `DESCR`. If `return_X_y`, the first two.
+        shape (n_samples,), and `DESCR`. With `return_X_y=True`, the first two.
 
     References
     ----------
@@ -49,16 +49,16 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
         raise ValueError(
             f'load_japanese_vowels: subset={subset!r}; it must be "train" or "test".'
         )
-    given = "in an installed aeon" if folder is None else f"in {folder}"
+    where = "in an installed aeon" if folder is None else f"in {folder}"
     folder = _installed() if folder is None else Path(folder)
     name = f"{NAME}_{subset.upper()}.ts"
     if folder is None or not (folder / name).exists():
         raise FileNotFoundError(
-            f"load_japanese_vowels: {name} is not {given}: pip install aeon, or name a folder "
+            f"load_japanese_vowels: {name} is not {where}: run pip install aeon, or pass a folder "
             "with the files of the UEA archive."
         )
 
-    # a line for each utterance: channels, then the speaker
+    # Each line holds an utterance: its channels, then the speaker
     X = []
     y = []
     inside = False
@@ -83,7 +83,7 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
 
 
 def _installed():
-    """Folder of the files in an installed aeon, or None."""
+    """Return the folder of the files in an installed aeon, or None."""
     spec = importlib.util.find_spec("aeon")
     if spec is None or spec.origin is None:
         return None

@@ -16,7 +16,8 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata.datasets._base import checked_image_shape
 
-_FADE = 0.45  # bound of both parts of the light, so that no pixel of the background turns dark
+# Maximum of both parts of the light, so that no pixel of the background turns dark.
+_FADE = 0.45
 
 
 @validate_params(
@@ -49,10 +50,10 @@ def make_low_rank_plus_sparse(
 
     .. math:: X = A B^\top / \sqrt{\mathrm{rank}} + S + \mathrm{noise} \cdot E
 
-    with standard normal `A` (n_samples x rank), `B` (n_features x rank) and `E`: the cells of the
-    low-rank part have variance one. The errors `S` are in cells drawn at random. Up to a factor
-    these are the problems on which principal component pursuit was published [1]_: there the
-    errors are larger than the cells of the low-rank part by
+    with standard normal `A` (n_samples x rank), `B` (n_features x rank) and `E`, so that the cells
+    of the low-rank part have variance one. The errors `S` are in randomly drawn cells. Up to a
+    factor, principal component pursuit was published on these problems [1]_; there the errors are
+    larger than the cells of the low-rank part by
     ``magnitude = (n_samples * n_features / rank) ** 0.5``.
 
     Parameters
@@ -62,14 +63,14 @@ def make_low_rank_plus_sparse(
     n_features : int, default=80
         Number of columns.
     rank : int, default=4
-        Rank of the first part, reached unless there are fewer rows or columns.
+        Rank of the first part, attained if there are at least as many rows and columns.
     outlier_fraction : float, default=0.05
         Fraction of the known cells with an error. Their number is exact, not random.
     errors : {"random", "coherent", "positive", "uniform"}, default="random"
-        Cells with an error get ``+magnitude`` or ``-magnitude`` with a random sign, with the sign
-        of the low-rank part, or always plus; or a number uniform between the two.
+        Errors are ``+magnitude`` or ``-magnitude`` with a random sign, with the sign of the
+        low-rank part, or always positive; or they are uniform between the two.
     magnitude : float, default=5.0
-        Size of the errors; one is the standard deviation of the low-rank part.
+        Size of the errors, in standard deviations of the low-rank part.
     noise : float, default=0.0
         Standard deviation of the noise of every cell.
     missing : float, default=0.0
@@ -80,7 +81,7 @@ def make_low_rank_plus_sparse(
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        The sum, NaN where missing.
+        The sum, with NaN in missing cells.
     low_rank : ndarray of shape (n_samples, n_features)
         First part, without missing cells.
     sparse : ndarray of shape (n_samples, n_features)
@@ -116,7 +117,7 @@ def make_low_rank_plus_sparse(
     low_rank = scores @ components / np.sqrt(max(rank, 1))
 
     size = n_samples * n_features
-    # the wrong cells are among those that are not missing
+    # Choose the wrong cells among the observed cells
     n_missing = round(missing * size)
     cells = rng.permutation(size)
     observed = cells[n_missing:]
@@ -176,7 +177,7 @@ def make_video(
     and the light moves from side to side: frames of the background are combinations of two
     images, a matrix of rank two. Objects are ellipses of one brightness. Each crosses the
     image in its own lane, from left to right or from right to left, leaves it and comes back; it
-    hides what is behind it. What it adds to the background is sparse in every frame.
+    hides what is behind it. The change that it makes to the background is sparse in every frame.
 
     Parameters
     ----------
@@ -187,15 +188,15 @@ def make_video(
     n_objects : int, default=3
         Number of objects.
     object_size : int, default=6
-        Width of the objects in pixels; their height is two thirds of it.
+        Width of the objects in pixels; their height is two thirds of the width.
     speed : float, default=1.0
-        Mean speed in pixels per frame; speeds of single objects are from 0.6 to 1.4 times as much.
+        Mean speed in pixels per frame; objects move with 0.6 to 1.4 times the mean speed.
     contrast : float, default=0.5
-        An object is brighter or darker by so much than the mean of the background in its lane.
+        Difference in brightness between an object and the mean of the background in its lane.
     illumination : float, default=0.2
-        Standard deviation over time of the brightness of the background, relative to its mean, at
-        most 0.45; left and right differ by half as much. Zero: the background stands still and
-        has rank one.
+        Standard deviation over time of the brightness of the background, relative to its mean,
+        from 0 to 0.45; left and right differ by half as much. With 0 the background does not
+        change and has rank one.
     noise : float, default=0.0
         Standard deviation of independent noise on every pixel.
     random_state : int, RandomState instance or None, default=None
@@ -207,7 +208,7 @@ def make_video(
         With the entries
 
         - ``data``, of shape (n_frames, height * width): images in rows;
-        - ``background``, of the same shape and of rank two at most;
+        - ``background``, of the same shape and of rank at most two;
         - ``foreground``, of the same shape: zero where there is no object;
           ``background + foreground`` is the film without noise;
         - ``mask``, bool, of the same shape: where the objects are;
@@ -215,7 +216,7 @@ def make_video(
 
     See Also
     --------
-    make_moving_object : Films of an object whose place and identity are to be found.
+    make_moving_object : Films of an object with known position and identity.
 
     Examples
     --------
@@ -236,7 +237,7 @@ def make_video(
         across = np.linspace(-1, 1, width)
     strength = np.array([1.0, 0.5])
     light = _slow(rng, n_frames, 2) * illumination * strength
-    # first column: all of the image; second column: right against left
+    # The first column lights the whole image, the second the right against the left
     light = np.clip(light, -_FADE, _FADE)
     images = np.stack([scene, scene * across])
     coefficients = np.column_stack([1 + light[:, 0], light[:, 1]])
@@ -244,11 +245,11 @@ def make_video(
 
     film = background.copy()
     mask = np.zeros(background.shape, dtype=bool)
-    # ellipses that cross the scene, each in its lane
+    # Move ellipses across the scene, each in its lane
     rows, columns = np.indices(shape).reshape(2, -1)
     half_height = max(object_size / 3, 0.5)
     half_width = object_size / 2
-    lane_width = width + 2 * half_width  # out of sight at both ends
+    lane_width = width + 2 * half_width  # objects leave the image at both ends
 
     for _ in range(n_objects):
         lane = rng.uniform(0, height - 1)
@@ -258,7 +259,7 @@ def make_video(
         position = start + direction * pace * np.arange(n_frames)
         position = np.mod(position, lane_width) - half_width - 0.5
 
-        # a grey value that differs from its surroundings
+        # Choose a grey value that differs from the surroundings
         distance = np.abs(np.arange(height) - lane)
         near = scene[distance <= max(half_height, 0.5)]
         value = near.mean() + contrast * rng.choice([-1.0, 1.0])
@@ -279,7 +280,7 @@ def make_video(
 
 
 def _texture(rng, shape):
-    """Smooth hills with some grain, scaled to [0.25, 0.75]."""
+    """Return smooth hills with some grain, scaled to [0.25, 0.75]."""
     width = max(1.0, min(shape) / 8)
     hills = gaussian_filter(rng.standard_normal(shape), width)
     grain = gaussian_filter(rng.standard_normal(shape), 0.7)
@@ -293,11 +294,11 @@ def _texture(rng, shape):
 
 
 def _slow(rng, n_frames, k):
-    """Smooth curves of variance one in expectation, one per column."""
+    """Return smooth curves with expected variance one, one per column."""
     width = max(1.0, n_frames / 12)
     padding = int(4 * width)
     noise = rng.standard_normal((n_frames + 2 * padding, k))
     curves = gaussian_filter1d(noise, width, axis=0)
     inner = curves[padding : padding + n_frames]
-    # smoothing divides the variance by 2 sqrt(pi) width
+    # Undo the smoothing, which divides the variance by 2 sqrt(pi) width
     return inner * np.sqrt(2 * width * np.sqrt(np.pi))

@@ -12,7 +12,8 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata.datasets._base import checked_image_shape
 
-_HEIGHTS = np.array([1.0, 1.0, -1.0, -1.0])  # of the spots of an object: no net brightness
+# Heights of the four spots of an object, without net brightness.
+_HEIGHTS = np.array([1.0, 1.0, -1.0, -1.0])
 
 
 @validate_params(
@@ -43,10 +44,10 @@ def make_moving_object(
 
     An object is a pattern of two bright and two dark round spots, drawn at random around its
     centre. In each sequence one object moves: its velocity changes slowly at random, and its
-    centre is reflected at the borders. Every pixel flickers as the object passes, while position
-    and identity change slowly or not at all: they are the truth that slow feature analysis
-    should bring out. As bright and dark cancel, neither the mean brightness nor its centre of
-    gravity gives the position away.
+    centre is reflected at the borders. Every pixel flickers as the object passes, whereas position
+    and identity change slowly or not at all: slow feature analysis should recover them. Because
+    bright and dark spots cancel, neither the mean brightness nor its centre of gravity reveals the
+    position.
 
     Parameters
     ----------
@@ -60,20 +61,20 @@ def make_moving_object(
         Height and width of the images.
 
     n_objects : int, default=1
-        Number of different objects; they take turns.
+        Number of different objects, which take turns.
 
     speed : float, default=0.5
         Root mean square of each of the two velocities, in pixels per step.
 
     size : float, default=1.5
-        Standard deviation of a spot, in pixels; the spots of an object lie one to two times as
-        far from its centre.
+        Standard deviation of a spot, in pixels; the spots lie one to two times this distance from
+        the centre of the object.
 
     noise : float, default=0.02
-        Standard deviation of independent noise on every pixel; spots have height one.
+        Standard deviation of independent noise on every pixel; spots have height 1.
 
     random_state : int, RandomState instance or None, default=None
-        Determines objects, paths and noise.
+        Controls objects, paths and noise.
 
     Returns
     -------
@@ -81,8 +82,8 @@ def make_moving_object(
         With the entries
 
         - ``data``, of shape (n_sequences * n_steps, height * width): images in rows;
-        - ``position``, of shape (n_sequences * n_steps, 2): vertical and horizontal place of the
-          centre, from 0 to height - 1 and to width - 1;
+        - ``position``, of shape (n_sequences * n_steps, 2): vertical and horizontal position of
+          the centre, from 0 to height - 1 and to width - 1;
         - ``identity`` and ``sequence_ids``, of shape (n_sequences * n_steps,): number of the
           object and of the film;
         - ``image_shape``: (height, width).
@@ -96,7 +97,7 @@ def make_moving_object(
     """
     shape = checked_image_shape(image_shape)
 
-    # objects: four spots around a centre, of different heights
+    # Draw objects as four spots around a centre, of different heights
     rng = check_random_state(random_state)
     spread = rng.uniform(-0.4, 0.4, size=(n_objects, 4))
     turn = rng.uniform(0, 2 * np.pi, size=(n_objects, 1))
@@ -107,7 +108,7 @@ def make_moving_object(
     heights = np.array([rng.permutation(_HEIGHTS) for _ in range(n_objects)])
     border = np.array(shape) - 1.0
 
-    # paths that are reflected at the borders
+    # Draw paths, and reflect them at the borders
     start = rng.uniform(size=(n_sequences, 1, 2)) * border
     velocity = _velocity(rng, n_sequences, n_steps)
     path = start + speed * np.cumsum(velocity, axis=1)
@@ -116,7 +117,7 @@ def make_moving_object(
     identity = ids % n_objects
     centers = position[:, None, :] + offsets[identity]  # (rows, spots, 2)
 
-    # images: each spot is a Gaussian
+    # Render images, in which each spot is a Gaussian
     down = _spots(centers[:, :, 0], shape[0], size)
     across = _spots(centers[:, :, 1], shape[1], size)
     films = np.einsum("ts,tsi,tsj->tij", heights[identity], down, across, optimize=True)
@@ -129,13 +130,13 @@ def make_moving_object(
 
 
 def _spots(centers, n_pixels, size):
-    """Gaussians along one axis, of shape (rows, spots, n_pixels)."""
+    """Return Gaussians along one axis, of shape (rows, spots, n_pixels)."""
     distance_sq = (np.arange(n_pixels) - centers[:, :, None]) ** 2
     return np.exp(-distance_sq / (2 * size**2))
 
 
 def _velocity(rng, n_sequences, n_steps, memory=0.98):
-    """Autoregressive noise of variance one, of shape (n_sequences, n_steps, 2)."""
+    """Return autoregressive noise of variance one, of shape (n_sequences, n_steps, 2)."""
     drive = rng.standard_normal((n_sequences, n_steps, 2))
     drive[:, 1:] *= np.sqrt(1 - memory**2)
     recursion = [1.0, -memory]
@@ -143,7 +144,7 @@ def _velocity(rng, n_sequences, n_steps, memory=0.98):
 
 
 def _reflect(path, border):
-    """Fold the line into [0, border], as a mirror at each end does."""
+    """Fold the line into [0, border], as if by a mirror at each end."""
     period = np.maximum(2 * border, 1e-300)
     folded = np.mod(path, period)
     mirrored = np.minimum(folded, period - folded)

@@ -13,7 +13,8 @@ from skmoderndata._estimator.compat import (
     validate_params,
 )
 
-_BLOCK = 2**22  # cells drawn at a time
+# Number of cells drawn at a time.
+_BLOCK = 2**22
 
 
 @validate_params(
@@ -44,12 +45,12 @@ def make_ratings(
 ):
     r"""Generate a table of ratings, most of them missing, with a known truth of low rank.
 
-    User u likes item i as much as
+    The true rating of item i by user u is
 
     .. math:: t_{ui} = 3 + a_u + b_i + \langle p_u, q_i \rangle / \sqrt{\mathrm{rank}},
 
-    with standard normal `p`, `q` and normal `a`, `b` of standard deviation 0.5: a table of rank
-    at most `rank + 2`. Noise is added, and the result may be rounded to a scale of levels.
+    where `p` and `q` are standard normal, and `a` and `b` are normal with standard deviation 0.5:
+    the table has rank at most `rank + 2`. Noise is added, and ratings may be rounded to levels.
 
     Parameters
     ----------
@@ -60,23 +61,23 @@ def make_ratings(
     rank : int, default=3
         Number of tastes in which users and items differ.
     observed : float, default=0.2
-        Fraction of the cells that are known, on average; every user has at least one.
+        Average fraction of known cells; every user has at least one rating.
     noise : float, default=0.5
         Standard deviation of the noise of a rating.
     skew : float, default=0.7
-        Popularity of the k-th item falls as ``k ** -skew``, and the activity of users varies
-        with it. Zero: cells are missing completely at random.
+        Exponent s of the popularity ``k ** -s`` of the k-th item; the activity of users varies
+        with it, too. With 0, cells are missing completely at random.
     levels : int, default=None
-        Round to 1, 2, ..., `levels`; None leaves real numbers.
+        Number of levels 1, 2, ... to which ratings are rounded; None leaves real numbers.
     sparse : bool, default=False
-        Return the known ratings as a sparse array instead of a dense one with NaN.
+        Whether to return the known ratings as a sparse array instead of a dense one with NaN.
     random_state : int, RandomState instance or None, default=None
         Controls all random draws. Pass an int for reproducible results.
 
     Returns
     -------
     X : ndarray of shape (n_users, n_items) or csr_array
-        Known ratings; the others are NaN, or not stored.
+        Known ratings; unknown ratings are NaN, or not stored.
     users : ndarray of shape (n_users, rank + 2)
         Factors of the users.
     items : ndarray of shape (n_items, rank + 2)
@@ -93,7 +94,7 @@ def make_ratings(
     0.6
     """
     rng = check_random_state(random_state)
-    # mean of the user, offset of the item and inner product of their tastes
+    # Add the mean of the user, the offset of the item and the product of their tastes
     tastes = rng.standard_normal((n_users, rank))
     tastes /= np.sqrt(max(rank, 1))
     means = 3 + 0.5 * rng.standard_normal(n_users)
@@ -125,7 +126,7 @@ def _observed_cells(n_users, n_items, observed, skew, rng):
     order = rng.permutation(n_items)
     popularity = np.log(popularity[order])
 
-    # log-normal rates, of mean `observed` before they are cut at 1
+    # Draw log-normal rates, with mean `observed` before they are cut at 1
     spread = 0.5 * skew
     log_activity = spread * rng.standard_normal(n_users) - spread**2 / 2
     rate = np.minimum(observed * np.exp(log_activity), 1.0)
@@ -137,7 +138,7 @@ def _observed_cells(n_users, n_items, observed, skew, rng):
     block = max(1, _BLOCK // n_items)
     for start in range(0, n_users, block):
         k = count[start : start + block]
-        # the largest of popularity + Gumbel noise are a draw without replacement
+        # The largest sums of log-popularity and Gumbel noise are a draw without replacement
         keys = popularity + rng.gumbel(size=(k.size, n_items))
         order = np.argsort(-keys, axis=1)
         rated = np.arange(n_items) < k[:, None]

@@ -27,7 +27,7 @@ from skmoderndata._estimator.compat import (
 def make_slow_signal(n_samples=5000, *, noise=0.0, random_state=None):
     r"""Generate two fast signals that hide a slow one.
 
-    The example of Wiskott and Sejnowski [1]_: for t in :math:`[0, 2\pi)`
+    This is the example of Wiskott and Sejnowski [1]_: for t in :math:`[0, 2\pi)`
 
     .. math:: x_1 = \sin t + \cos^2 11 t, \qquad x_2 = \cos 11 t,
 
@@ -105,7 +105,7 @@ def make_logistic_map(
         Number of periods of each sine in the series.
 
     n_discard : int, default=100
-        Steps made with the first parameter before the series begins.
+        Number of steps with the first parameter before the series begins.
 
     random_state : int, RandomState instance or None, default=None
         Controls the first value of the series. Pass an int for reproducible results.
@@ -136,7 +136,7 @@ def make_logistic_map(
     if periods.ndim != 1 or len(periods) == 0:
         raise ValueError(f"periods must be a sequence of numbers, got {periods!r}.")
 
-    # driving force: sines, scaled to [-1, 1]
+    # Sum the sines of the driving force, and scale it to [-1, 1]
     t = np.arange(n_samples) / n_samples
     phases = 2 * np.pi * np.outer(periods, t)
     force = np.sin(phases).sum(axis=0)
@@ -145,7 +145,7 @@ def make_logistic_map(
         force = 2 * (force - force.min()) / span - 1
     r = 3.6 + 0.13 * force
 
-    # the map x -> r x (1 - x), after a transient
+    # Iterate the map x -> r x (1 - x), after a transient
     x = check_random_state(random_state).uniform(0.2, 0.8)
     for _ in range(n_discard):
         x = r[0] * x * (1 - x)
@@ -190,7 +190,7 @@ def make_mixed_sources(
         Number of sources; two for the spiral.
 
     mixing : {"spiral", "linear"}, default="spiral"
-        How the sources are mixed; "linear" multiplies by a random matrix.
+        Kind of mixture; "linear" multiplies by a random matrix.
 
     time_scale : float, default=50.0
         Standard deviation, in rows, of the Gaussian window that smooths the slowest source.
@@ -224,7 +224,7 @@ def make_mixed_sources(
     rng = check_random_state(random_state)
     sources = np.empty((n_samples, n_sources))
     for j in range(n_sources):
-        # smoothed noise, faster from source to source, uniform in [-1, 1]
+        # Smooth noise over shorter times from source to source; make it uniform in [-1, 1]
         noise = rng.normal(size=n_samples)
         smooth = ndimage.gaussian_filter1d(noise, time_scale / 2.5**j, mode="wrap")
         sd = smooth.std()

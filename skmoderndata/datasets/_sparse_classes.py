@@ -41,10 +41,10 @@ def make_sparse_classes(
 
     Features are standard normal; the label of a sample is the sign of
     :math:`s_i = w^\top x_i - t`, where w has norm 1 and `n_informative` weights
-    :math:`\pm 1 / \sqrt{k}`, and the threshold t belongs to the `weight` of the second class. The
+    :math:`\pm 1 / \sqrt{k}`, and the threshold t gives the second class its `weight`. The
     samples are then moved away from the hyperplane,
-    :math:`x_i \leftarrow x_i + \mathrm{margin}\ \mathrm{sign}(s_i)\, w`, so that every one of the
-    informative features is needed and none alone tells the classes apart.
+    :math:`x_i \leftarrow x_i + \mathrm{margin}\ \mathrm{sign}(s_i)\, w`, so that all informative
+    features are needed and none of them separates the classes alone.
 
     Parameters
     ----------
@@ -55,13 +55,14 @@ def make_sparse_classes(
     n_informative : int, default=5
         Number of columns that the label depends on.
     margin : float, default=0.5
-        Distance from the hyperplane that no sample falls short of.
+        Minimum distance of the samples from the hyperplane.
     flip_y : float, default=0.0
         Fraction of the labels that are flipped at random.
     weight : float, default=0.5
-        Probability of the second class; where a class would be empty, its nearest sample is moved.
+        Probability of the second class; if a class would be empty, the nearest sample is moved
+        to it.
     shuffle : bool, default=True
-        Put the informative columns at random places; else they are the first.
+        Whether the informative columns have random positions; otherwise they come first.
     random_state : int, RandomState instance or None, default=None
         Controls all random draws. Pass an int for reproducible results.
 
@@ -72,7 +73,7 @@ def make_sparse_classes(
     y : ndarray of shape (n_samples,)
         Labels 0 and 1.
     coef : ndarray of shape (n_features,)
-        w; new samples with the same truth can be labelled with it.
+        Weights w, which also label new samples with the same truth.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def make_sparse_classes(
         )
     rng = check_random_state(random_state)
 
-    # hyperplane of unit norm, of equal weights on few features
+    # Draw a hyperplane of unit norm, with equal weights on few features
     coef = np.zeros(n_features)
     columns = np.arange(n_informative)
     if shuffle:
@@ -102,14 +103,14 @@ def make_sparse_classes(
     X = rng.standard_normal((n_samples, n_features))
     score = X[:, columns] @ coef[columns]
 
-    # a fraction of the scores, not of the normal distribution: both classes are there
+    # Split at a quantile of the scores, so that both classes occur
     n_second = rng.binomial(n_samples, weight)
     n_second = int(np.clip(n_second, 1, n_samples - 1))
     order = np.argsort(-score)
     y = np.zeros(n_samples, dtype=np.int64)
     y[order[:n_second]] = 1
 
-    # the threshold moves to 0, and each class away from it by the margin
+    # Move the threshold to 0, and each class away from it by the margin
     lowest = score[order[n_second - 1]]
     threshold = 0.5 * (lowest + score[order[n_second]])
     shift = np.where(y == 1, margin, -margin) - threshold

@@ -29,11 +29,11 @@ LANGUAGE_NAMES = """\
 Names of languages and territories in sixteen languages
 -------------------------------------------------------
 
-1600 names in lower case, 100 for each of sixteen languages in Latin script, that have six letters
-or more and occur in one of the languages only. They were chosen at even distances in alphabetical
-order from the Common Locale Data Repository as packaged in Babel 2.18.0, Copyright (c) 2004-2025
-Unicode, Inc. (Unicode License V3; the notice is in the file language_names_license.txt beside the
-data).
+1600 names in lower case, 100 for each of sixteen languages in Latin script. Each name has at least
+six letters and occurs in only one of the languages. They were chosen at even distances in
+alphabetical order from the Common Locale Data Repository as packaged in Babel 2.18.0, Copyright
+(c) 2004-2025 Unicode, Inc. (Unicode License V3; the notice is in the file
+language_names_license.txt beside the data).
 """
 
 
@@ -41,20 +41,20 @@ data).
 def load_peptides(*, return_X_y=False):
     """Load sequences of amino acids: antimicrobial peptides and transmembrane regions.
 
-    Classification of strings, with classes that differ in short motifs and in composition. The
-    length alone, with one threshold, reaches an accuracy of .74.
+    The task is to classify strings whose classes differ in short motifs and in composition. A
+    single threshold on the length reaches an accuracy of .74.
 
     Parameters
     ----------
     return_X_y : bool, default=False
-        Return the strings and the labels instead of a `Bunch`.
+        Whether to return the strings and the labels instead of a `Bunch`.
 
     Returns
     -------
     data : Bunch
         With `data`, a list of 412 strings; `target`, an array with 1 for antimicrobial peptides
         and 0 for transmembrane regions; `target_names`; and `DESCR`, the origin and the licence.
-        With `return_X_y` the pair of `data` and `target`.
+        With `return_X_y=True`, the pair of `data` and `target`.
 
     See Also
     --------
@@ -71,10 +71,10 @@ def load_peptides(*, return_X_y=False):
 
 
 def load_blosum62():
-    """Load the scores of pairs of amino acids that are most in use, BLOSUM62.
+    """Load BLOSUM62, the most widely used scores of pairs of amino acids.
 
-    Half-bits of the odds that two amino acids stand opposite each other in related proteins of at
-    most 62 percent equal positions [1]_.
+    A score is the log-odds, in half-bits, that two amino acids are aligned in related proteins
+    with at most 62 percent equal positions [1]_.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def load_blosum62():
 
     See Also
     --------
-    skmoderndata.metrics.alignment : Takes them as `substitution_scores`.
+    skmoderndata.metrics.alignment : Accepts them as `substitution_scores`.
     load_peptides : Sequences of amino acids.
 
     References
@@ -101,7 +101,7 @@ def load_blosum62():
     """
     lines = (DATA / "blosum62.txt").read_text(encoding="ascii").splitlines()
     letters = lines[0].split()
-    # a letter and its scores in each line
+    # Each line holds a letter and its scores
     scores = {}
     for line in lines[1:]:
         row, *values = line.split()
@@ -113,19 +113,19 @@ def load_blosum62():
 def load_language_names(*, return_X_y=False):
     """Load names of languages and territories in sixteen languages.
 
-    Classification of short strings with letters beyond ASCII: which language is a name of?
+    The task is to find the language of a name, a short string with letters beyond ASCII.
 
     Parameters
     ----------
     return_X_y : bool, default=False
-        Return the strings and the labels instead of a `Bunch`.
+        Whether to return the strings and the labels instead of a `Bunch`.
 
     Returns
     -------
     data : Bunch
         With `data`, a list of 1600 strings; `target`, the number of the language of each;
         `target_names`, the codes of the languages; and `DESCR`, the origin and the licence. With
-        `return_X_y` the pair of `data` and `target`.
+        `return_X_y=True`, the pair of `data` and `target`.
 
     See Also
     --------
@@ -142,7 +142,7 @@ def load_language_names(*, return_X_y=False):
 
 
 def _load(stem, names, description, return_X_y):
-    """Read a file of strings and labels, one pair in a line after the heading."""
+    """Read a file of strings and labels, with one pair per line after the header."""
     text = (DATA / f"{stem}.csv").read_text(encoding="utf-8")
     pairs = [line.split(",") for line in text.splitlines()[1:]]
     strings, labels = zip(*pairs, strict=True)

@@ -40,19 +40,21 @@ COMMON_CONSTRAINTS = {
     "n_jobs": N_JOBS,
     "random_state": ["random_state"],
 }
-LARGEST_STD = 1e100  # of a standard deviation: all is noise
-BATCH = 2048  # patches between updates: 0.1 to 0.2 dB better than an update a pass, as fast
-# in units of the noise: see the Notes
+# Largest standard deviation of the noise; with it everything is noise.
+LARGEST_STD = 1e100
+# Number of patches between updates: 0.1 to 0.2 dB better than one update per pass, and as fast.
+BATCH = 2048
+# Size of the noise at the start of "em", in units of the noise; see the Notes.
 START_NOISE = 3.0
+# Size of the noise while learning, from patches with holes and from filled patches.
 LEARN_NOISE = 3.0
 FILLED_NOISE = 2.0
-PATCHES_PER_ATOM = (
-    4  # with holes; from fewer the atoms learn what is between known pixels badly
-)
+# Minimum number of patches with holes per atom; from fewer, atoms learn the unknown pixels poorly.
+PATCHES_PER_ATOM = 4
 
 
 def image_tags(tags, allow_nan):
-    tags.input_tags.two_d_array = False  # an image is no table of samples
+    tags.input_tags.two_d_array = False  # an image is not a table of samples
     tags.input_tags.three_d_array = True
     tags.input_tags.allow_nan = allow_nan
     tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -64,11 +66,11 @@ def checked_image(estimator, X, *, allow_nan=False):
     name = type(estimator).__name__
     if np.ndim(X) not in (2, 3):
         raise ValueError(
-            f"{name} takes one image of shape (height, width) or (height, width, n_channels), and "
-            f"X has shape {np.shape(X)}."
+            f"{name} accepts one image of shape (height, width) or (height, width, n_channels), "
+            f"but X has shape {np.shape(X)}."
         )
 
-    # NaN has a remedy of its own
+    # Name the remedy for NaN
     try:
         image = check_array(
             X,
@@ -80,12 +82,12 @@ def checked_image(estimator, X, *, allow_nan=False):
     except ValueError as error:
         if "NaN" in str(error) and not allow_nan:
             raise ValueError(
-                f"{name}: X contains NaN. Missing pixels are filled in by DictionaryInpainter."
+                f"{name}: X contains NaN. Use DictionaryInpainter to fill in missing pixels."
             ) from error
         raise
 
     if image.ndim == 3 and image.shape[2] == 0:
-        raise ValueError(f"{name}: X has no channels, its shape is {np.shape(X)}.")
+        raise ValueError(f"{name}: X has no channels: its shape is {np.shape(X)}.")
 
     check_magnitude(image, owner=name, fourth_powers=True)
     return image.reshape(*image.shape[:2], -1)
@@ -96,20 +98,20 @@ def patch_size(estimator):
     pair = (size, size) if isinstance(size, Integral) else tuple(size)
     if len(pair) != 2 or not all(isinstance(side, Integral) and side >= 1 for side in pair):
         raise ValueError(
-            f"patch_size={size!r} of {type(estimator).__name__} must be a whole number or two, "
-            "height and width, at least 1."
+            f"patch_size={size!r} of {type(estimator).__name__} must be a positive integer, or "
+            "two of them, height and width."
         )
     return int(pair[0]), int(pair[1])
 
 
 def starting_atoms(estimator, grid):
-    """Atoms that learning starts from, or that are kept."""
+    """Return the initial atoms, or the atoms to keep."""
     if isinstance(estimator.dictionary, str):
         return patch_cosines(grid.p, grid.q, grid.channels, estimator.n_components)
     atoms = check_array(estimator.dictionary, dtype=np.float64, input_name="dictionary")
     if atoms.shape[1] != grid.size:
         raise ValueError(
-            f"dictionary has atoms of {atoms.shape[1]} numbers, and patches of "
+            f"dictionary has atoms of {atoms.shape[1]} numbers, but patches of "
             f"{grid.p} x {grid.q} pixels in {grid.channels} channels have {grid.size}: set "
             "patch_size to the size of the atoms."
         )
@@ -117,20 +119,20 @@ def starting_atoms(estimator, grid):
 
 
 def known_grid(estimator, image):
-    """Return the grid of an image like that of `fit`."""
+    """Return the grid of an image with patches as in `fit`."""
     grid = grid_of(image, patch_size(estimator))
     values = estimator.components_.shape[1]
     if grid.size != values:
         raise ValueError(
-            f"X of shape {image.shape} has patches of {grid.size} numbers, and "
+            f"X of shape {image.shape} has patches of {grid.size} numbers, but "
             f"{type(estimator).__name__} was fitted with patches of {values}: images need as many "
-            "channels as the first, and no side shorter than a patch."
+            "channels as in fit, and no side shorter than a patch."
         )
     return grid
 
 
 def code_patches(estimator, patches, observed, atoms, sigma):
-    """Code patches to the bound that the noise sets."""
+    """Code patches up to the bound set by the noise."""
     n = patches.shape[1]
     gain = estimator.gain or error_gain(n)
     count = np.full(len(patches), n) if observed is None else observed.sum(axis=1)
@@ -145,7 +147,7 @@ def code_patches(estimator, patches, observed, atoms, sigma):
 
 
 def average_codes(estimator, image, observed, grid, sigma):
-    """Sum of the approximations of all patches, and of their weights."""
+    """Return the sums of the approximations of all patches and of their weights."""
     atoms = estimator.components_.astype(np.float64, copy=False)
     ready = prepare_atoms(atoms)
     with one_blas_thread():  # blocks are small: more threads would wait for each other
@@ -170,7 +172,7 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
         return
 
     rng = check_random_state(estimator.random_state)
-    # patches whose energy exceeds that of the noise
+    # Select patches with more energy than the noise
     gain = estimator.gain or error_gain(grid.size)
     patches, seen = training_patches(
         image,
@@ -185,7 +187,7 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
     if len(patches) == 0:  # the mean is enough for every patch
         return
 
-    # holes leave too little to learn from
+    # Stop if holes leave too little to learn from
     if seen is not None and len(patches) < PATCHES_PER_ATOM * len(atoms):
         return
 
@@ -197,7 +199,7 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
                 estimator, patches[rows], None if seen is None else seen[rows], ready, sigma
             ),
             observed=seen,
-            # a patch with holes is no good atom
+            # Patches with holes make poor atoms
             rules=Rules(batch_size=BATCH, replace_until=1.0 if seen is None else 0.0),
             max_iter=estimator.max_iter,
             rng=rng,
@@ -211,15 +213,15 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
 
 
 def signal_to_noise(estimator, image, y, where):
-    """Peak signal-to-noise ratio, the range of y being the peak."""
+    """Return the peak signal-to-noise ratio; the peak is the range of y."""
     truth = check_array(y, dtype=np.float64, allow_nd=True, input_name="y")
     if truth.shape != image.shape:
         raise ValueError(
-            f"y of shape {truth.shape} is not of the shape of X, {image.shape}: "
-            f"{type(estimator).__name__}.score compares two images."
+            f"y has shape {truth.shape}, but X has shape {image.shape}: "
+            f"{type(estimator).__name__}.score compares two images of equal shape."
         )
 
-    # squared error, of the cells that are asked for
+    # Compute squared errors, of the selected cells only
     error = (truth - image.astype(np.float64)) ** 2
     if where is not None:
         error = error[where]

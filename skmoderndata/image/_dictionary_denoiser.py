@@ -38,18 +38,18 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     r"""Remove white noise from an image by sparse codes of its overlapping patches.
 
     Every patch :math:`R_i x` of the image is coded with the fewest atoms that bring the residual
-    below the bound of the noise. The image is the average of all approximations at each pixel and
-    of the noisy pixel y [1]_,
+    below a bound set by the noise. Each pixel of the result is the average of all approximations
+    at this pixel and of the noisy pixel y [1]_,
 
     .. math::
         \min_{x, D, a} \lambda \|x - y\|^2 + \sum_i \|R_i x - a_i D\|^2
         \quad\text{with the sparsest } a_i \text{ such that}\quad
         \|R_i y - a_i D\|^2 \le n\, c^2 \sigma^2,
 
-    for patches of n values. The dictionary D is learned from the noisy patches by K-SVD, or given.
-    Then similar patches of this image form groups, and each noisy patch is coded once more by the
-    approximations of its group [5]_. All quantities are in the units of the image, and the result
-    is not clipped.
+    for patches of n values. K-SVD learns the dictionary D from the noisy patches, unless you pass
+    one. Then similar patches of this image form groups, and each noisy patch is coded once more by
+    the approximations of its group [5]_. All quantities are in the units of the image, and the
+    result is not clipped.
 
     Parameters
     ----------
@@ -57,30 +57,30 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         Standard deviation of the noise. None estimates it from the regions of each image with the
         least texture [3]_, [4]_; the image needs at least 29 x 29 pixels for one channel.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
-        "learned" starts from over-complete cosines and learns from patches of the image given to
-        `fit`; "cosines" keeps the start. Atoms may be given as rows of ``p * q`` numbers, and of
-        ``p * q * n_channels`` for colours, the channel running fastest.
+        "learned" starts from overcomplete cosines and learns from patches of the image passed to
+        `fit`; "cosines" keeps the cosines. An array contains atoms as rows of ``p * q`` numbers,
+        or ``p * q * n_channels`` for colours, with the channel running fastest.
     n_components : int, default=256
         Number of atoms.
     patch_size : int or tuple of two int, default=8
-        Height and width of a patch, at most those of the image.
+        Height and width of a patch, which must fit into the image.
     gain : float, default=None
-        The factor c of the bound. None uses the one for which the noise alone is below the bound
-        with probability 0.957; for 64 numbers 1.15, as published.
+        Factor c of the bound. None uses the factor for which pure noise stays below the bound
+        with probability 0.957: 1.15 for 64 numbers, as published.
     n_nonzero_coefs : int, default=None
         Largest number of atoms in the code of a patch; None means half the number of values of a
         patch.
     noisy_weight : float, default=None
         Weight :math:`\lambda` of the noisy pixel, relative to the weight 1 of each patch. None
-        uses ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
+        uses ``30 / 255 * (max - min) / noise_std``, with the extremes of the image.
     group_size : int, default=None
         Number of similar patches that are filtered together after the sparse codes. None uses half
-        as many as a patch has values, at most 64; smaller groups use the filter of that many, too,
-        and put back only the nearest. 1 leaves the image as the codes have it.
+        the number of values of a patch, but no more than 64. Smaller groups also use the filter
+        computed from that many patches, and put back only the nearest. 1 skips this step.
     max_iter : int, default=10
-        Passes of K-SVD.
+        Number of passes of K-SVD.
     max_patches : int, default=40000
-        Largest number of training patches, drawn from those that need an atom.
+        Largest number of training patches, drawn from the patches that need an atom.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -93,39 +93,40 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     noise_std_ : float
         Standard deviation of the noise, given or estimated from the image in `fit`.
     objective_ : float
-        Squared error of the training patches after the last pass; NaN if the dictionary was given.
+        Squared error of the training patches after the last pass; NaN if no dictionary was
+        learned.
     objective_history_ : ndarray of shape (n_iter_,)
-        The same after each pass.
+        Squared error after each pass.
     n_iter_ : int
-        Number of passes; 0 if the dictionary was given.
+        Number of passes; 0 if no dictionary was learned.
 
     See Also
     --------
     sklearn.decomposition.MiniBatchDictionaryLearning : Learns atoms of patches with an l1 penalty;
         scikit-learn's gallery builds a denoiser from it by hand.
     DictionaryInpainter : For missing pixels.
-    skmoderndata.decomposition.KSVD : The learner, for any signals.
+    skmoderndata.decomposition.KSVD : Learns dictionaries of any signals.
 
     Notes
     -----
-    `X` is an image of shape (height, width) or (height, width, n_channels), any range of values;
-    all channels of a patch are coded together. The mean of each channel of a patch is subtracted
-    before coding and added afterwards. Published programs for colours change the inner product to
-    preserve the means [2]_; here they are kept exactly.
+    `X` is an image of shape (height, width) or (height, width, n_channels), with any range of
+    values; all channels of a patch are coded together. The mean of each channel of a patch is
+    subtracted before coding and added afterwards. Published programs for colour images change the
+    inner product to preserve the means [2]_; here they are preserved exactly.
 
-    A group is looked for in the coded image, at most 15 pixels away, around patches half a patch
-    apart. With the approximations P of its k members less their mean, a noisy patch gets the code
-    ``argmin_a |y - m - a P|^2 + k noise_std^2 |a|^2`` about the mean m of the group: the Wiener
-    filter of non-local Bayes [5]_. The mean is that of the approximations; of its difference from
-    the mean of the noisy members only what noise does not explain is added. Groups overlap, and
-    their filtered patches are averaged.
+    Groups are searched in the coded image, up to 15 pixels away, around patches half a patch
+    apart. If P holds the approximations of its k members minus their mean, a noisy patch gets the
+    code ``argmin_a |y - m - a P|^2 + k noise_std^2 |a|^2`` about the mean m of the group: the
+    Wiener filter of non-local Bayes [5]_. Here m is the mean of the approximations, plus the part
+    of its difference from the mean of the noisy members that noise does not explain. Groups
+    overlap, and their filtered patches are averaged.
 
-    Patches are processed in bands of rows: memory is the image, the training patches, and a few
-    megabytes, not one copy of each pixel for every patch that contains it.
+    Patches are processed in bands of rows, so memory holds the image, the training patches and a
+    few megabytes, not one copy of each pixel for every patch that contains it.
 
-    An image with ``noise_std = 0``, also where the estimate is zero, is returned unchanged. For
-    noise that is not white, or whose standard deviation varies, whiten the image first. A denoised
-    image contains less noise than ``noise_std``: denoising it again with the same value blurs it.
+    An image is returned unchanged if `noise_std` or its estimate is 0. If the noise is not white,
+    or its standard deviation varies, whiten the image first. A denoised image contains less noise
+    than `noise_std`, so denoising it again with the same value blurs it.
 
     References
     ----------
@@ -165,7 +166,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         cost="T n (p k + s^2 k)",
         samples="image",
         checks=({},),
-        no_comparison="scikit-learn has no denoiser of images; see `make peers`.",
+        no_comparison="scikit-learn has no image denoiser; see `make peers`.",
     )
     _parameter_constraints = {
         **COMMON_CONSTRAINTS,
@@ -247,14 +248,14 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         if sigma == 0:
             return image.reshape(np.shape(X))
 
-        # patches overlap: mean of their codes and, with a weight, of the noisy pixel
+        # Average the overlapping approximations and, with a weight, the noisy pixel
         total, weight = average_codes(self, image, None, grid, sigma)
         noisy = self.noisy_weight
         if noisy is None:
             noisy = 30 / 255 * (float(image.max()) - float(image.min())) / sigma
         out = (total + noisy * image) / (weight + noisy)
 
-        # similar patches together, found where most of the noise is gone
+        # Filter similar patches together, found in the image without most of the noise
         size = self.group_size or default_group_size(grid)
         out = filter_groups(image, out, grid, sigma=sigma, group_size=size, n_jobs=self.n_jobs)
         return out.astype(image.dtype, copy=False).reshape(np.shape(X))
@@ -267,7 +268,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         X : array-like of shape (height, width) or (height, width, n_channels)
             Noisy image.
         y : array-like of the shape of X
-            The image without noise; its range counts as the peak.
+            The image without noise; its range is the peak.
 
         Returns
         -------

@@ -37,8 +37,9 @@ from skmoderndata.image._base import (
     starting_atoms,
 )
 
-# rounds of filtering groups, and the noise levels of the first and the last of them: .4 to 1.2 dB
-# better than no groups; .1 dB worse in five rounds, as good in twenty
+# Number of rounds of group filtering, and the noise levels of the first and the last round, in
+# units of the noise: .4 to 1.2 dB better than no groups; five rounds are .1 dB worse, and twenty
+# are as good.
 GROUP_ROUNDS = 10
 FIRST_GROUP_NOISE = 5.0
 LAST_GROUP_NOISE = 0.7
@@ -48,52 +49,52 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     r"""Fill in missing pixels of an image by sparse codes of its overlapping patches.
 
     Every patch is coded by its known pixels (the mask :math:`M_i`), and overlapping approximations
-    are averaged, each weighted by the known fraction of its patch,
+    are averaged, weighted by the known fraction of their patch,
 
     .. math::
         \min_{a_i} \|a_i\|_0 \quad\text{with}\quad
         \|M_i (R_i y - a_i D)\|^2 \le c^2 \sigma^2\, |M_i|.
 
     Expectation maximisation ("em") first fills the image in this way, and then alternates between
-    coding it as a complete image and filling it again, with a decreasing bound [1]_, [2]_. Last,
-    groups of similar patches are filtered together and the image filled from them, as in
+    coding it as a complete image and filling it again, with a decreasing bound [1]_, [2]_.
+    Finally, groups of similar patches are filtered together, and the image is filled from them, as in
     :class:`DictionaryDenoiser` [3]_.
 
     Parameters
     ----------
     algorithm : {"em", "masked"}, default="em"
-        "masked" codes the known pixels once; "em" continues from there, takes longer, and is about
-        half to one decibel better on textured images, but worse on smooth ones.
+        "masked" codes the known pixels once. "em" continues from there: it takes longer, and is
+        about half to one decibel better on textured images, but worse on smooth ones.
     noise_std : float, default=None
-        Standard deviation of the noise of the known pixels, above 0: it bounds the error of the
-        codes. None uses a fiftieth of their range, 5 of 255.
+        Positive standard deviation of the noise of the known pixels, which bounds the error of
+        the codes. None uses a fiftieth of their range, which is 5 for a range of 255.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
-        "learned" starts from over-complete cosines and learns from the image given to `fit`;
-        "cosines" keeps the start. Atoms may be given as rows of ``p * q`` numbers, and of
-        ``p * q * n_channels`` for colours, the channel running fastest.
+        "learned" starts from overcomplete cosines and learns from the image passed to `fit`;
+        "cosines" keeps the cosines. An array contains atoms as rows of ``p * q`` numbers, or
+        ``p * q * n_channels`` for colours, with the channel running fastest.
     n_components : int, default=256
         Number of atoms.
     patch_size : int or tuple of two int, default=8
-        Height and width of a patch, at most those of the image. Holes should be smaller.
+        Height and width of a patch, which must fit into the image. Holes should be smaller.
     gain : float, default=None
-        The factor c of the bound. None uses the one for which the noise alone is below the bound
-        with probability 0.957; for 64 numbers 1.15.
+        Factor c of the bound. None uses the factor for which pure noise stays below the bound
+        with probability 0.957: 1.15 for 64 numbers.
     n_nonzero_coefs : int, default=None
         Largest number of atoms in the code of a patch; None means half the number of values of a
         patch.
     group_size : int, default=None
-        Patches in a group of similar ones; 1 leaves groups out. None means half the number of
-        values of a patch, at most 64.
+        Number of patches in a group of similar patches; 1 skips the groups. None means half the
+        number of values of a patch, but no more than 64.
     keep_known : bool, default=True
         Whether to return known pixels unchanged; False denoises them, too.
     max_iter : int, default=10
-        Passes of K-SVD.
+        Number of passes of K-SVD.
     n_rounds : int, default=20
-        Rounds of "em".
+        Number of rounds of "em".
     max_patches : int, default=20000
         Largest number of training patches.
     min_known : float, default=0.3
-        Fraction of a patch that must be known to learn from it, with ``algorithm="masked"``.
+        Minimum known fraction of a training patch, with ``algorithm="masked"``.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -106,12 +107,12 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     noise_std_ : float
         Standard deviation of the noise, given or computed from the range of the image in `fit`.
     objective_ : float
-        Squared error of the known pixels of training patches after the last pass; NaN if the
-        dictionary was given.
+        Squared error of the known pixels of training patches after the last pass; NaN if no
+        dictionary was learned.
     objective_history_ : ndarray of shape (n_iter_,)
-        The same after each pass.
+        Squared error after each pass.
     n_iter_ : int
-        Number of passes; 0 if the dictionary was given.
+        Number of passes; 0 if no dictionary was learned.
 
     See Also
     --------
@@ -121,19 +122,21 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
 
     Notes
     -----
-    `X` is an image of shape (height, width) or (height, width, n_channels), any range of values,
-    with NaN for missing pixels, or for single missing channels of a pixel.
+    `X` is an image of shape (height, width) or (height, width, n_channels), with any range of
+    values, and NaN for missing pixels or for single missing channels of a pixel.
 
-    "masked" learns from patches of which at least `min_known` is known, with a bound for three
-    times the noise, because few pixels determine weak structure poorly. It keeps the cosines where
-    there are fewer than four such patches for each atom. "em" fills the image with cosines first
-    and learns from that, with a bound for twice the noise. Its rounds go from a bound for three
-    times the noise down to one for the noise: with a small bound from the start it would reproduce
-    its own filling. Groups take part in `transform`, in ten rounds for 5 to 0.7 times the noise.
+    "masked" learns from patches in which at least the fraction `min_known` is known, with a bound
+    for three times the noise, because few pixels determine weak structure poorly. It keeps the
+    cosines if there are fewer than four such patches for each atom. "em" first fills the image
+    with cosines and learns from the result, with a bound for twice the noise. Its rounds lower the
+    bound from three times the noise to the noise: with a small bound from the start it would
+    reproduce its own filling. `transform` also uses groups, in ten rounds for 5 to 0.7 times the
+    noise.
 
-    Where no patch has known pixels, in holes larger than twice a patch, pixels get the mean of the
-    known ones in the smallest box around them; "em" continues structure into such holes, at most
-    one patch a round. Nothing is clipped. A channel without known pixels is an error.
+    If no patch around a pixel has known pixels, as in holes larger than twice a patch, the pixel
+    gets the mean of the known pixels in the smallest box around it; "em" continues structure into
+    such holes by at most one patch per round. Nothing is clipped. A channel without known pixels
+    raises ValueError.
 
     References
     ----------
@@ -233,7 +236,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         sigma = self._noise(image, observed)
         self.noise_std_ = sigma if self.noise_std is None else float(self.noise_std)
 
-        # "em" learns from the image filled in once, with a noise level of its own
+        # With "em", learn from the image filled in once, with its own noise level
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
         if self.algorithm == "em" and observed is not None and learn:
@@ -269,7 +272,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             filled, average = self._fill(image, observed, grid, sigma)
             filled = self._fill_by_groups(filled, observed, grid, sigma)
 
-        # known pixels are denoised as well
+        # Denoise the known pixels as well
         if not self.keep_known and sigma > 0:
             if average is None:
                 total, weight = average_codes(self, image, None, grid, sigma)
@@ -285,7 +288,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         X : array-like of shape (height, width) or (height, width, n_channels)
             Image with NaN for missing pixels.
         y : array-like of the shape of X
-            The complete image; its range counts as the peak.
+            The complete image; its range is the peak.
 
         Returns
         -------
@@ -296,15 +299,15 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return signal_to_noise(self, self.transform(X), y, missing)
 
     def _parts(self, X):
-        """Image with 0 for missing pixels, and the mask of known pixels if some are missing."""
+        """Return the image with 0 for missing pixels, and the mask of known pixels or None."""
         image = checked_image(self, X, allow_nan=True)
         observed = ~np.isnan(image)
         if observed.all():
             return image, None
-        nothing = ~observed.any(axis=(0, 1))
-        if nothing.any():
-            what = "" if image.shape[2] == 1 else f" of channel {int(np.argmax(nothing))}"
-            raise ValueError(f"{type(self).__name__}: no pixel{what} of X is known.")
+        unknown = ~observed.any(axis=(0, 1))
+        if unknown.any():
+            channel = "" if image.shape[2] == 1 else f" of channel {int(np.argmax(unknown))}"
+            raise ValueError(f"{type(self).__name__}: no pixel{channel} of X is known.")
         return np.where(observed, image, image.dtype.type(0)), observed
 
     def _noise(self, image, observed):
@@ -318,12 +321,12 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         """Return the image with its missing pixels filled, and the average of all patches."""
         total, weight = average_codes(self, image, observed, grid, sigma)
 
-        # pixels that no patch reaches are means of known ones around
+        # Pixels that no patch reaches get the mean of the known pixels around them
         rough = fill_by_means(image, observed)
         average = np.divide(total, weight, out=rough, where=weight > 0)
         filled = np.where(observed, image, average)
 
-        # EM: code the filled image, at a noise level that falls to that of the image
+        # EM: code the filled image, with a noise level that decreases to the noise of the image
         if self.algorithm == "em":
             for level in np.geomspace(START_NOISE, 1.0, self.n_rounds):
                 total, weight = average_codes(self, filled, None, grid, level * sigma)
@@ -332,7 +335,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return filled, average
 
     def _fill_by_groups(self, image, observed, grid, sigma):
-        """Fill missing pixels from groups of similar patches, at a noise level that falls."""
+        """Fill missing pixels from groups of similar patches, with decreasing noise levels."""
         filled = image
         for level in np.geomspace(FIRST_GROUP_NOISE, LAST_GROUP_NOISE, GROUP_ROUNDS):
             average = self._filter(filled, filled, grid, level * sigma)

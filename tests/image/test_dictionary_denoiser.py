@@ -350,13 +350,13 @@ def test_borders(seed):
     ("message", "call"),
     [
         (
-            "filled in by DictionaryInpainter",
+            "Use DictionaryInpainter",
             lambda noisy, model: model.fit(np.where(noisy > 200, np.nan, noisy)),
         ),
-        ("takes one image of shape", lambda noisy, model: model.fit(noisy[0])),
+        ("accepts one image of shape", lambda noisy, model: model.fit(noisy[0])),
         ("infinity", lambda noisy, model: model.fit(np.where(noisy > 200, np.inf, noisy))),
         (
-            r"patch_size=.* must be a whole number or two",
+            r"patch_size=.* must be a positive integer, or two",
             lambda noisy, model: DictionaryDenoiser(patch_size=(8, 0)).fit(noisy),
         ),
         (

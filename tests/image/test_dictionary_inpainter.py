@@ -262,7 +262,7 @@ def test_borders(seed):
     color[:, :, 2] = np.nan
     with pytest.raises(ValueError, match="no pixel of channel 2 of X is known"):
         model.fit(color)
-    with pytest.raises(ValueError, match="takes one image of shape"):
+    with pytest.raises(ValueError, match="accepts one image of shape"):
         model.fit(seen[0])
     with pytest.raises(ValueError, match="dictionary has atoms of 5 numbers"):
         DictionaryInpainter(dictionary=np.ones((3, 5))).fit(seen)
