@@ -57,8 +57,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
 
     Expectation maximisation ("em") first fills the image in this way, and then alternates between
     coding it as a complete image and filling it again, with a decreasing bound [1]_, [2]_.
-    Finally, groups of similar patches are filtered together, and the image is filled from them, as in
-    :class:`DictionaryDenoiser` [3]_.
+    Finally, groups of similar patches are filtered together, and the image is filled from them, as
+    in :class:`DictionaryDenoiser` [3]_.
 
     Parameters
     ----------

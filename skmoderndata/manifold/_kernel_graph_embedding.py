@@ -38,7 +38,7 @@ from skmoderndata._solvers.kernel.graph_embedding import (
 class KernelGraphEmbedding(KernelProjectionMixin, Base):
     r"""Supervised or unsupervised graph embedding by directions in feature space.
 
-    Maximises, over matrices W of directions in the feature space of the kernel [1]_,
+    The columns of W, directions in the feature space of the kernel, maximise [1]_
 
     .. math::
         \operatorname{tr} W' \Phi' B \Phi W \quad \text{subject to} \quad
@@ -46,14 +46,15 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         \lambda = \alpha \operatorname{tr} \Phi' L \Phi ,
 
     where L is the Laplacian of a graph whose neighbours should be close, and B is the matrix whose
-    form should remain large: the scatter of all samples, or the Laplacian of a second graph.
+    quadratic form should stay large: the scatter of all samples, or the Laplacian of a second
+    graph.
     Special cases are locality preserving projections [2]_, marginal Fisher analysis [1]_ and
     discriminant analysis, each with a kernel and a map for new samples.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of directions, at most the rank of the kernel matrix.
+        Number of directions, up to the rank of the kernel matrix.
     graph : {"neighbors", "class", "marginal"} or callable, default="neighbors"
         "neighbors": L connects nearest samples in feature space, B is the scatter weighted by
         their numbers of neighbours. "class": L is the scatter within the classes, B the scatter of
@@ -136,8 +137,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         cost="n r^2 + r^3, r up to n",
         checks=({}, {"n_components": 1, "kernel": "linear"}, {"solver": "low_rank"}),
         tier="standard",
-        instead="Nystroem with LinearDiscriminantAnalysis separates the classes as well or "
-        "better with the same small number of features.",
+        instead="Nystroem with LinearDiscriminantAnalysis separates the classes at least as well "
+        "with the same small number of features.",
         comparison=Comparison(
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digit_directions",

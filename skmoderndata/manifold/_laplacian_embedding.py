@@ -30,19 +30,20 @@ class LaplacianEmbedding(
 ):
     r"""Embed samples by eigenvectors of a graph Laplacian, so that similar samples are close.
 
-    Minimises, over the coordinates :math:`\tau_i` of the samples [1]_, [2]_,
+    The coordinates :math:`\tau_i` of the samples minimise [1]_, [2]_
 
     .. math::
         \sum_{i, j} \kappa(x_i, x_j) \lVert \tau_i - \tau_j \rVert^2 \quad \text{subject to} \quad
         T' T = I, \quad T' 1 = 0,
 
-    where the rows of T are the coordinates: the eigenvectors of the Laplacian :math:`D - K` with
-    the smallest eigenvalues. K holds the similarities of neighbours, and D its row sums.
+    where T contains the coordinates in its rows. Its columns are the eigenvectors of the Laplacian
+    :math:`D - K` with the smallest eigenvalues. K holds the similarities of neighbours, and D its
+    row sums.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of coordinates, at most the number of samples minus one.
+        Number of coordinates, up to the number of samples minus one.
     n_neighbors : int or None, default=10
         Number of neighbours of a sample, including itself: the samples with the largest
         similarities. A similarity counts if one sample is a neighbour of the other, and is 0
@@ -136,9 +137,8 @@ class LaplacianEmbedding(
             grid={"n_neighbors": (5, 10, 20)},
             baseline_params={"n_components": 10},
             baseline_grid={"n_neighbors": (3, 5, 10)},
-            baseline_bounds={
-                "n_neighbors": 3
-            },  # with two neighbours the graph is disconnected
+            # With two neighbours the graph is disconnected
+            baseline_bounds={"n_neighbors": 3},
         ),
     )
     _parameter_constraints = {
@@ -251,9 +251,9 @@ class LaplacianEmbedding(
     def score(self, X, y=None):
         """Compute the negative mean squared distance between similar samples, for new samples.
 
-        The mean over pairs of a sample and a training sample, with their similarity as weight, in
-        units of the mean squared distance between training samples. It depends on the kernel: to
-        compare kernels, use the score of a later step.
+        The mean is taken over pairs of a sample and a training sample, weighted by their
+        similarity, in units of the mean squared distance between training samples. It depends on
+        the kernel: to compare kernels, use the score of a later step.
 
         Parameters
         ----------

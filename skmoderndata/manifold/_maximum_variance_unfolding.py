@@ -44,8 +44,8 @@ class MaximumVarianceUnfolding(
 ):
     r"""Embed samples with maximum variance under preserved distances of neighbours.
 
-    Maximises the variance of centred points under the distances d of neighbouring samples, a
-    semidefinite program in the matrix K of inner products [1]_:
+    The centred points have maximum variance under the distances d of neighbouring samples. This is
+    a semidefinite program in the matrix K of inner products [1]_:
 
     .. math::
         \max_K \operatorname{tr} K \quad \text{s.t.} \quad K \succeq 0, \;
@@ -411,8 +411,8 @@ class MaximumVarianceUnfolding(
         n = len(X)
         k = min(self.n_neighbors, n - 1)
         if k == 0:
-            none = np.zeros(0, dtype=int)
-            return none, none.copy()
+            empty = np.zeros(0, dtype=int)
+            return empty, empty.copy()
 
         # with angles, connect the neighbours of a sample to each other
         A = self._search.kneighbors_graph(n_neighbors=k)
@@ -438,7 +438,7 @@ class MaximumVarianceUnfolding(
         return i, j
 
     def _unfold(self, X, i, j, progress):
-        """Solve in units of the mean length of an edge; sets `alpha_` and `edge_errors_`."""
+        """Solve in units of the mean length of an edge; set `alpha_` and `edge_errors_`."""
         n = len(X)
         # scale the edges to mean length one
         lengths = np.linalg.norm(X[i] - X[j], axis=1)

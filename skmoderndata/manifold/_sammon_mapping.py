@@ -32,12 +32,12 @@ class SammonMapping(
 ):
     r"""Embed samples so that distances are preserved, with emphasis on small distances.
 
-    Minimises [1]_
+    The points y of the map minimise [1]_
 
     .. math::
         E = \frac{1}{\sum_{i<j} d_{ij}} \sum_{i<j} \frac{(d_{ij} - \|y_i - y_j\|)^2}{d_{ij}}
 
-    over the points y, with d the distances of the samples.
+    where d are the distances between the samples.
 
     Parameters
     ----------
@@ -361,12 +361,12 @@ class SammonMapping(
                 maps.append(sammon_descent(d, Y, progress=progress, **limits))
                 if progress.stopped:
                     break
-        return min(maps, key=lambda one: one.stress), progress.stopped
+        return min(maps, key=lambda result: result.stress), progress.stopped
 
     def _run(self, function, *arguments):
         jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem")
         run = delayed(function)
-        return jobs(run(*one) for one in zip(*arguments, strict=True))
+        return jobs(run(*values) for values in zip(*arguments, strict=True))
 
     def _distances(self, X, Y=None):
         params = self.metric_params or {}

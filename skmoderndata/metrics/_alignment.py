@@ -16,7 +16,7 @@ def alignment(
     gap_cost=1.0,
     extension_cost=None,
 ):
-    r"""Best alignment with gaps of two sequences of symbols, or of two series.
+    r"""Find the best alignment with gaps of two sequences of symbols, or of two series.
 
     Symbols are aligned in their order, each with at most one symbol of the other sequence; symbols
     without a partner form gaps. The score is the sum of the scores of aligned symbols minus the
@@ -51,7 +51,7 @@ def alignment(
         "euclidean", or a function of arrays of shapes (n, n_channels) and (m, n_channels) that
         returns the matrix of distances. None compares symbols.
     gap_cost : float, default=1.0
-        Cost g of the first symbol of a gap, at least 0.
+        Non-negative cost g of the first symbol of a gap.
     extension_cost : float, default=None
         Cost e of each further symbol of a gap, from 0 to `gap_cost`; None uses `gap_cost`.
 
@@ -66,9 +66,9 @@ def alignment(
     See Also
     --------
     pairwise_alignment : Scores of all pairs of two collections.
-    edit_distance : Minus the score, if ``match=0`` and costs are 1.
+    edit_distance : Returns minus the score, if ``match=0`` and costs are 1.
     dtw_path : Repeats points in place of gaps.
-    erp_distance : Gaps of series that cost as much as the omitted points.
+    erp_distance : Uses gaps of series that cost as much as the omitted points.
 
     Notes
     -----
@@ -159,7 +159,7 @@ def pairwise_alignment(
     metric : str or callable, default=None
         Distance of the points of series, as in :func:`alignment`; None compares symbols.
     gap_cost : float, default=1.0
-        Cost of the first symbol of a gap, at least 0.
+        Non-negative cost of the first symbol of a gap.
     extension_cost : float, default=None
         Cost of each further symbol of a gap, from 0 to `gap_cost`; None uses `gap_cost`.
     normalize : bool, default=False

@@ -28,7 +28,7 @@ def dtw_barycenter(
     max_iter=30,
     tol=1e-5,
 ):
-    r"""Average of series that minimises the sum of squared warping distances.
+    r"""Compute the average of series that minimises the sum of squared warping distances.
 
     .. math:: \min_c \sum_p w_p \, d(c, x_p)^2
 
@@ -100,7 +100,7 @@ def dtw_barycenter(
 def soft_dtw_barycenter(
     X, weights=None, *, gamma="scale", length=None, init="auto", max_iter=100, tol=1e-6
 ):
-    r"""Average of series that minimises the sum of soft warping costs.
+    r"""Compute the average of series that minimises the sum of soft warping costs.
 
     .. math:: \min_c \sum_p w_p \, \mathrm{dtw}_\gamma(c, x_p)
 
@@ -176,7 +176,7 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
     series = pack_series(X, name)
     for what, value in (("max_iter", max_iter), ("length", length)):
         if value is not None and (not is_integer(value) or value < 1):
-            raise ValueError(f"{name}: {what}={value!r}; it must be an integer from 1 on.")
+            raise ValueError(f"{name}: {what}={value!r}; it must be an integer of at least 1.")
     if not tol >= 0:
         raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
 
@@ -216,7 +216,7 @@ def medoid(series, weights, band):
 
 
 def _stretched(x, length):
-    """Linear interpolation at another number of points."""
+    """Interpolate linearly at another number of points."""
     if length == len(x):
         return x
     new = np.linspace(0, len(x) - 1, length)

@@ -21,8 +21,8 @@ MAX_SETS = 2**13
 def match_sources(sources_true, sources_pred):
     """Match two lists of Boolean sources one to one.
 
-    Minimises the number of differing bits over all permutations by the Hungarian algorithm. The
-    shorter list is padded with empty sources.
+    The match minimises the number of differing bits over all permutations by the Hungarian
+    algorithm. The shorter list is padded with empty sources.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _with_empty_sources(sources, k):
 
 
 def source_mismatch(sources_true, sources_pred):
-    """Fraction of differing bits of two lists of sources under the best permutation.
+    """Compute the fraction of differing bits of two lists of sources under the best permutation.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def source_mismatch(sources_true, sources_pred):
 
 
 def assignment_error(assignments_true, assignments_pred):
-    """Fraction of differing memberships under the best permutation of the sources.
+    """Compute the fraction of differing memberships under the best permutation of the sources.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def assignment_error(assignments_true, assignments_pred):
 
 
 def boolean_reconstruction_error(X_true, X_pred):
-    """Fraction of bits in which two Boolean matrices differ, ignoring NaN in `X_true`.
+    """Compute the fraction of bits in which two Boolean matrices differ, ignoring NaN in `X_true`.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def boolean_reconstruction_error(X_true, X_pred):
 
 
 def boolean_coverage_score(X_true, X_pred):
-    """Fraction of the ones in the data that the reconstruction covers.
+    """Compute the fraction of the ones in the data that the reconstruction covers.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def boolean_coverage_score(X_true, X_pred):
 
 
 def boolean_over_coverage(X_true, X_pred):
-    """Ratio of surplus ones in the reconstruction to the ones in the data.
+    """Compute the ratio of surplus ones in the reconstruction to the ones in the data.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def boolean_over_coverage(X_true, X_pred):
 def generalization_error(
     estimator, X, *, reveal=0.5, max_assignments=None, n_repeats=1, random_state=None
 ):
-    """Fraction of hidden bits of new objects that are predicted wrongly.
+    """Compute the fraction of hidden bits of new objects that are predicted wrongly.
 
     A random subset of the bits of every object is revealed. The assignment is estimated from these
     bits, and the union of its sources predicts the hidden bits. An estimator that accepts NaN as
@@ -309,7 +309,8 @@ def _disagreements(X_true, X_pred):
     check_consistent_length(X_true, X_pred)
     if np.shape(X_true) != np.shape(X_pred):
         raise ValueError(
-            f"X_true has shape {np.shape(X_true)} and X_pred {np.shape(X_pred)}: they must agree."
+            f"X_true has shape {np.shape(X_true)} and X_pred {np.shape(X_pred)}, but the shapes "
+            "must be equal."
         )
 
     # compare sparse matrices without forming arrays

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_state=None):
-    r"""Empirical Rademacher complexity of the functions of bounded norm in the space of a kernel.
+    r"""Compute the empirical Rademacher complexity of functions of bounded norm in kernel space.
 
     :math:`\hat R = \tfrac2n B\, \mathbb{E} \sqrt{\sigma^\top K \sigma}` over random signs, which
     is at most :math:`\tfrac2n B \sqrt{\operatorname{tr} K}`. It measures how well functions of
@@ -423,8 +423,8 @@ def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
     """
     _check(n, delta)
     size = norm_a**2 + norm_b**2
-    own = np.asarray(diagonal, dtype=np.float64)
-    spread = float(np.sqrt((own**2).sum()))
+    entries = np.asarray(diagonal, dtype=np.float64)
+    spread = float(np.sqrt((entries**2).sum()))
     complexity = 2.0 * size / n * spread
     deviation = 3.0 * size * radius**2 * _deviation(n, delta)
     fit = 2.0 * (1.0 - correlation)
@@ -432,7 +432,7 @@ def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
 
 
 def _deviation(n, delta):
-    """Deviation of a mean of n numbers between 0 and 1 (McDiarmid)."""
+    """Return the deviation of a mean of n numbers between 0 and 1 (McDiarmid)."""
     variance = np.log(2.0 / delta) / (2.0 * n)
     return np.sqrt(variance)
 

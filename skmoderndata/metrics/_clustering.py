@@ -9,10 +9,11 @@ from skmoderndata._estimator.validation import check_array
 
 
 def clustering_distance(labels_a, labels_b):
-    """Fraction of objects on which two clusterings disagree, under the best renaming of labels.
+    """Compute the fraction of objects on which two clusterings disagree, up to label names.
 
-    Minimises over one-to-one renamings of the labels by the Hungarian algorithm. If the other
-    clustering has fewer clusters, objects with an unmatched label count as disagreement.
+    The fraction is the minimum over one-to-one renamings of the labels by the Hungarian algorithm.
+    If the other clustering has fewer clusters, objects with an unmatched label count as
+    disagreements.
 
     Parameters
     ----------

@@ -58,7 +58,8 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
 
     See Also
     --------
-    sklearn.decomposition.PCA : With `n_components="mle"` the dimension of a linear model.
+    sklearn.decomposition.PCA : Estimates the dimension of a linear model with
+    `n_components="mle"`.
 
     Notes
     -----
@@ -119,12 +120,12 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
 
 
 def _of_pairs(D):
-    """Entries of a square matrix above its diagonal."""
+    """Return the entries of a square matrix above its diagonal."""
     return D[np.triu_indices(len(D), 1)]
 
 
 def _distances_of_pairs(X, m, metric, rng):
-    """Distances of m random pairs of different samples."""
+    """Compute the distances of m random pairs of different samples."""
     n = len(X)
     # draw a second sample that differs from the first
     i = rng.randint(n, size=m)
@@ -142,7 +143,7 @@ def _distances_of_pairs(X, m, metric, rng):
             d[block] = paired_distances(first, second, metric=metric)
         return d
 
-    settled = {}  # parameters of the metric come from all samples
+    settled = {}  # compute parameters of the metric from all samples
     if metric == "seuclidean":
         settled["V"] = X.var(axis=0, ddof=1)
     elif metric == "mahalanobis":

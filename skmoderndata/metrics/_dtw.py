@@ -31,9 +31,9 @@ def dtw(
     max_slope=2.0,
     slanted=True,
 ):
-    r"""Dynamic time warping distance of two series.
+    r"""Compute the dynamic time warping distance of two series.
 
-    The smallest sum of local costs over all alignments,
+    It is the smallest sum of local costs over all alignments,
 
     .. math::
         D(i, j) = d(x_i, z_j) + \min\{D(i - 1, j - 1), D(i - 1, j), D(i, j - 1)\}
@@ -55,7 +55,7 @@ def dtw(
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.
     max_slope : float, default=2.0
-        Largest slope of the alignment from either end, for `band="itakura"`; above 1.
+        Largest slope of the alignment from either end, above 1, for `band="itakura"`.
     slanted : bool, default=True
         Whether the band follows the diagonal, from corner to corner, if the series have unequal
         lengths. False uses the band of the archive and of other libraries, around equal
@@ -74,9 +74,9 @@ def dtw(
 
     Notes
     -----
-    Not a metric: the triangle inequality fails, and distinct series can have distance 0. Time is
-    proportional to the product of the two lengths, memory to one length. Conventions differ
-    between libraries; for the series 0, 1, 2, 1 and 0, 2, 2, 5
+    This is not a metric: the triangle inequality fails, and distinct series can have distance 0.
+    Time is proportional to the product of the two lengths, memory to one length. Conventions
+    differ between libraries; for the series 0, 1, 2, 1 and 0, 2, 2, 5
 
     ============================  ========
     here, tslearn, dtaidistance   sqrt(17)
@@ -122,7 +122,7 @@ def dtw_path(
     max_slope=2.0,
     slanted=True,
 ):
-    """Optimal alignment of two series, and its distance.
+    """Find the optimal alignment of two series, and its distance.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def multiscale_dtw(
     max_slope=2.0,
     slanted=True,
 ):
-    """Upper bound of the warping distance, from coarse to fine in linear time.
+    """Compute an upper bound of the warping distance from coarse to fine, in linear time.
 
     The series are first aligned at half their resolution, recursively; the path, widened by
     `radius` cells, restricts the alignments at the full resolution [1]_.
@@ -334,9 +334,9 @@ def pairwise_dtw(
 
 
 def lb_keogh(x, z, radius=None):
-    """Lower bound of the warping distance from the envelope of one series.
+    """Compute a lower bound of the warping distance from the envelope of one series.
 
-    The square root of the sum of squared distances of `x` from the band between the running
+    It is the square root of the sum of squared distances of `x` from the band between the running
     minimum and maximum of `z`. It is at most ``dtw(x, z, radius=radius)`` [1]_.
 
     Parameters
@@ -376,7 +376,7 @@ def lb_keogh(x, z, radius=None):
 
 
 def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
-    r"""Dynamic time warping cost with a smooth minimum.
+    r"""Compute the dynamic time warping cost with a smooth minimum.
 
     .. math::
         \min\nolimits_\gamma(a) = -\gamma \log \sum_i e^{-a_i / \gamma}
@@ -388,7 +388,7 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     gamma : float, default=1.0
-        Smoothing parameter, above 0, in squared units of the series; in the limit 0 the value is
+        Positive smoothing parameter, in squared units of the series; in the limit 0 the value is
         ``dtw(x, z, root=False)``. The default suits standardised series. It is a number because
         you can compare the values of several pairs only if they have the same `gamma`, for example
         the variance of all series.
@@ -425,15 +425,15 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     gamma = float(gamma)
     value, slope = _soft(x, z, gamma, rule, gradient)
     if debias:
-        own_x, own_slope = _soft(x, x, gamma, rule, gradient)
-        own_z, _ = _soft(z, z, gamma, rule, False)
-        value -= (own_x + own_z) / 2
-        slope = slope - own_slope  # both arguments x have the same derivative
+        value_x, slope_x = _soft(x, x, gamma, rule, gradient)
+        value_z, _ = _soft(z, z, gamma, rule, False)
+        value -= (value_x + value_z) / 2
+        slope = slope - slope_x  # both arguments x have the same derivative
     return (value, slope.reshape(shape)) if gradient else value
 
 
 def functional_distance(x, z, p=2.0, *, period=1.0):
-    r"""Distance of two series as piecewise linear functions.
+    r"""Compute the distance of two series as piecewise linear functions.
 
     With :math:`u = x - z` and :math:`u_0 = u_{n + 1} = 0`,
 
@@ -451,14 +451,14 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of equal lengths; the powers are summed over channels.
     p : float, default=2.0
-        Exponent, at least 1. For 1 the distance is the area between the two polygons.
+        Exponent of at least 1. With 1 the distance is the area between the two polygons.
     period : float, default=1.0
-        Time between two points, above 0.
+        Positive time between two points.
 
     Returns
     -------
     distance : float
-        Distance, at least 0.
+        Non-negative distance.
 
     References
     ----------
@@ -482,7 +482,7 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
             f"{name}: the series have {len(x)} and {len(z)} points, but need equal lengths."
         )
 
-    # trapezia, or two triangles if the difference changes its sign
+    # add up trapezia, or two triangles if the difference changes its sign
     u = np.pad(x - z, ((1, 1), (0, 0)))
     inner = u[1:-1]
     size = np.abs(inner)
@@ -490,8 +490,8 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     for neighbour in (u[:-2], u[2:]):
         # use signs and ratios, because products could underflow
         crossing = np.sign(inner) * np.sign(neighbour) < 0
-        both_sizes = np.where(crossing, size + np.abs(neighbour), 1.0)
-        triangle = size * (size / both_sizes)
+        sum_of_sizes = np.where(crossing, size + np.abs(neighbour), 1.0)
+        triangle = size * (size / sum_of_sizes)
         total += np.where(crossing, triangle, size) * (period / 2)
 
     scale = total.max()
@@ -533,7 +533,7 @@ def _distance(cost, local, root):
 
 
 def _by_costs(A, B, local, rule, cutoff):
-    """Costs of all pairs, one at a time, with local costs from a user function."""
+    """Compute the costs of all pairs, one at a time, with local costs from a user function."""
     totals = np.empty((len(A), len(B)))
     for i in range(len(A)):
         x = A.one(i)
@@ -545,7 +545,7 @@ def _by_costs(A, B, local, rule, cutoff):
 
 
 def _soft(x, z, gamma, rule, gradient):
-    """Value of soft dynamic time warping, and its gradient if requested, else None."""
+    """Return the value of soft dynamic time warping, and its gradient if requested, else None."""
     slope = np.zeros_like(x) if gradient else np.empty((0, x.shape[1]))
     offsets = np.array([0, len(z)])
     weight = np.ones(1)

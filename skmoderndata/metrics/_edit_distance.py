@@ -10,7 +10,9 @@ WORDS = (str, bytes)
 
 
 def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False):
-    r"""Smallest total cost of insertions, deletions and substitutions between two sequences.
+    r"""Compute the smallest total cost of edits that turn one sequence into another.
+
+    Edits are insertions, deletions and substitutions.
 
     Parameters
     ----------
@@ -19,9 +21,9 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
     z : str, bytes, or sequence of hashable tokens
         Second sequence.
     gap_cost : float, default=1.0
-        Cost of an insertion or deletion, above 0.
+        Positive cost of an insertion or deletion.
     substitution_cost : float, default=1.0
-        Cost of replacing one symbol by another, at least 0; from ``2 * gap_cost`` on, a deletion
+        Non-negative cost of replacing one symbol by another; from ``2 * gap_cost`` on, a deletion
         and an insertion are used instead. If it is above 0, the distance is a metric.
     normalize : bool, default=False
         Whether to return :math:`2 d / (g (|x| + |z|) + d)`, where d is the distance and g is
@@ -78,9 +80,9 @@ def pairwise_edit_distance(
     Z : collection of the same kind, default=None
         Other samples; None uses `X`.
     gap_cost : float, default=1.0
-        Cost of an insertion or deletion, above 0.
+        Positive cost of an insertion or deletion.
     substitution_cost : float, default=1.0
-        Cost of replacing one symbol by another.
+        Non-negative cost of replacing one symbol by another.
     normalize : bool, default=False
         Whether to normalise distances by the lengths, as in `edit_distance`.
     n_jobs : int, default=None

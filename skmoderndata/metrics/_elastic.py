@@ -4,7 +4,7 @@ from skmoderndata._samples.elastic import elastic_matrix
 
 
 def erp_distance(x, z, *, gap_value=0.0, radius=None, slanted=True):
-    r"""Edit distance with real penalty of two series.
+    r"""Compute the edit distance with real penalty of two series.
 
     Points are matched at the cost of their distance, or omitted at the cost of their distance
     from a gap value g [1]_,
@@ -20,7 +20,7 @@ def erp_distance(x, z, *, gap_value=0.0, radius=None, slanted=True):
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     gap_value : float, default=0.0
-        Value g that replaces a gap, in the unit of the series; 0, the mean, suits normalised
+        Value g that replaces a gap, in the unit of the series; 0, the mean, suits standardised
         series.
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
@@ -41,7 +41,7 @@ def erp_distance(x, z, *, gap_value=0.0, radius=None, slanted=True):
 
     Notes
     -----
-    Without a band it is a metric of series from which points equal to g have been removed: the
+    Without a band, this is a metric of series from which points equal to g have been removed: the
     triangle inequality holds, and a series has distance 0 from itself with such points inserted.
     aeon 1.6 starts both borders of the table from their sums instead of their running sums, and
     therefore returns larger distances if points at a beginning are omitted.
@@ -60,11 +60,11 @@ def erp_distance(x, z, *, gap_value=0.0, radius=None, slanted=True):
 
 
 def msm_distance(x, z, *, cost=1.0, radius=None, slanted=True):
-    r"""Move-split-merge distance of two series.
+    r"""Compute the move-split-merge distance of two series.
 
-    The least cost of turning one series into the other by moves, splits and merges [1]_. A move
-    costs the amount by which it changes a value. A split of a value into two equal values costs c,
-    and so does a merge of two equal values:
+    It is the least cost of turning one series into the other by moves, splits and merges [1]_. A
+    move costs the amount by which it changes a value. A split of a value into two equal values
+    costs c, and so does a merge of two equal values:
 
     .. math::
         D(i, j) = \min\{D(i-1, j-1) + |x_i - z_j|,\ D(i-1, j) + C(x_i, x_{i-1}, z_j),\
@@ -78,7 +78,7 @@ def msm_distance(x, z, *, cost=1.0, radius=None, slanted=True):
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     cost : float, default=1.0
-        Cost c of a split or a merge, at least 0, in the unit of the series.
+        Non-negative cost c of a split or a merge, in the unit of the series.
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.
@@ -98,9 +98,9 @@ def msm_distance(x, z, *, cost=1.0, radius=None, slanted=True):
 
     Notes
     -----
-    A metric if `cost` is above 0 and there is no band. In contrast to `erp_distance`, it does not
-    change if you add the same number to both series. The paper chooses c among 0.01, 0.1 and 1 on
-    the training series.
+    This is a metric if `cost` is above 0 and there is no band. In contrast to `erp_distance`, it
+    does not change if you add the same number to both series. The paper chooses c among 0.01, 0.1
+    and 1 on the training series.
 
     References
     ----------
@@ -119,7 +119,7 @@ def msm_distance(x, z, *, cost=1.0, radius=None, slanted=True):
 def twe_distance(
     x, z, *, stiffness=0.001, gap_cost=1.0, squared=False, radius=None, slanted=True
 ):
-    r"""Time warp edit distance of two series.
+    r"""Compute the time warp edit distance of two series.
 
     Points are matched together with their predecessors, or deleted at the cost of the step that
     leads to them; differences in time are weighted by a stiffness :math:`\nu` [1]_,
@@ -137,9 +137,9 @@ def twe_distance(
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     stiffness : float, default=0.001
-        Cost :math:`\nu` of a difference of one step in time, at least 0.
+        Non-negative cost :math:`\nu` of a difference of one step in time.
     gap_cost : float, default=1.0
-        Cost :math:`\lambda` of a deletion, at least 0, in the unit of the series, or in its
+        Non-negative cost :math:`\lambda` of a deletion, in the unit of the series, or in its
         square.
     squared : bool, default=False
         Whether :math:`|\cdot|` is squared, as in the program of the published comparisons of
@@ -163,9 +163,9 @@ def twe_distance(
 
     Notes
     -----
-    A metric if `stiffness` is above 0, `squared` is False and there is no band. The paper chooses
-    the stiffness among powers of ten from 1e-5 to 1 and the gap cost among 0, 0.25, 0.5, 0.75 and
-    1 on the training series.
+    This is a metric if `stiffness` is above 0, `squared` is False and there is no band. The paper
+    chooses the stiffness among powers of ten from 1e-5 to 1 and the gap cost among 0, 0.25, 0.5,
+    0.75 and 1 on the training series.
 
     References
     ----------
@@ -185,10 +185,10 @@ def twe_distance(
 
 
 def weighted_dtw(x, z, *, steepness=0.05, radius=None, slanted=True):
-    r"""Weighted dynamic time warping distance of two series.
+    r"""Compute the weighted dynamic time warping distance of two series.
 
-    Dynamic time warping in which a pair of positions counts more the farther they are apart [1]_:
-    the square root of D(n, m),
+    In this distance, a pair of positions counts more the farther the positions are apart [1]_. It
+    is the square root of D(n, m),
 
     .. math::
         D(i, j) = \frac{|x_i - z_j|^2}{1 + \exp\{-g (|i - j| - m_c)\}}
@@ -201,7 +201,7 @@ def weighted_dtw(x, z, *, steepness=0.05, radius=None, slanted=True):
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     steepness : float, default=0.05
-        Slope g of the weights, at least 0, per step; 0 gives all pairs the weight one half.
+        Non-negative slope g of the weights per step; 0 gives all pairs the weight one half.
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.
@@ -221,9 +221,9 @@ def weighted_dtw(x, z, *, steepness=0.05, radius=None, slanted=True):
 
     Notes
     -----
-    Not a metric. The paper squares the weights together with the differences; here, as in the
-    comparisons of the archive and in aeon, squares are weighted. aeon returns D(n, m) without the
-    root.
+    This is not a metric. The paper squares the weights together with the differences; here, as in
+    the comparisons of the archive and in aeon, squares are weighted. aeon returns D(n, m) without
+    the root.
 
     References
     ----------
@@ -245,18 +245,18 @@ def weighted_dtw(x, z, *, steepness=0.05, radius=None, slanted=True):
 
 
 def lcss_distance(x, z, *, epsilon=1.0, radius=None, slanted=True):
-    r"""Distance of two series by their longest common subsequence.
+    r"""Compute the distance of two series by their longest common subsequence.
 
-    One minus the length of the longest common subsequence over the length of the shorter series
-    [1]_. Two points match if no channel differs by more than :math:`\epsilon`; other points may
-    be omitted anywhere, so that outliers cost no more than a missing match.
+    It is one minus the length of the longest common subsequence over the length of the shorter
+    series [1]_. Two points match if no channel differs by more than :math:`\epsilon`; other points
+    may be omitted anywhere, so that outliers cost no more than a missing match.
 
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of any lengths with the same channels.
     epsilon : float, default=1.0
-        Largest difference of two values that match, at least 0, in the unit of the series. The
+        Largest non-negative difference of two values that match, in the unit of the series. The
         default is for series of unit variance; for others a fraction of their standard deviation
         is usual.
     radius : int or float, default=None
@@ -278,8 +278,8 @@ def lcss_distance(x, z, *, epsilon=1.0, radius=None, slanted=True):
 
     Notes
     -----
-    Not a metric. The radius, which restricts matches, is the parameter delta of the paper. The
-    paper demands differences below epsilon; here they are at most epsilon. aeon differs with a
+    This is not a metric. The radius, which restricts matches, is the parameter delta of the paper.
+    The paper demands differences below epsilon; here they are at most epsilon. aeon differs with a
     band of radius 0, in which a point without a match discards the earlier matches, and with
     several channels, whose Euclidean distance it compares with epsilon.
 

@@ -1,4 +1,4 @@
-"""How many delayed values describe the state of a system."""
+"""Number of delayed values that describe the state of a system."""
 
 from numbers import Real
 
@@ -74,8 +74,8 @@ def false_nearest_neighbors(
 
     See Also
     --------
-    cao_dimension : Without thresholds for single neighbours.
-    intrinsic_dimension : Of samples without an order.
+    cao_dimension : Uses no thresholds for single neighbours.
+    intrinsic_dimension : Estimates the dimension of samples without an order.
     skmoderndata.preprocessing.TimeDelayEmbedding : Windows, with ``n_lags="fnn"``.
 
     Notes
@@ -151,9 +151,9 @@ def cao_dimension(X, *, lag=1, max_dim=10, tol=0.1, sequence_ids=None):
 
     Notes
     -----
-    A search of nearest neighbours by k-d trees for each d. The nearest window at a distance above
-    0 is taken, so that a series that repeats itself exactly, as a periodic one of few values,
-    looks as if one value described its state; `false_nearest_neighbors` does not.
+    The method searches nearest neighbours by k-d trees for each d. It uses the nearest window at a
+    distance above 0, so a series that repeats itself exactly, such as a periodic one of few
+    values, looks as if one value described its state; `false_nearest_neighbors` does not.
 
     References
     ----------
@@ -178,7 +178,7 @@ def cao_dimension(X, *, lag=1, max_dim=10, tol=0.1, sequence_ids=None):
 
 def _series(name, X, lag, max_dim, least, sequence_ids):
     """Return features of equal scale, the starts of the sequences, and the largest dimension."""
-    # one column or several, of equal scale
+    # convert to columns of equal scale
     X = check_array(X, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan")
     X = X[:, None] if X.ndim == 1 else X
     start = sequence_starts(sequence_ids, X)
@@ -188,11 +188,11 @@ def _series(name, X, lag, max_dim, least, sequence_ids):
             f"{name}: the series is constant: any number of values describes its state."
         )
 
-    # long enough?
+    # require enough windows
     max_dim = dimension.largest_dimension(X, start, lag, max_dim)
     if max_dim < least:
         raise ValueError(
             f"{name} needs {dimension.MIN_WINDOWS} windows of {least} values at lag={lag} that "
-            "have a next one: give a longer series, or lower lag."
+            "have a next one: pass a longer series, or lower lag."
         )
     return X, start, max_dim

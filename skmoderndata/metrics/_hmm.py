@@ -5,7 +5,7 @@ from skmoderndata.kernels._generative.hidden_markov import observations, read_mo
 
 
 def hmm_log_likelihood(model, X, *, symbols=None):
-    """Logarithm of the probability of each sequence under a hidden Markov model.
+    """Compute the logarithm of the probability of each sequence under a hidden Markov model.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ def hmm_log_likelihood(model, X, *, symbols=None):
 
     See Also
     --------
-    skmoderndata.kernels.HMMFisher : Derivatives of the log-likelihoods as features.
+    skmoderndata.kernels.HMMFisher : Uses derivatives of the log-likelihoods as features.
 
     Notes
     -----
-    One forward pass over all sequences, scaled at each step to avoid underflow.
+    One forward pass runs over all sequences, scaled at each step to avoid underflow.
 
     References
     ----------

@@ -9,7 +9,7 @@ from skmoderndata._solvers.kernel.alignment import centred
 
 
 def kernel_alignment(K, target, *, centered=False):
-    """Cosine between a kernel matrix and another one, or the ideal matrix for labels.
+    """Compute the cosine between a kernel matrix and another one, or the ideal matrix for labels.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
 
 
 def kernel_variance(K):
-    """Variance of samples in feature space: the mean squared distance to their mean.
+    """Compute the variance of samples in feature space, the mean squared distance to their mean.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def kernel_variance(K):
     Returns
     -------
     variance : float
-        ``trace(K) / n - mean(K)``, at least 0.
+        Non-negative variance ``trace(K) / n - mean(K)``.
 
     References
     ----------

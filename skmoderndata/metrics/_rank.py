@@ -52,7 +52,7 @@ def optimal_rank(singular_values, shape, noise_std=None):
 
     See Also
     --------
-    sklearn.decomposition.PCA : With ``n_components="mle"`` by the likelihood of a linear model.
+    sklearn.decomposition.PCA : Uses the likelihood of a linear model with ``n_components="mle"``.
     skmoderndata.decomposition.RobustPCA : For tables in which some entries are wrong or missing.
 
     Notes
@@ -62,7 +62,7 @@ def optimal_rank(singular_values, shape, noise_std=None):
     smaller side. No method can distinguish a component from noise if its singular value in L is
     below about :math:`\sqrt[4]{n p}\, \sigma`; the threshold is somewhat higher, because
     components near that limit are estimated so badly that it is better to omit them. Centred
-    columns have one dimension less: give ``(n - 1, p)``.
+    columns have one dimension less: pass ``(n - 1, p)``.
 
     References
     ----------
@@ -91,7 +91,7 @@ def optimal_rank(singular_values, shape, noise_std=None):
     small, large = sorted(shape)
     if len(s) > small or (noise_std is None and len(s) < small):
         raise ValueError(
-            f"a table of shape {tuple(shape)} has {small} singular values, got {len(s)}: give all "
+            f"a table of shape {tuple(shape)} has {small} singular values, got {len(s)}: pass all "
             "of them, or the leading ones with noise_std."
         )
 
@@ -116,8 +116,8 @@ def noise_median(ratio):
     low = (1 - np.sqrt(ratio)) ** 2
     high = (1 + np.sqrt(ratio)) ** 2
 
-    def share(t):
-        """Probability from `low` to t, with both square roots substituted away."""
+    def probability(t):
+        """Return the probability from `low` to t, with both square roots substituted away."""
         end = 2 * np.arcsin(np.sqrt((t - low) / (high - low)))
 
         def density(angle):
@@ -126,4 +126,4 @@ def noise_median(ratio):
 
         return quad(density, 0.0, end)[0]
 
-    return float(brentq(lambda t: share(t) - 0.5, low, high))
+    return float(brentq(lambda t: probability(t) - 0.5, low, high))

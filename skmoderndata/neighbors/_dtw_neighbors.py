@@ -33,10 +33,10 @@ QUERIES_PER_TASK = 64
 
 
 class _DTWNeighbors:
-    """Base of the classifier and the regressor: search, and choice of the radius."""
+    """Base of the classifier and the regressor, with search and choice of the radius."""
 
     def _fit(self, X, y):
-        """Index the training series; for "cv", choose the radius of least leave-one-out error."""
+        """Index the training series; for "cv", find the radius with the least error."""
         name = type(self).__name__
         check_parameters(self.metric, self.metric_params or {}, name)
         series = pack_series(X, name)
@@ -225,7 +225,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
     .. math:: d(x, z)^2 = \min_{\pi} \sum_{(i, j) \in \pi} \lVert x_i - z_j \rVert^2
 
-    over all alignments within the radius. Lower bounds and early abandoning avoid most of the
+    over all alignments within the radius. Lower bounds and early abandoning avoid computing most
     distances, and the neighbours are exact [2]_, [3]_.
 
     Parameters
@@ -275,8 +275,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     -----
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)`` of any lengths, in a
     list, or a 2-D or 3-D array. The memory is about three times the memory of the training series,
-    whatever the number of queries; other metrics than "dtw" store the matrix of the distances. The
-    neighbours are exact.
+    whatever the number of queries; metrics other than "dtw" store the matrix of distances.
 
     References
     ----------
@@ -420,7 +419,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     """Nearest-neighbour regression of time series under dynamic time warping.
 
-    As `DTWNeighborsClassifier`, with the mean of the targets instead of votes.
+    It works like `DTWNeighborsClassifier`, with the mean target instead of votes.
 
     Parameters
     ----------
@@ -465,7 +464,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     Notes
     -----
     See `DTWNeighborsClassifier`. With `radius="cv"`, a series that cannot be aligned with any
-    other counts with the squared distance of its value from the mean.
+    other series contributes the squared distance of its value from the mean.
 
     References
     ----------
@@ -532,7 +531,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         check_target(y, owner=type(self).__name__, numbers=True)
         y = column_or_1d(y, dtype=np.float64, warn=True)
         if not np.isfinite(y).all():
-            raise ValueError(f"{type(self).__name__}: y has NaN or infinity.")
+            raise ValueError(f"{type(self).__name__}: y contains NaN or infinity.")
         check_magnitude(y, owner=type(self).__name__, input_name="y")
         self._y = y.copy()
         self._fit(X, y)

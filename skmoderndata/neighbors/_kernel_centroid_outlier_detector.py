@@ -239,6 +239,6 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         return -float(np.mean(distances**2))
 
     def _score_samples(self, X):
-        own = np.asarray(self._project.source.diag(as_double(X)), dtype=np.float64)
-        squared = own - 2 * self._project(X)[:, 0] + self._norm
+        diagonal = np.asarray(self._project.source.diag(as_double(X)), dtype=np.float64)
+        squared = diagonal - 2 * self._project(X)[:, 0] + self._norm
         return -np.sqrt(np.maximum(squared, 0.0))

@@ -19,7 +19,7 @@ MARGIN_SAMPLES = 500
 class KernelNearestCentroid(KernelClassifierMixin, Base):
     r"""Classify by the nearest class mean in feature space, or by the largest Parzen density.
 
-    Chooses the class with the largest
+    It chooses the class with the largest
 
     .. math::
         s_c(x) = \frac{1}{n_c} \sum_{i \in c} \kappa(x_i, x)
@@ -67,7 +67,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
 
     See Also
     --------
-    sklearn.neighbors.NearestCentroid : The same with the linear kernel.
+    sklearn.neighbors.NearestCentroid : The same with a linear kernel.
     skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : Uses the covariance within the
         classes, too.
 
@@ -167,9 +167,9 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
             norms[c] = a @ values
             # take samples from the middle of the class to its border, whatever the order of rows
             n_members = len(members)
-            n_some = min(n_members, max(1, MARGIN_SAMPLES * n_members // n))
+            n_drawn = min(n_members, max(1, MARGIN_SAMPLES * n_members // n))
             by_value = members[np.argsort(values, kind="stable")]
-            spread = np.linspace(0, n_members - 1, n_some).astype(int)
+            spread = np.linspace(0, n_members - 1, n_drawn).astype(int)
             typical.append(by_value[spread])
         train.gram.check_finite(norms)
 
@@ -208,10 +208,10 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         """Scores of the classes, from inner products with their means."""
         return means * priors if self.offset == "density" else means - norms / 2
 
-    def _typical_lead(self, X, train, coef, some):
+    def _typical_lead(self, X, train, coef, subset):
         """Mean margin of the score of each class over the other classes, at the class mean."""
-        samples = TrainingSet(self, X, train.kept[some], gram=train.gram)
-        coef = coef[some] / coef[some].sum(axis=0)
+        samples = TrainingSet(self, X, train.kept[subset], gram=train.gram)
+        coef = coef[subset] / coef[subset].sum(axis=0)
         between = coef.T @ samples.times(coef)  # inner products of the means
         scores = self._scores(between, self.priors_, between.diagonal())
         k = len(scores)
@@ -231,7 +231,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != mass.shape or not (priors > 0).all():
             raise ValueError(
-                f"priors={self.priors!r} must hold one positive probability for each of the "
+                f"priors={self.priors!r} must contain one positive probability for each of the "
                 f"{len(mass)} classes."
             )
 
