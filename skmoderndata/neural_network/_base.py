@@ -43,16 +43,17 @@ from skmoderndata._solvers.networks.ridge_path import (
     statistics,
 )
 
-BLOCK_ENTRIES = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
+# Number of outputs of the first layer held at once: 4 MB stay in the cache.
+BLOCK_ENTRIES = 2**19
 WEIGHTS_ARE_NO_COPIES = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "leave-one-out leaves a sample out with "
-    "its whole weight, but one of several equal rows alone: the penalty may differ. In use: "
-    "`BaggingClassifier` and `BaggingRegressor`, which weight rows in place of copying them, may "
-    "choose another penalty; with a number as `alpha` weights are copies"
-    for kind in ("dense", "sparse")
+    f"check_sample_weight_equivalence_on_{kind}_data": "leave-one-out omits a sample with its "
+    "full weight, but only one of several equal rows, so the penalty may differ. In use: "
+    "`BaggingClassifier` and `BaggingRegressor`, which weight rows instead of copying them, may "
+    "choose another penalty; if `alpha` is a number, weights are equivalent to copies"
 }
 
-WIDEST = 12  # decades of the default penalties
+# Number of decades that the default penalties span.
+WIDEST = 12
 
 
 def _takes_parts(network):
@@ -60,14 +61,14 @@ def _takes_parts(network):
 
 
 class RidgeNetwork(LazySolution, Base):
-    """Fixed hidden layer with ridge regression on its outputs.
+    """Network with a fixed hidden layer and ridge regression on its outputs.
 
-    A subclass draws the first layer in `_open(X, Y, w, rng)` and gives its outputs for some rows
-    in `_layer(X)`; regressors and classifiers give targets in `_targets`.
+    A subclass draws the first layer in `_open(X, Y, w, rng)` and returns its outputs for some rows
+    in `_layer(X)`; regressors and classifiers define the targets in `_targets`.
     """
 
     _SPARSE = "csr"
-    _SCALING = ""  # what else makes first layers equal
+    _SCALING = ""  # further condition for equal first layers
     _SOLUTION = (
         "_coef",
         "output_coef_",
@@ -76,7 +77,7 @@ class RidgeNetwork(LazySolution, Base):
         "optimality_",
         "n_parameters_",
     )
-    _SEARCH = ("loo_score_", "loo_path_", "alphas_")  # set where the penalty is chosen
+    _SEARCH = ("loo_score_", "loo_path_", "alphas_")  # set if the penalty is chosen
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -85,8 +86,8 @@ class RidgeNetwork(LazySolution, Base):
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
-            Training data. A Dask array is fitted block by block, as by `partial_fit`: with
-            `alpha="loo"` the penalty is chosen as there.
+            Training data. A Dask array is fitted chunk by chunk, as by `partial_fit`, which also
+            chooses the penalty if `alpha="loo"`.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -101,7 +102,7 @@ class RidgeNetwork(LazySolution, Base):
             self._check_additive("fit to a Dask array")
             if getattr(self, "class_weight", None) == "balanced":
                 raise ValueError(
-                    f"{type(self).__name__}.fit to a Dask array cannot balance classes: give "
+                    f"{type(self).__name__}.fit to a Dask array cannot balance classes: pass "
                     "class_weight as a dictionary."
                 )
             return self._fit_blocks(X, y, sample_weight)
@@ -138,7 +139,7 @@ class RidgeNetwork(LazySolution, Base):
 
     @all_or_nothing
     def merge(self, other):
-        """Add the samples that another estimator was fitted to; exact, in any order.
+        """Add the samples of another fitted estimator; the result is exact, in any order.
 
         Parameters
         ----------
@@ -155,12 +156,12 @@ class RidgeNetwork(LazySolution, Base):
         check_is_fitted(other)
         if type(other) is not type(self):
             raise ValueError(
-                f"{type(self).__name__} cannot merge with {type(other).__name__}: give an "
+                f"{type(self).__name__} cannot merge with {type(other).__name__}: pass an "
                 "estimator of the same class."
             )
 
         self._check_additive("merge")
-        # sums may be added where the hidden features are the same
+        # Sums can be added only if the hidden features are equal
         layers = self._parameters_of_layer(), other._parameters_of_layer()
         same = all(np.array_equal(a, b) for a, b in zip(*layers, strict=True))
         mine = self.get_params()
@@ -172,7 +173,7 @@ class RidgeNetwork(LazySolution, Base):
             where = f" in {', '.join(differ)}" if differ else ""
             raise ValueError(
                 f"{type(self).__name__} cannot merge: the first layers differ{where}. Fit both "
-                f"with the same parameters, random_state an integer{self._SCALING}."
+                f"with the same parameters, an integer random_state{self._SCALING}."
             )
 
         self._check_targets_of(other)
@@ -187,11 +188,16 @@ class RidgeNetwork(LazySolution, Base):
             check_array_namespace(X, self._coef_like(), type(self).__name__)
         xp, _ = get_array_namespace(X)
         X, y = validate_data(
-            self, X, y, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=reset,
+            self,
+            X,
+            y,
+            dtype=[xp.float64, xp.float32],
+            accept_sparse=self._SPARSE,
+            reset=reset,
             **self._TARGETS,
-        )  # fmt: skip
+        )
 
-        # targets and weights are checked by NumPy
+        # Check targets and weights by NumPy
         y = as_numpy(y)
         Y = self._targets(y, classes, reset)
         w = np.ones(len(y))
@@ -207,7 +213,7 @@ class RidgeNetwork(LazySolution, Base):
         w = w * self._class_factors(y, w)
 
         if reset and is_classifier(self):
-            # a class may have its first sample in a later call of partial_fit
+            # A class may have its first sample in a later call of partial_fit
             labels = self.classes_
             present = np.ones(len(labels))
             if classes is None:
@@ -232,7 +238,7 @@ class RidgeNetwork(LazySolution, Base):
         return self._total.h_mean
 
     def _not_additive(self):
-        """Why the first layer cannot be made before all samples are there; None if it can."""
+        """Return why the first layer needs all samples at once, or None if it does not."""
         return None
 
     def _check_additive(self, what):
@@ -246,15 +252,15 @@ class RidgeNetwork(LazySolution, Base):
         return [(X[a:b, :], Y[a:b, :], w[a:b]) for a, b in self._cuts(X.shape[0])]
 
     def _cuts(self, n):
-        """Cut rows into blocks; no stop beyond the last row, which the standard leaves open."""
+        """Cut rows into blocks; the array API standard leaves stops beyond the last row open."""
         width = max(1, self._n_outputs())
         size = self.batch_size or max(width, BLOCK_ENTRIES // width)
         return [(a, min(a + size, n)) for a in range(0, n, size)]
 
     def _accumulate(self, X, Y, w):
-        """Add the statistics of all blocks; return the blocks, a single one by its outputs."""
+        """Add the statistics of all blocks; return the blocks, or the outputs of a single one."""
         blocks = self._blocks(X, Y, w)
-        # a single block keeps its outputs, several compute them twice
+        # Keep the outputs of a single block; compute the outputs of several twice
         if len(blocks) == 1:
             H = self._outputs(X)
             blocks = [(H, Y, w)]
@@ -292,7 +298,7 @@ class RidgeNetwork(LazySolution, Base):
         single = len(blocks) == 1
         L = total.S.shape[0]
 
-        # fewer samples than features: the spectrum of rows
+        # With fewer samples than features, use the spectrum of the rows
         rows = None
         if single and 0 < total.n_samples < L:
             H, _, w = blocks[0]
@@ -300,7 +306,7 @@ class RidgeNetwork(LazySolution, Base):
             rows = root * (H - total.h_mean)
         parts = spectrum(total, rows)
 
-        # held-out residuals, block by block, for all penalties
+        # Compute the held-out residuals for all penalties, block by block
         grid = self._grid(L)
         self.alphas_ = alphas = move_array(grid, total.S)
 
@@ -322,11 +328,12 @@ class RidgeNetwork(LazySolution, Base):
             hits = hits + as_numpy(more_hits)
             good &= as_numpy(determined)
 
-        # the best score; among equal ones the best r^2
+        # Take the best score, and the best r^2 among equal scores
         r2 = self._held_out_r2(squares)
         score = self._loo_score(r2, hits / total.weight)
         path = np.where(good, score, -np.inf)
-        if not good.any():  # every sample alone determines a direction: the safest is left
+        # If every sample alone determines a direction, keep the largest penalty
+        if not good.any():
             good[np.argmax(grid)] = True
         first = np.where(good, score, -np.inf)
         second = np.where(good, r2, -np.inf)
@@ -340,7 +347,7 @@ class RidgeNetwork(LazySolution, Base):
 
     def _grid(self, L):
         if self.alphas is None:
-            # logarithmic, about the mean variance of the hidden features
+            # Space penalties logarithmically about the mean variance of the hidden features
             S = self._total.S
             xp = namespace(S)
             trace = float(xp.linalg.trace(S))
@@ -358,20 +365,20 @@ class RidgeNetwork(LazySolution, Base):
 
         if alphas.ndim != 1 or not (alphas > 0).all():
             raise ValueError(
-                f"alphas of {type(self).__name__} must be a list of positive numbers, and the "
-                f"smallest is {alphas.min():g}: for alpha=0 give `alpha=0` instead."
+                f"alphas of {type(self).__name__} must be a list of positive numbers, but the "
+                f"smallest is {alphas.min():g}: for no penalty set `alpha=0` instead."
             )
         return alphas.copy()
 
     def _solve(self):
-        """Coefficients from the sums alone; the penalty, too, where it is not given."""
+        """Compute the coefficients, and the penalty unless it is a number, from the sums alone."""
         total = self._total
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             self._store(ridge(total, self.alpha_))
             return
 
-        # the samples are gone: their mean leverage stands for that of each
+        # The samples are gone, so their mean leverage replaces the leverage of each sample
         parts = spectrum(total)
         grid = self._grid(total.S.shape[0])
         alphas = move_array(grid, total.S)
@@ -383,14 +390,14 @@ class RidgeNetwork(LazySolution, Base):
         self._store_spectral(parts)
 
     def _held_out_r2(self, squares):
-        """Mean over targets of r^2, from the squares (n_alphas, t) of held-out residuals."""
+        """Return the mean r^2 over targets, from held-out squared residuals (n_alphas, t)."""
         total = self._total
         variation = as_numpy(total.y_sq)
         mean = as_numpy(total.y_mean)
         rounding = 1e-28 * total.weight * (1e-300 + mean**2)
         constant = variation <= rounding
 
-        # a constant target is predicted exactly
+        # A constant target is predicted exactly
         unit = np.where(constant, 1, variation)
         r2 = 1 - squares / unit
         exact = constant & np.isfinite(squares)
@@ -400,9 +407,9 @@ class RidgeNetwork(LazySolution, Base):
     def _store_spectral(self, parts):
         """Store the coefficients at `alpha_` from the eigenvalues."""
         coef = ridge_from_spectrum(parts, self.alpha_)
-        shares = parts.values / (parts.values + self.alpha_)
-        xp = namespace(shares)
-        n_par = float(xp.sum(shares))
+        fractions = parts.values / (parts.values + self.alpha_)
+        xp = namespace(fractions)
+        n_par = float(xp.sum(fractions))
         self._store(coef, n_par=n_par)
 
     def _store(self, coef, n_par=None):
@@ -414,19 +421,19 @@ class RidgeNetwork(LazySolution, Base):
         self.n_parameters_ = n_par
 
         intercept = total.y_mean - total.h_mean @ coef
-        one = self._one_column()
-        self.output_coef_ = coef[:, 0] if one else coef.T
+        flat = self._one_column()
+        self.output_coef_ = coef[:, 0] if flat else coef.T
         self.intercept_ = self._intercept(intercept)
 
     def _intercept(self, intercept):
         return float(intercept[0]) if self._one_column() else intercept
 
     def _lazy_names(self):
-        chosen = vars(self).get("alpha") == "loo"
-        return (*self._SOLUTION, "alphas_") if chosen else self._SOLUTION
+        is_search = vars(self).get("alpha") == "loo"
+        return (*self._SOLUTION, "alphas_") if is_search else self._SOLUTION
 
     def __getattr__(self, name):
-        if name == "partial_fit":  # hidden where it would always raise
+        if name == "partial_fit":  # hidden if it would always raise
             raise AttributeError(f"{type(self).__name__}.partial_fit {self._not_additive()}")
         return super().__getattr__(name)
 
@@ -446,7 +453,7 @@ class RidgeNetwork(LazySolution, Base):
         return tags
 
     def _values(self, X, method):
-        """``coef' h(x) + intercept``, one column for each target, in double precision."""
+        """Compute ``coef' h(x) + intercept``, one column for each target, in double precision."""
         X = self._check(X, method)
         total = self._total
         coef = self._coef
@@ -465,7 +472,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
 
     @available_if(_takes_parts)
     def partial_fit(self, X, y, sample_weight=None):
-        """Add samples; exact, in any order.
+        """Add samples; the result is exact, in any order.
 
         Parameters
         ----------
@@ -475,7 +482,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
         Returns
         -------
         self : object
-            The estimator, fitted to all samples given so far.
+            The estimator, fitted to all samples so far.
         """
         return self._add(X, y, sample_weight)
 
@@ -512,7 +519,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
         begun_with = self._total.B.shape[1]
         if n_targets != begun_with:
             raise ValueError(
-                f"y has {n_targets} targets, but {type(self).__name__} was begun with "
+                f"y has {n_targets} targets, but {type(self).__name__} was started with "
                 f"{begun_with}."
             )
         return Y
@@ -524,7 +531,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
         mine = self._total.B.shape[1]
         theirs = other._total.B.shape[1]
         if mine != theirs:
-            raise ValueError(f"{type(self).__name__} cannot merge: numbers of targets differ.")
+            raise ValueError(
+                f"{type(self).__name__} cannot merge: the numbers of targets differ."
+            )
 
     def _one_column(self):
         return self._flat
@@ -537,13 +546,13 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
 
 
 class NetworkClassifier(AbsentClasses, ClassifierMixin):
-    """Codes of the classes and decisions of a classifier."""
+    """Target codes and decisions of a classifier."""
 
     _TARGETS = {}
 
     @available_if(_takes_parts)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Add samples; exact, in any order.
+        """Add samples; the result is exact, in any order.
 
         Parameters
         ----------
@@ -559,7 +568,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         Returns
         -------
         self : object
-            The estimator, fitted to all samples given so far.
+            The estimator, fitted to all samples so far.
         """
         return self._add(X, y, sample_weight, classes)
 
@@ -568,7 +577,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         if self.class_weight == "balanced":
             raise ValueError(
                 f"{type(self).__name__}.partial_fit cannot balance classes: "
-                'class_weight="balanced" needs all samples at once. Give a dictionary of weights.'
+                'class_weight="balanced" needs all samples at once. Pass a dictionary of weights.'
             )
         if "_total" not in vars(self) and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -585,8 +594,8 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Near 1 for the class and near -1 for the others; with two classes one column, for the
-            second.
+            Values near 1 for the class and near -1 for other classes; for two classes one column,
+            for the second class.
         """
         values, dtype = self._values_of_classes(X, "decision_function")
         values = namespace(values).astype(values, dtype, copy=False)
@@ -613,7 +622,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         return xp.take(self.classes_, xp.astype(codes, xp.int64), axis=0)
 
     def _values_of_classes(self, X, method):
-        """Return values and their type; classes without weight are less than all others by one."""
+        """Return values and their type; classes without weight score one less than all others."""
         values, dtype = self._values(X, method)
         if self._present is None:
             return values, dtype
@@ -630,8 +639,8 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         if reset:
-            given = y if classes is None else np.asarray(classes)
-            self.classes_ = np.unique(given)
+            values = y if classes is None else np.asarray(classes)
+            self.classes_ = np.unique(values)
             refuse_one_class(type(self).__name__, self.classes_)
 
         labels = as_numpy(self.classes_)
@@ -642,7 +651,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
                 "call of partial_fit."
             )
 
-        # one column of +-1 for two classes, else one for each
+        # Use one column of +-1 for two classes, otherwise one for each class
         codes = np.searchsorted(labels, y)
         K = len(labels)
         columns = np.arange(1 if K == 2 else 0, K)
@@ -650,7 +659,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         return np.where(belongs, 1.0, -1.0)
 
     def _class_factors(self, y, w):
-        """Weight of each sample's class; "balanced" counts samples by their own weights."""
+        """Return the weight of each sample's class; "balanced" counts weighted samples."""
         y = column_or_1d(y)
         labels = as_numpy(self.classes_)
         with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
@@ -666,7 +675,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         theirs = as_numpy(other.classes_)
         if not np.array_equal(mine, theirs):
             raise ValueError(
-                f"{type(self).__name__} cannot merge: classes differ. Give the same `classes` to "
+                f"{type(self).__name__} cannot merge: classes differ. Pass the same `classes` to "
                 "the first partial_fit of both."
             )
 
@@ -674,7 +683,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         return False
 
     def _hits(self, Y, predictions, w):
-        """Weight of the samples whose held-out prediction is the right class, for each alpha."""
+        """Return the weight of the samples whose held-out class is right, for each alpha."""
         xp = namespace(Y)
         if Y.shape[1] == 1:
             right = (predictions[:, :, 0] > 0) == (Y > 0)

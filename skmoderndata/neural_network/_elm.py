@@ -13,7 +13,7 @@ from skmoderndata.neural_network._random_base import RANDOM_LAYER, RandomNetwork
 class ELMRegressor(NetworkRegressor, RandomNetwork):
     r"""Extreme learning machine for regression: random hidden neurons and ridge output weights.
 
-    Minimises [1]_
+    It minimises [1]_
 
     .. math::
         \sum_{i=1}^n \bigl(y_i - v' g(W' x_i + b) - c\bigr)^2 + \alpha \|v\|^2
@@ -26,27 +26,27 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     n_hidden : int, default=500
         Number of neurons. 0 with `direct_links` leaves ridge regression on the inputs.
     activation : str or callable, default="tanh"
-        Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
-        callable takes and returns an array.
+        Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; or a
+        callable that accepts and returns an array.
     weights : {"uniform", "normal", "orthogonal"}, default="uniform"
         Distribution of the random weights. All have norms of about `input_scale`, so that
         standardised inputs give arguments of order one; the usual weights between -1 and 1 would
-        saturate the neurons where there are many inputs. "orthogonal" draws blocks of orthogonal
+        saturate the neurons if there are many inputs. "orthogonal" draws blocks of orthogonal
         weights.
     input_scale : float, default=1.0
-        Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
-        less smooth.
+        Scale of the weights, and bound of the neurons' intercepts: larger values make the
+        functions less smooth.
     direct_links : bool, default=False
-        Whether the inputs themselves, standardised, also go to the output layer: a random vector
+        Whether the standardised inputs also go to the output layer, as in a random vector
         functional link [5]_. The links help if much of the relation is linear; about 200 neurons
         are then enough.
     standardize : bool or pair of ndarray of shape (n_features,), default=True
         Whether to subtract the mean of each input and divide by three standard deviations, so that
         the origin and the units do not matter. A stream uses the mean and standard deviation of
-        its first 200 rows. A pair gives both; estimators with the same pair, or with False, can be
-        merged. False may be better if all columns have one unit, as pixels have.
+        its first 200 rows. A pair contains both; estimators with the same pair, or with False, can
+        be merged. False may be better if all columns have the same unit, as pixels do.
     alpha : {"loo"} or float, default="loo"
-        Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2 (mean
+        Ridge penalty. "loo" chooses one of `alphas` by the best exact leave-one-out r^2 (mean
         over targets). 0 gives the coefficients of minimum norm.
     alphas : array-like, default=None
         Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
@@ -60,7 +60,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         Number of samples whose hidden outputs are held in memory. None means 4 MB of outputs, or
         as many samples as neurons.
     random_state : int, RandomState instance or None, default=None
-        Controls the random weights. An int makes estimators equal, so that they can be merged.
+        Controls the random weights. With an int, estimators draw equal weights and can be merged.
     n_jobs : int, default=None
         Number of threads over blocks of samples, in addition to BLAS threads.
 
@@ -90,7 +90,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     n_parameters_ : float
         Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
     optimality_ : float
-        Certificate: norm of the gradient, relative to that at zero coefficients.
+        Certificate: norm of the gradient, relative to the norm at zero coefficients.
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
@@ -102,7 +102,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     --------
     RBFNetworkRegressor : Neurons with centres instead of random directions.
     sklearn.neural_network.MLPRegressor : Trains the first layer as well.
-    sklearn.linear_model.RidgeCV : The same output layer for features that are at hand.
+    sklearn.linear_model.RidgeCV : The same output layer for given features.
     sklearn.kernel_approximation.RBFSampler : Random features of the Gaussian kernel.
 
     Notes
@@ -114,15 +114,15 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     intercept. A weighted sample is left out with its whole weight.
 
     The sums add up: `partial_fit` and `merge` are exact, in any order. With ``alpha="loo"`` they
-    choose the penalty anew from the sums of all samples: the one with the least error of
-    generalised cross-validation [4]_, which puts the mean leverage in the place of the leverage of
-    each sample (`loo_score_` and `loo_path_` then do not exist). The recursive update of online
-    sequential learning machines gives the same coefficients, for more work and with growing
-    rounding errors.
+    choose the penalty again from the sums of all samples, as the one with the least error of
+    generalised cross-validation [4]_, which replaces the leverage of each sample by the mean
+    leverage (`loo_score_` and `loo_path_` then do not exist). The recursive update of online
+    sequential learning machines gives the same coefficients with more work and growing rounding
+    errors.
 
-    With an activation by name and array API dispatch switched on in scikit-learn, arrays of other
+    If the activation is a name and array API dispatch is enabled in scikit-learn, arrays of other
     libraries are used as they are, and fitted attributes have their type. The sums are formed in
-    double precision, whatever X is.
+    double precision, whatever the type of X.
 
     References
     ----------
@@ -165,8 +165,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
         tier="standard",
-        instead="Nystroem or RBFSampler with RidgeCV is as accurate: random features of a kernel "
-        "serve as well as random neurons.",
+        instead="Nystroem or RBFSampler with RidgeCV is just as accurate: random kernel features "
+        "work as well as random neurons.",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
@@ -213,7 +213,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
 class ELMClassifier(NetworkClassifier, RandomNetwork):
     r"""Extreme learning machine for classification: random neurons and ridge output weights.
 
-    Minimises [1]_
+    It minimises [1]_
 
     .. math::
         \sum_{i=1}^n \bigl(t_i - v' g(W' x_i + b) - c\bigr)^2 + \alpha \|v\|^2
@@ -227,27 +227,27 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     n_hidden : int, default=500
         Number of neurons. 0 with `direct_links` leaves ridge regression on the inputs.
     activation : str or callable, default="tanh"
-        Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
-        callable takes and returns an array.
+        Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; or a
+        callable that accepts and returns an array.
     weights : {"uniform", "normal", "orthogonal"}, default="uniform"
         Distribution of the random weights. All have norms of about `input_scale`, so that
         standardised inputs give arguments of order one; the usual weights between -1 and 1 would
-        saturate the neurons where there are many inputs. "orthogonal" draws blocks of orthogonal
+        saturate the neurons if there are many inputs. "orthogonal" draws blocks of orthogonal
         weights.
     input_scale : float, default=1.0
-        Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
-        less smooth.
+        Scale of the weights, and bound of the neurons' intercepts: larger values make the
+        functions less smooth.
     direct_links : bool, default=False
-        Whether the inputs themselves, standardised, also go to the output layer: a random vector
+        Whether the standardised inputs also go to the output layer, as in a random vector
         functional link [4]_. The links help if much of the relation is linear; about 200 neurons
         are then enough.
     standardize : bool or pair of ndarray of shape (n_features,), default=True
         Whether to subtract the mean of each input and divide by three standard deviations, so that
         the origin and the units do not matter. A stream uses the mean and standard deviation of
-        its first 200 rows. A pair gives both; estimators with the same pair, or with False, can be
-        merged. False may be better if all columns have one unit, as pixels have.
+        its first 200 rows. A pair contains both; estimators with the same pair, or with False, can
+        be merged. False may be better if all columns have the same unit, as pixels do.
     alpha : {"loo"} or float, default="loo"
-        Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
+        Ridge penalty. "loo" chooses one of `alphas` by the best exact leave-one-out accuracy.
         0 gives the coefficients of minimum norm.
     alphas : array-like, default=None
         Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
@@ -263,7 +263,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         Number of samples whose hidden outputs are held in memory. None means 4 MB of outputs, or
         as many samples as neurons.
     random_state : int, RandomState instance or None, default=None
-        Controls the random weights. An int makes estimators equal, so that they can be merged.
+        Controls the random weights. With an int, estimators draw equal weights and can be merged.
     n_jobs : int, default=None
         Number of threads over blocks of samples, in addition to BLAS threads.
 
@@ -295,7 +295,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     n_parameters_ : float
         Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
     optimality_ : float
-        Certificate: norm of the gradient, relative to that at zero coefficients.
+        Certificate: norm of the gradient, relative to the norm at zero coefficients.
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
@@ -355,8 +355,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
         tier="standard",
-        instead="Nystroem or RBFSampler with RidgeClassifierCV is as accurate: random features "
-        "of a kernel serve as well as random neurons.",
+        instead="Nystroem or RBFSampler with RidgeClassifierCV is just as accurate: random kernel "
+        "features work as well as random neurons.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="scaled_digits",

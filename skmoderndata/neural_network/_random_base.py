@@ -34,8 +34,8 @@ from skmoderndata.neural_network._base import RidgeNetwork
 ROWS_OF_SCALING = 200
 
 # Number of standard deviations of an input that are scaled to 1: nearly all inputs then lie in the
-# range of the neurons' intercepts. On seven tables of scikit-learn 3 was best or within .012 of
-# accuracy or r^2 of the best of 1 to 4.
+# range of the neurons' intercepts. On seven tables of scikit-learn, 3 was within .012 of the best
+# accuracy or r^2 of the values from 1 to 4.
 DEVIATIONS = 3.0
 
 
@@ -57,7 +57,7 @@ RANDOM_LAYER = {
 
 
 class RandomNetwork(RidgeNetwork):
-    """A first layer of random weights; with `direct_links` the inputs join its outputs."""
+    """First layer of random weights; with `direct_links` the inputs join its outputs."""
 
     _SAME = ("activation", "direct_links", "fit_intercept")
     _SCALING = ", and standardize=False or one pair of means and deviations"
@@ -99,7 +99,7 @@ class RandomNetwork(RidgeNetwork):
         self.hidden_intercepts_ = move_array(b, X, dtype)
 
     def _scaling(self, X, w):
-        """Means and standard deviations of the columns; None without standardising."""
+        """Return means and standard deviations of the columns, or None without standardising."""
         if self.standardize is False:
             return None, None
         if isinstance(self.standardize, tuple):
@@ -121,10 +121,10 @@ class RandomNetwork(RidgeNetwork):
         return pair
 
     def _settle(self, X, Y, w, total):
-        """As long as few rows have been seen, begin anew with all of them, standardised anew."""
+        """While few rows have been seen, restart with all of them, standardised again."""
         if self._beginning is None:
             return X, Y, w, total
-        # 1. all samples so far
+        # 1. Collect all samples so far
         X_seen, Y_seen, w_seen, W, b = self._beginning
         xp = namespace(w)
         if w_seen.shape[0]:
@@ -132,7 +132,7 @@ class RandomNetwork(RidgeNetwork):
             Y = xp.concat([Y_seen, Y], axis=0)
             w = xp.concat([w_seen, w], axis=0)
 
-        # 2. the layer from the first ones of positive weight
+        # 2. Build the layer from the first samples of positive weight
         (weighted,) = xp.nonzero(w > 0)
         few = weighted[:ROWS_OF_SCALING]
         rows = X[few, :] if sparse.issparse(X) else xp.take(X, few, axis=0)
@@ -142,7 +142,7 @@ class RandomNetwork(RidgeNetwork):
         return X, Y, w, None
 
     def _fit_blocks(self, X, y, sample_weight):
-        """Standardise by the moments of all rows, which take a pass of their own."""
+        """Standardise by the moments of all rows, computed in a separate pass."""
         if self.standardize is not True:
             return fit_by_merge(self, X, y=y, sample_weight=sample_weight)
         aligned = () if sample_weight is None else (sample_weight,)
@@ -153,7 +153,7 @@ class RandomNetwork(RidgeNetwork):
         eps = float(np.finfo(dtype).eps)
         std = standard_deviations(moments.values, eps)
 
-        # with these as given numbers
+        # Fit with the moments as fixed parameters
         pair = moments.mean, std
         model = clone(self).set_params(standardize=pair)
         fit_by_merge(model, X, y=y, sample_weight=sample_weight)
@@ -169,19 +169,19 @@ class RandomNetwork(RidgeNetwork):
         selection = forward_selection(
             H, Y, w, max_columns=n_neurons, intercept=self.fit_intercept
         )
-        chosen = np.sort(selection.chosen)
-        if not len(chosen):
-            chosen = np.arange(min(1, n_neurons))
+        neurons = np.sort(selection.chosen)
+        if not len(neurons):
+            neurons = np.arange(min(1, n_neurons))
 
         xp = namespace(self.hidden_weights_)
-        index = move_array(chosen, self.hidden_weights_)
+        index = move_array(neurons, self.hidden_weights_)
         self.hidden_weights_ = xp.take(self.hidden_weights_, index, axis=1)
         self.hidden_intercepts_ = xp.take(self.hidden_intercepts_, index, axis=0)
 
     def _not_additive(self):
         if self.prune is None:
             return None
-        return "cannot prune: neurons are chosen by all samples at once. Set prune=None."
+        return "cannot prune, because all samples choose the neurons. Set prune=None."
 
     def _neurons(self, X):
         Z = X @ self.hidden_weights_ + self.hidden_intercepts_
@@ -211,7 +211,7 @@ class RandomNetwork(RidgeNetwork):
 
 
 def _stacked(A, B):
-    """Rows of both, sparse if one of them is."""
+    """Stack the rows of two arrays; the result is sparse if one of them is."""
     if sparse.issparse(A) or sparse.issparse(B):
         rows = [sparse.csr_array(A), sparse.csr_array(B)]
         return sparse.vstack(rows, format="csr")
@@ -220,7 +220,7 @@ def _stacked(A, B):
 
 
 class _Moments:
-    """Moments of the columns of some rows, and with `+` those of others."""
+    """Moments of the columns of some rows; `+` adds the moments of other rows."""
 
     def __init__(self, values):
         self.values = values

@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_refused():
     labels = X[:, 0] > 0
 
     # settings and containers
-    with pytest.raises(ValueError, match="needs the centres: give them as an array"):
+    with pytest.raises(ValueError, match="needs fixed centres: pass an array"):
         RBFNetworkRegressor().fit(rows, X[:, 0])
     with pytest.raises(ValueError, match="cannot balance classes"):
         ELMClassifier(class_weight="balanced").fit(rows, labels)

@@ -245,9 +245,9 @@ def test_small_numbers_in_single_precision(basis, seed):
 @pytest.mark.edge
 def test_adding_samples_needs_given_centres_and_splines_moderate_numbers():
     X, y = data(0)
-    with pytest.raises(AttributeError, match="partial_fit needs the centres"):
+    with pytest.raises(AttributeError, match="partial_fit needs fixed centres"):
         RBFNetworkRegressor(5, alpha=1.0).partial_fit(X, y)
-    with pytest.raises(ValueError, match="merge needs the centres"):
+    with pytest.raises(ValueError, match="merge needs fixed centres"):
         RBFNetworkRegressor(5).fit(X, y).merge(RBFNetworkRegressor(5).fit(X, y))
     one = RBFNetworkRegressor(centers=X[:5], alpha=1.0).fit(X, y)
     with pytest.raises(ValueError, match="first layers differ"):
