@@ -12,9 +12,9 @@ def check_count(name, value):
 
 
 def warn_few_dimensions(estimator, *, counts, remedy):
-    """Warn that with so small a number of columns, samples of any class represent every sample."""
+    """Warn that there are so few columns that samples of any class represent every sample."""
     warnings.warn(
-        f"{type(estimator).__name__}: {counts} of any class represent every sample, so that "
+        f"{type(estimator).__name__}: {counts} of any class represent every sample, so "
         f"residuals hardly distinguish classes: use at least 20 columns, or {remedy}.",
         stacklevel=5,
     )

@@ -13,12 +13,12 @@ from skmoderndata.sparse_coding._base import check_count
 
 
 def mutual_coherence(dictionary, other=None):
-    r"""Largest cosine between two atoms, :math:`\mu = \max_{i \ne j} |\langle d_i, d_j \rangle|`.
+    r"""Compute the mutual coherence :math:`\mu = \max_{i \ne j} |\langle d_i, d_j \rangle|`.
 
-    With `other`, the largest cosine between an atom of `dictionary` and an atom of `other`,
-    :math:`\max_{i, j} |\langle d_i, e_j \rangle|`. For two orthonormal bases of n values, it lies
-    in :math:`[1 / \sqrt{n}, 1]`; multiplied by :math:`\sqrt{n}`, it is the coherence of
-    measurements and basis in compressed sensing [1]_.
+    It is the largest cosine of two atoms. With `other`, it is the largest cosine between an atom
+    of `dictionary` and an atom of `other`, :math:`\max_{i, j} |\langle d_i, e_j \rangle|`. For two
+    orthonormal bases of n values, it lies in :math:`[1 / \sqrt{n}, 1]`; multiplied by
+    :math:`\sqrt{n}`, it is the coherence of measurements and basis in compressed sensing [1]_.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def mutual_coherence(dictionary, other=None):
 
     See Also
     --------
-    welch_bound : Lower bound for any dictionary of the same size.
+    welch_bound : Bounds the coherence of any dictionary of the same size.
     babel_function : Generalisation to sums of several inner products.
     exact_recovery_bound : Consequence for sparse recovery.
 
@@ -73,7 +73,7 @@ def mutual_coherence(dictionary, other=None):
 
 
 def welch_bound(n_features, n_atoms):
-    r"""Lower bound on the mutual coherence of a dictionary of a certain size.
+    r"""Compute a lower bound on the mutual coherence of a dictionary of a certain size.
 
     .. math:: \mu \ge \sqrt{\frac{k - n}{n (k - 1)}}
 
@@ -116,7 +116,7 @@ def welch_bound(n_features, n_atoms):
 
 
 def babel_function(dictionary, n_terms=None):
-    r"""Largest sum of s inner products with one atom, for every s.
+    r"""Compute the largest sum of s inner products with one atom, for every s.
 
     .. math::
         \mu_1(s) = \max_i \max_{|J| \le s,\ i \notin J}
@@ -150,7 +150,7 @@ def babel_function(dictionary, n_terms=None):
 
 
 def exact_recovery_bound(dictionary):
-    r"""Largest sparsity with a recovery guarantee for greedy and convex pursuit.
+    r"""Compute the largest sparsity with a recovery guarantee for greedy and convex pursuit.
 
     This is the largest s with :math:`\mu_1(s - 1) + \mu_1(s) < 1` [1]_: every signal that is a
     combination of s atoms has no other representation by at most s atoms, and both orthogonal
@@ -193,7 +193,7 @@ def exact_recovery_bound(dictionary):
 
 
 def exact_recovery_coefficient(dictionary, support):
-    r"""Exact recovery coefficient of a support: positive values guarantee recovery.
+    r"""Compute the exact recovery coefficient of a support; positive values guarantee recovery.
 
     .. math:: 1 - \max_{j \notin I} \|D_I^+ d_j\|_1
 
@@ -213,7 +213,7 @@ def exact_recovery_coefficient(dictionary, support):
     Returns
     -------
     coefficient : float
-        Exact recovery coefficient, at most 1; ``-inf`` if the atoms are linearly dependent.
+        Exact recovery coefficient, no larger than 1; ``-inf`` if the atoms are linearly dependent.
 
     See Also
     --------
@@ -260,7 +260,7 @@ def exact_recovery_coefficient(dictionary, support):
 
 
 def two_bases_recovery_bound(first, second):
-    r"""Largest sparsity with a recovery guarantee for basis pursuit in the union of two bases.
+    r"""Compute the largest sparsity that basis pursuit in the union of two bases recovers.
 
     This is the largest s below :math:`(\sqrt 2 - 1/2) / \mu`, with the mutual coherence of the
     union [1]_. For two orthonormal bases it is almost twice the value of `exact_recovery_bound`,
@@ -310,7 +310,7 @@ def two_bases_recovery_bound(first, second):
 
 
 def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
-    r"""Smallest coefficient with a recovery guarantee under noise.
+    r"""Compute the smallest coefficient with a recovery guarantee under noise.
 
     .. math:: \frac{2 \varepsilon}{1 - (2 s - 1) \mu}
 
@@ -357,7 +357,7 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
 def restricted_isometry_constant(
     dictionary, n_nonzero_coefs, *, rescale=False, max_supports=1_000_000, random_state=None
 ):
-    r"""Bounds on the restricted isometry constant of a dictionary.
+    r"""Compute bounds on the restricted isometry constant of a dictionary.
 
     .. math::
         \delta_s = \min \{ \delta : (1 - \delta) \|a\|^2 \le \|a D\|^2 \le (1 + \delta) \|a\|^2

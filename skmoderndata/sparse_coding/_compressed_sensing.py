@@ -40,7 +40,7 @@ from skmoderndata._solvers.recovery.recovery import METHODS, recover
 
 
 class RecoveredSignals(NamedTuple):
-    """Recovered signals with their certificates: see `CompressedSensing.recover`."""
+    """Recovered signals with their certificates, from `CompressedSensing.recover`."""
 
     signals: np.ndarray
     codes: np.ndarray

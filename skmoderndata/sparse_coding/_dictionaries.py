@@ -62,8 +62,8 @@ def dct_dictionary(shape, n_atoms=None):
     if any(c > n and n <= 2 for n, c in pairs):
         fewer = tuple(n if n <= 2 else c for n, c in pairs)
         raise ValueError(
-            f"n_atoms={n_atoms}: on one or two values, only as many cosines are different; "
-            f"for shape={shape} use n_atoms={fewer}."
+            f"n_atoms={n_atoms}: there are only as many different cosines as values on an axis of "
+            f"one or two values; for shape={shape} use n_atoms={fewer}."
         )
 
     return _products([builders.overcomplete_cosines(n, c) for n, c in pairs])

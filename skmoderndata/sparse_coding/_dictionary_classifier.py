@@ -33,7 +33,7 @@ from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 # Size of the increase of lambda over the discriminative passes, as a factor. Together with the
-# decrease of gamma, it brings the cost closer to counting errors.
+# decrease of gamma, it makes the cost approach the number of errors.
 SHARPER = 4.0
 # Size of the initial gamma, as a multiple of its final value `reconstruction`.
 LOOSER = 4.0
@@ -133,7 +133,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         cite=("mairal2008discriminative",),
         cost="T n K (p k + s^2 k)",
         tier="textbook",
-        instead="Use `SVC`: on digits it is about as accurate, and fits in a small part of the "
+        instead="Use `SVC`: on digits it is about as accurate and fits in a small fraction of the "
         "time.",
         checks=(
             {"n_components": 3, "n_nonzero_coefs": 1, "random_state": 0},

@@ -342,7 +342,7 @@ class PhaseTransitionDisplay:
         for name, grid in (("delta", self.delta), ("rho", self.rho)):
             different = len(np.unique(grid)) == grid.size
             if grid.ndim != 1 or not different or not grid.size:
-                raise ValueError(f"{name} must contain different numbers, at least one.")
+                raise ValueError(f"{name} must contain different numbers, and at least one.")
             _check_fractions(name, grid)
 
         expected = (len(self.delta), len(self.rho))

@@ -44,14 +44,14 @@ from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 
 SCIKIT_LEARN_NAMES = (
-    "of scikit-learn's names, 'lasso_lars' is 'homotopy' here and 'lasso_cd' is "
+    "of scikit-learn's names, 'lasso_lars' is called 'homotopy' here, and 'lasso_cd' is called "
     "'coordinate_descent', but 'lasso' is faster; 'lars' and 'threshold' solve no problem: use "
     "'omp' for a number of atoms, 'lasso' for a penalty"
 )
 
 
 class Encoding(NamedTuple):
-    """Codes of signals with their residual norms and certificates: see `SparseCoder.encode`."""
+    """Codes of signals with residual norms and certificates, from `SparseCoder.encode`."""
 
     codes: np.ndarray
     n_nonzero_coefs: np.ndarray

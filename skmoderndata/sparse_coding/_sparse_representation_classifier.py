@@ -52,12 +52,13 @@ from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 Fraction = Interval(Real, 0, 1, closed="neither")
-FEW_DIMENSIONS = 10  # in which codes of the lasso, too, represent a sample by any class
-# Maximum size of a cell relative to its row, as a multiple of the largest one in the training
-# samples, that need not be an error.
+# Largest number of columns at which lasso codes of any class represent every sample.
+FEW_DIMENSIONS = 10
+# Maximum size of a cell relative to its row, as a multiple of the largest such size in the
+# training samples, that need not be an error.
 LARGEST_CELL = 1.5
-# Size to which a huge cell is cut, relative to the norm of the rest: large enough for pursuit to
-# take the feature first, and small enough for penalties, which are relative to it.
+# Size to which a huge cell is cut, relative to the norm of the rest of the row: large enough for
+# pursuit to choose the feature first, and small enough for penalties, which are relative to it.
 CUT = {"omp": 10.0, "lasso": 1.0, "group_lasso": 1.0}
 
 
@@ -71,9 +72,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         \quad\text{or}\quad
         \min_a \tfrac12 \|x - a D\|^2 + \lambda \sum_c \sqrt{n_c}\, \|a_c\|,
 
-    or by the least :math:`\|a\|_1` within a bound for the residual, or by orthogonal matching
-    pursuit, and assigned to the class c with the smallest residual :math:`\|x - a_c D_c\|` [1]_.
-    With a kernel this takes place in its feature space.
+    or by the least :math:`\|a\|_1` within a bound on the residual, or by orthogonal matching
+    pursuit. It is assigned to the class c with the smallest residual :math:`\|x - a_c D_c\|` [1]_.
+    With a kernel, all of this takes place in its feature space.
 
     Parameters
     ----------
@@ -81,13 +82,13 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         Algorithm that codes the samples: lasso, group lasso with the classes as groups [2]_, or
         orthogonal matching pursuit.
     alpha : float, default=0.1
-        Weight of the penalty relative to the smallest one for which the code of the sample is
-        zero, between 0 and 1. Not for "omp", nor with `residual_rtol`.
+        Weight of the penalty, between 0 and 1, relative to the smallest weight for which the code
+        of the sample is zero. It does not apply to "omp", nor with `residual_rtol`.
     residual_rtol : float, default=None
         Largest Euclidean norm of the residual of a sample, relative to the norm of the sample,
-        between 0 and 1: what is noise. With it "lasso" finds the code of least l1 norm within the
-        bound, and "omp" ends when it is met. A sample that no code represents so well has its
-        closest code. Not for "group_lasso".
+        between 0 and 1: the fraction that is noise. "lasso" then finds the code of least l1 norm
+        within the bound, and "omp" stops when the bound is met. If no code meets the bound, the
+        sample gets its closest code. "group_lasso" does not accept it.
     n_nonzero_coefs : int, default=10
         Largest number of training samples in a code, for "omp".
     kernel : str, kernel object or callable, default="linear"
@@ -103,23 +104,24 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     kernel_params : dict, default=None
         Further parameters of a named kernel or a callable.
     max_rank : int, default=None
-        Represent the samples in the span of at most so many of them, chosen by pivoted incomplete
-        Cholesky factorisation, with any kernel but the linear one on dense samples. None is exact
-        where the kernel matrix fits into scikit-learn's working memory; above, it takes a rank at
-        which all arrays do, and warns where that misses something.
+        Maximum number of samples whose span represents the samples, chosen by pivoted incomplete
+        Cholesky factorisation; for all kernels except the linear one on dense samples. None is
+        exact if the kernel matrix fits into scikit-learn's working memory. Otherwise it uses a
+        rank for which all arrays fit, and warns if this misses something.
     copy_X : bool, default=True
-        Copy the samples that are stored; with False they must not change afterwards.
+        Whether to copy the samples that are stored; with False you must not change them later.
     rule : {"residual", "energy"}, default="residual"
-        Take the class with the smallest residual, or with the largest norm of its coefficients.
+        Whether to choose the class with the smallest residual, or with the largest norm of its
+        coefficients.
     occlusion : bool, default=False
-        Let the code contain single features as well, atoms that belong to no class, for samples
-        with covered features; what these atoms explain is left out of the residuals. Cells more
-        than 1.5 times as large, relative to their row, as in any training sample do not count in
-        the norm of the row. Dense samples and the linear kernel only.
+        Whether codes may also contain single features, atoms that belong to no class, for samples
+        with covered features. The residuals exclude what these atoms explain. The norm of a row
+        excludes cells that are, relative to the row, more than 1.5 times as large as in any
+        training sample. Requires dense samples and the linear kernel.
     tol : float, default=1e-4
         Largest duality gap of the code of a sample, relative to its objective.
     max_iter : int, default=10000
-        Most sweeps of coordinate descent and Newton steps for a sample.
+        Maximum number of sweeps of coordinate descent and Newton steps for a sample.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
 
@@ -128,8 +130,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     X_fit_ : ndarray, sparse matrix or list
-        The training samples; for the linear kernel and dense samples they are at unit norm in
-        `components_` instead.
+        The training samples; None for the linear kernel and dense samples, which are stored at
+        unit norm in `components_` instead.
     components_ : ndarray of shape (n_training_samples, n_dimensions)
         The atoms, training samples of unit norm in the order of `fit`: in the space of the
         features, or in coordinates of the span of the training samples in the feature space of
@@ -141,32 +143,34 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     See Also
     --------
-    sklearn.neighbors.KNeighborsClassifier : By the nearest samples, not by combinations of them.
+    sklearn.neighbors.KNeighborsClassifier : Classifies by the nearest samples, not by combinations
+        of samples.
     skmoderndata.sparse_coding.DictionaryClassifier : Learns a small dictionary for each class.
-    skmoderndata.sparse_coding.SparseCoder : The coder, for any dictionary.
+    skmoderndata.sparse_coding.SparseCoder : Computes codes for any dictionary.
 
     Notes
     -----
-    The data should have 20 columns and more, or a kernel: where few columns let the samples of
-    every class represent every sample, there is a warning.
+    The data should have at least 20 columns, or a kernel. With few columns, the samples of every
+    class represent every sample, and `fit` warns.
 
-    Training stores the samples. Classifying one takes ``n p + n s^2`` operations for n samples of
-    p features with s of them in the code. Inner products of up to some 5,000 training samples are
-    stored; with more samples, those of the samples in a code are computed on demand, and the
-    memory grows with ``n p``. "group_lasso" stores only inner products of the selected classes.
+    Training stores the samples. Classifying a sample takes ``n p + n s^2`` operations for n
+    training samples of p features, of which the code contains s. Inner products of up to about
+    5,000 training samples are stored. With more samples, only the inner products with samples in a
+    code are computed, on demand, and the memory grows with ``n p``. "group_lasso" stores only
+    inner products of the selected classes.
 
-    A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
-    samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
-    has the coordinates ``k V L^(-1/2)`` within their span. The component outside the span is
-    left out, because it would add the same to the squared residuals of all classes. Negative
-    eigenvalues are set to zero, as are samples with a negative kernel value ``k(x, x)``; if no
-    sample has a positive one, and the matrix is not zero, `fit` raises an error. Every code of
-    "lasso" and "group_lasso" has a duality gap of at most `tol`; otherwise there is a warning.
-    With a bound the gap is relative to the l1 norm.
+    A kernel is used through coordinates. If ``K = V L V^T`` is the normalised kernel matrix of the
+    training samples, the rows of ``V L^(1/2)`` have the same inner products, and a new sample has
+    the coordinates ``k V L^(-1/2)`` within their span. The component outside the span is omitted,
+    because it would add the same value to the squared residuals of all classes. Negative
+    eigenvalues are set to zero, and so are samples with a negative kernel value ``k(x, x)``; if no
+    sample has a positive value and the matrix is not zero, `fit` raises an error. Every code of
+    "lasso" and "group_lasso" has a duality gap of at most `tol`; otherwise `predict` warns. With a
+    bound, the gap is relative to the l1 norm.
 
-    Of equal or opposite training samples only the first is used. A sample with a zero code, such
-    as zero, is assigned to the class of the training sample with the largest correlation, the
-    first of ties.
+    If training samples are equal or opposite, only the first is used. A sample with a zero code,
+    such as a zero sample, is assigned to the class of the training sample with the largest
+    correlation, the first in a tie.
 
     References
     ----------
@@ -192,8 +196,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         cite=("wright2009robust", "elhamifar2011robust", "gao2010kernel"),
         cost="n p to fit (n^3 with a kernel, n r^2 with rank r); n p + n s^2 a sample to predict",
         tier="standard",
-        instead="`ExtraTreesClassifier` on copies that are covered at random is more accurate on "
-        "covered digits.",
+        instead="`ExtraTreesClassifier` on randomly covered copies is more accurate on covered "
+        "digits.",
         checks=(
             {},
             {"algorithm": "group_lasso", "alpha": 0.3, "kernel": "rbf"},
@@ -203,8 +207,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         ),
         known_failures={
             "check_non_transformer_estimators_n_iter": "max_iter bounds the steps of coding, "
-            "which predict does; a fit takes none. In use: n_iter_ is missing after `fit`; "
-            "`predict` warns of codes that did not converge"
+            "which takes place in predict; fit takes no steps. In use: there is no n_iter_ after "
+            "`fit`; `predict` warns about codes that did not converge"
         },
         comparison=Comparison(
             baseline="sklearn.neighbors.KNeighborsClassifier",
@@ -286,22 +290,22 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         self.classes_, self._class = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, and y has "
+                f"{type(self).__name__} needs samples of at least two classes, but y has "
                 f"{len(self.classes_)} class."
             )
 
         if self.residual_rtol is not None and self.algorithm == "group_lasso":
             raise ValueError(
-                "algorithm='group_lasso' takes no residual_rtol: leave it out and choose alpha, "
+                "algorithm='group_lasso' does not accept residual_rtol: omit it and choose alpha, "
                 "or use algorithm='lasso' or 'omp'."
             )
 
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         direct = linear and not sparse.issparse(X)
-        # features that may be wrong are atoms of their own: unit vectors
+        # Features that may be wrong are additional atoms: unit vectors
         if self.occlusion and not direct:
             raise ValueError(
-                "occlusion=True needs dense samples and kernel='linear': single features are no "
+                "occlusion=True needs dense samples and kernel='linear': single features are not "
                 "atoms in the feature space of a kernel."
             )
 
@@ -317,21 +321,22 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             counts = f"X has {X.shape[1]} columns, and {few} training samples"
             warn_few_dimensions(self, counts=counts, remedy="kernel='rbf'")
         self._atoms, self._order = self._ordered(rows)
-        # atoms in the order of the samples, without single features
+        # Store the atoms in the order of the samples, without single features
         back = np.argsort(self._order)
         self.components_ = self._atoms.rows[back][: len(y)]
         return self
 
     def _coordinates(self, X):
-        """Coordinates of the training samples in feature space; keeps the map to them.
+        """Return coordinates of the training samples in feature space, and store the map to them.
 
-        Exact, by the eigenvectors of the kernel matrix, where that fits into the working memory;
-        else in the span of the pivots of an incomplete Cholesky factorisation.
+        They are exact, from the eigenvectors of the kernel matrix, if that fits into the working
+        memory; otherwise they lie in the span of the pivots of an incomplete Cholesky factor.
         """
         n = count_samples(X)
-        whole = self._gram.precomputed or fits_in_memory(n, n)
-        if self.max_rank is not None or not whole:
-            # the factor, the atoms at unit norm, their order and temporaries: eight of its size
+        exact = self._gram.precomputed or fits_in_memory(n, n)
+        if self.max_rank is not None or not exact:
+            # The factor, the atoms at unit norm, their order and temporaries need eight times its
+            # size
             rank = self.max_rank or int(working_memory() // (64 * n))
             rank_bound = max(1, min(rank, n))
             self._features, factored = low_rank_features(self._gram, X, rank=rank_bound)
@@ -341,29 +346,29 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 warnings.warn(
                     f"{type(self).__name__} represents {n} samples in the span of {rank} of them, "
                     f"which misses {outside:.1e} of their squared norms: set max_rank to accept "
-                    "that, or increase working_memory with sklearn.set_config.",
+                    "this, or increase working_memory with sklearn.set_config.",
                     stacklevel=3,
                 )
             return factored.factor
 
         K = kernel_matrix(self._gram, X)
         K = (K + K.T) / 2
-        own = np.diag(K)
+        squares = np.diag(K)
         peak = np.abs(K).max()
 
-        if own.max() <= 0 < peak:
+        if squares.max() <= 0 < peak:
             raise ValueError(
                 f"kernel={self.kernel!r} gives no sample a positive value with itself, which is "
-                f"the square of its norm, and at most {own.max():.1e}: take a kernel whose matrix "
-                "has no negative eigenvalues, or add a constant to its diagonal."
+                f"the square of its norm: the maximum is {squares.max():.1e}. Use a kernel whose "
+                "matrix has no negative eigenvalues, or add a constant to its diagonal."
             )
 
-        # similarities of unit norm, so that no sample weighs more by its length
-        norms = np.sqrt(np.maximum(own, 0.0))
+        # Scale to unit norm, so that no sample has more weight because of its length
+        norms = np.sqrt(np.maximum(squares, 0.0))
         scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         K *= np.outer(scale, scale)
 
-        # eigenvectors of what is positive span the samples
+        # The eigenvectors with positive eigenvalues span the samples
         values, vectors = eigh(K)
         smallest = n * np.finfo(float).eps * max(values[-1], 1e-300)
         positive = values > smallest
@@ -379,12 +384,12 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return directions * roots
 
     def _ordered(self, rows):
-        """Atoms made ready, class after class; last, with occlusion, the single features."""
+        """Prepare the atoms, class after class; with occlusion, single features come last."""
         order = np.argsort(self._class, kind="stable")
         classes = np.arange(len(self.classes_) + 1)
         self._start = np.searchsorted(self._class[order], classes)
         atoms = prepare_atoms(rows[order], distinct=True, gram=False)
-        # codes refer to atoms of unit norm
+        # Codes refer to atoms of unit norm
         rows = atoms.rows
         if self.occlusion:
             p = rows.shape[1]
@@ -396,13 +401,13 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             alone = np.ones(n_features, int)
             sizes = np.concatenate([np.diff(self._start), alone])
             self._groups = np.repeat(np.arange(len(sizes)), sizes)
-        elif gram_pays(len(rows), len(rows)):  # else the coders take rows of it on demand
+        elif gram_pays(len(rows), len(rows)):  # otherwise the coders compute rows on demand
             gram = rows @ rows.T
         norms = np.ones(len(rows))
         return Atoms(rows, norms, gram), order
 
     def predict(self, X):
-        """Labels of samples.
+        """Predict the labels of samples.
 
         Parameters
         ----------
@@ -419,7 +424,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return self.classes_[np.argmax(decisions, axis=1)]
 
     def decision_function(self, X):
-        """How well each class represents samples.
+        """Compute how well each class represents samples.
 
         Parameters
         ----------
@@ -430,7 +435,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Minus the residual of each class for samples of unit norm, or the norm of its part of
-            the code; for two classes that of the second less that of the first.
+            the code; for two classes, the value of the second class minus the value of the first.
         """
         check_is_fitted(self)
         decision = self._decide(X)
@@ -439,7 +444,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return decision[:, 1] - decision[:, 0]
 
     def concentration(self, X):
-        """How far the codes of samples are concentrated on one class.
+        """Compute how strongly the codes of samples are concentrated on one class.
 
         Parameters
         ----------
@@ -450,7 +455,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         -------
         concentration : ndarray of shape (n_samples,)
             ``(K max_c |a_c|_1 / |a|_1 - 1) / (K - 1)`` for K classes: 1 for codes of a single
-            class, 0 for codes spread evenly, as of samples that belong to no class.
+            class, 0 for codes spread evenly, such as codes of samples that belong to no class.
         """
         check_is_fitted(self)
         c = len(self.classes_)
@@ -459,14 +464,14 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             sums = [abs(block).sum(axis=1) for block in self._by_class(codes)]
             sums = np.stack(sums, axis=1)
             total = sums.sum(axis=1)
-            # codes that are zero are spread evenly
+            # Codes that are zero count as spread evenly
             fraction = np.full(len(total), 1 / c)
             np.divide(sums.max(axis=1), total, out=fraction, where=total > 0)
             concentrations.append((c * fraction - 1) / (c - 1))
         return np.concatenate(concentrations)
 
     def encode(self, X):
-        """Codes of samples by the training samples.
+        """Code samples by the training samples.
 
         Parameters
         ----------
@@ -477,7 +482,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         -------
         codes : csr_array of shape (n_samples, n_training_samples)
             Coefficients of the training samples, all at unit norm, in the order of `fit`; with
-            occlusion those of the single features follow.
+            occlusion, the coefficients of single features follow.
         """
         check_is_fitted(self)
         back = np.argsort(self._order)
@@ -490,31 +495,31 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return sparse.csr_array(sparse.vstack(codes))[:, back]
 
     def _of_classes(self):
-        """Slices of the atoms of each class."""
+        """Return the slice of the atoms of each class."""
         return [slice(*ends) for ends in pairwise(self._start.tolist())]
 
     def _by_class(self, codes):
-        """Blocks of codes that belong to each class."""
+        """Return the block of the codes that belongs to each class."""
         columns = codes.tocsc()
         return [columns[:, atoms].tocsr() for atoms in self._of_classes()]
 
     def _codes(self, X):
-        """Yield samples of unit norm in coordinates and their codes, in stretches.
+        """Yield samples of unit norm in coordinates with their codes, in blocks of rows.
 
-        With occlusion the norm is without huge cells, and what was cut off them is yielded last.
+        With occlusion, the norm excludes huge cells, and their excess is yielded last.
         """
         X = checked_samples(self, X, reset=False)
         k, r = self._atoms.rows.shape
         row_bytes = 8 * (4 * k + 8 * r + 2 * len(self.classes_))
 
-        for stretch in row_blocks(count_samples(X), row_bytes):
-            block = take(X, stretch)
+        for block_rows in row_blocks(count_samples(X), row_bytes):
+            block = take(X, block_rows)
             if self._features is not None:
                 rows = self._features(block)
-            else:  # the stretch fits into the working memory
+            else:  # the block fits into the working memory
                 rows = dense(block).astype(np.float64)
 
-            # unit norm, without squares that overflow
+            # Scale to unit norm, without squares that overflow
             peak = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
             rows = np.divide(rows, peak, out=np.zeros_like(rows), where=peak > 0)
             norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -530,26 +535,26 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             yield rows, self._solve(rows), excess
 
     def _without_excess(self, rows, norms):
-        """Rows with huge cells cut, and the norms of rows without huge cells.
+        """Return rows with huge cells cut, and the norms of rows without huge cells.
 
         A cell is huge if no training sample has one nearly as large relative to its norm. In the
-        norm the mean square of the training samples stands for such cells, so that they do not
-        hide each other. A code that contains a single feature takes the excess of its cell
-        without any other change.
+        norm, the mean square of the training samples replaces such cells, so that they do not hide
+        each other. A code that contains a single feature absorbs the excess of its cell without
+        any other change.
         """
         p = rows.shape[1]
         seen = np.maximum(np.abs(self.components_).max(axis=0), 1 / np.sqrt(p))
         typical = (self.components_**2).mean(axis=0)
 
-        # norm of each row without its first, second, ... cells, in the order of `ahead`
+        # Norms of each row without its first, second, ... cells, in the order of `ahead`
         ahead = np.abs(rows) / seen
         order = np.argsort(-ahead, axis=1)
         squares = np.take_along_axis(rows, order, axis=1) ** 2
         rest = np.cumsum(squares[:, ::-1], axis=1)[:, ::-1]
-        share = 1 - np.cumsum(typical[order], axis=1) + typical[order]
-        norms_without = np.sqrt(rest / np.maximum(share, 1 / p))
+        fraction = 1 - np.cumsum(typical[order], axis=1) + typical[order]
+        norms_without = np.sqrt(rest / np.maximum(fraction, 1 / p))
 
-        # the first with which the next cell is not huge; none is if all others are zero
+        # Cut until the next cell is not huge; cut nothing if all other cells are zero
         ahead = np.take_along_axis(ahead, order, axis=1)
         plausible = (ahead <= LARGEST_CELL * norms_without) & (rest > 0)
         n_huge = np.argmax(plausible, axis=1)[:, None]
@@ -561,7 +566,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return np.where(huge, np.clip(rows, -largest, largest), rows), norms
 
     def _solve(self, rows):
-        """Codes of samples of unit norm."""
+        """Compute the codes of samples of unit norm."""
         atoms = self._atoms
         bounded = self.residual_rtol is not None
         bound = self.residual_rtol**2 if bounded else -1.0
@@ -609,13 +614,13 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return to_csr(codes, len(atoms.rows))
 
     def _decide(self, X):
-        """Decisions for each class."""
+        """Compute the decision value of each class."""
         decisions = []
         dictionary = self._atoms.rows
         n = int(self._start[-1])
         for rows, codes, _ in self._codes(X):
             blocks = self._by_class(codes)
-            # without what single features explain
+            # Remove what single features explain
             covered = rows
             if self.occlusion:
                 covered = rows - codes[:, n:] @ dictionary[n:]
@@ -630,7 +635,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 residual = covered - block @ dictionary[atoms]
                 decision[:, c] = -np.linalg.norm(residual, axis=1)
 
-            # with occlusion a code may hold single features alone
+            # With occlusion, a code may contain only single features
             n_nonzero = np.diff(codes[:, :n].indptr)
             empty = np.flatnonzero(n_nonzero == 0)
             if empty.size:
@@ -639,14 +644,14 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         return np.concatenate(decisions)
 
     def _nearest(self, rows):
-        """Decisions by the best single training sample of each class."""
+        """Compute the decision values from the best single training sample of each class."""
         products = rows @ self._atoms.rows.T
         largest = [products[:, atoms].max(axis=1) for atoms in self._of_classes()]
         cosines = np.maximum(np.stack(largest, axis=1), 0.0)
         if self.rule == "energy":
             return cosines
 
-        # what one sample leaves is |x|^2 - (x' d)^2
+        # One sample leaves |x|^2 - (x' d)^2
         norms_sq = (rows**2).sum(axis=1, keepdims=True)
         distances_sq = np.maximum(norms_sq - cosines**2, 0.0)
         return -np.sqrt(distances_sq)

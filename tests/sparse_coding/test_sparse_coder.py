@@ -77,7 +77,7 @@ def test_without_fit_messages_are_those_of_fit():
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        ("lasso_lars", "'lasso_lars' is 'homotopy' here"),
+        ("lasso_lars", "'lasso_lars' is called 'homotopy' here"),
         ("lasso_cd", "'lasso_cd' is 'coordinate_descent'"),
         ("lars", "'lars' .* use 'omp'"),
         ("threshold", "'threshold' .* use 'omp'"),

@@ -110,7 +110,7 @@ def test_bounds_that_are_met_at_once_or_never(algorithm, seed):
     )
     assert by_kernel.fit(X, y).score(new, truth) > 0.6
 
-    with pytest.raises(ValueError, match="'group_lasso' takes no residual_rtol"):
+    with pytest.raises(ValueError, match="'group_lasso' does not accept residual_rtol"):
         SparseRepresentationClassifier("group_lasso", residual_rtol=0.3).fit(X, y)
 
 

@@ -1,4 +1,4 @@
-"""Dictionaries that need no training, and what can be said of any dictionary."""
+"""Dictionaries that need no training, and properties of any dictionary."""
 
 from skmoderndata.sparse_coding._coherence import (
     babel_function,
