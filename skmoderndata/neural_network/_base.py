@@ -50,6 +50,7 @@ WEIGHTS_ARE_NO_COPIES = {
     "full weight, but only one of several equal rows, so the penalty may differ. In use: "
     "`BaggingClassifier` and `BaggingRegressor`, which weight rows instead of copying them, may "
     "choose another penalty; if `alpha` is a number, weights are equivalent to copies"
+    for kind in ("dense", "sparse")
 }
 
 # Number of decades that the default penalties span.
