@@ -1,1 +1,1 @@
-"""Which method for my data: `suggest`, the facts it reads, and the rows of the chooser."""
+"""Choice of a method: `suggest`, the facts of the data, and the rows of the chooser."""

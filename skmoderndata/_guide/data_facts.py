@@ -1,4 +1,4 @@
-"""Facts of data that decide which methods are for them; read from some of the rows."""
+"""Facts of data that decide which methods suit them, read from some of the rows."""
 
 import ast
 from typing import Any, NamedTuple
@@ -10,14 +10,15 @@ from skmoderndata._estimator.scale import scale_ratio
 from skmoderndata._estimator.validation import LARGEST
 from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
 
-# Number of rows, and of columns, that are looked at.
+# Maximum number of rows that are read.
 N_ROWS = 2000
+# Maximum number of columns that are read.
 N_COLUMNS = 300
 # Minimum distance of a broken cell from the median, in deviations of its column.
 FAR_DEVIATIONS = 8.0
 # Maximum distance of the other cells, in the same unit, if the column has no long tail.
 BULK_DEVIATIONS = 4.5
-# Names of classes in an order.
+# Names of ordered classes.
 GRADES = [
     {"bad", "ok", "good"},
     {"poor", "fair", "good"},
@@ -30,7 +31,7 @@ GRADES = [
 
 
 class DataFacts(NamedTuple):
-    """What decides between methods; what does not apply is None, "" or False.
+    """Facts that decide between methods; facts that do not apply are None, "" or False.
 
     Attributes
     ----------
@@ -46,21 +47,21 @@ class DataFacts(NamedTuple):
     values : str
         "Boolean", "counts", "non-negative" or "real".
     zeros, missing : float
-        Share of the cells that are zero, and of the cells without a value.
+        Fraction of the cells that are zero, and fraction without a value.
     wide : float
-        Columns for each row.
+        Number of columns per row.
     in_blocks : bool
-        Whether X is a Dask array or data frame, or on a disk.
+        Whether X is a Dask array or data frame, or stored on disk.
     in_order : bool
         Whether neighbouring rows are more alike than distant ones, as in a series.
     row_shape : str
         "image" or "signal" if neighbouring cells of a row are alike, as pixels or steps are.
     broken : float
-        Share of the cells that are far outside a column without a long tail.
+        Fraction of the cells that are far outside a column without a long tail.
     redundant : float
-        Share of the components that are not needed for 90 % of the variance.
+        Fraction of the components that are not needed for 90 % of the variance.
     scale_ratio : float
-        Largest scale of a column over the smallest.
+        Ratio of the largest to the smallest scale of a column.
     channels_first : bool
         Whether series are laid out as (channels, time).
     views : int
@@ -93,19 +94,19 @@ class DataFacts(NamedTuple):
 
 
 def data_facts(X: Any, y: Any = None) -> DataFacts:
-    """Look at some of the rows, and at y.
+    """Read the facts from some of the rows, and from y.
 
     Parameters
     ----------
     X : table, series, strings, trees, graphs, sets, or list of tables
-        As estimators and kernels accept them.
+        Data in a form that estimators and kernels accept.
     y : array-like of shape (n_samples,), default=None
         Classes, ranks as an ordered categorical, or numbers.
 
     Raises
     ------
     ValueError
-        If X is empty, or y has another length.
+        If X is empty, or y has a different length.
     TypeError
         If X is not a collection of samples.
     """
@@ -114,7 +115,7 @@ def data_facts(X: Any, y: Any = None) -> DataFacts:
 
 
 def _facts_of_X(X: Any) -> DataFacts:
-    """Facts of X by its type."""
+    """Return the facts of X by its type."""
     if hasattr(X, "nodes") and hasattr(X, "edges"):
         if len(X.nodes) == 0:
             raise ValueError("X is a graph without nodes.")
@@ -131,12 +132,12 @@ def _facts_of_X(X: Any) -> DataFacts:
     is_text = isinstance(X, str | bytes | dict)
     if is_text or not hasattr(X, "__len__") or getattr(X, "ndim", 1) == 0:
         raise TypeError(
-            f"suggest needs a collection of samples, got X of type {type(X).__name__}: give a "
+            f"suggest needs a collection of samples, got X of type {type(X).__name__}: pass a "
             "table, or a list of strings, series, graphs or sets."
         )
     if 0 in getattr(X, "shape", ()) or (not hasattr(X, "shape") and len(X) == 0):
         raise ValueError(
-            f"X is empty{_shape_of(X)}: give some samples with at least one column."
+            f"X is empty{_shape_of(X)}: pass some samples with at least one column."
         )
     if is_dask(X) or is_on_disk(X):
         return _of_array(X)._replace(in_blocks=True)
@@ -147,7 +148,7 @@ def _facts_of_X(X: Any) -> DataFacts:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame of pandas, polars or Dask."""
+    """Return whether X is a data frame of pandas, polars or Dask."""
     return getattr(X, "ndim", 2) == 2 and hasattr(X, "columns")
 
 
@@ -156,7 +157,7 @@ def _shape_of(X: Any) -> str:
 
 
 def _as_numbers(X: np.ndarray) -> np.ndarray:
-    """Return the array with a type of numbers."""
+    """Return the array with a numeric type."""
     if X.dtype.kind in "cmM":
         raise TypeError(f"X has values of type {X.dtype}: suggest needs real numbers.")
     try:
@@ -164,7 +165,7 @@ def _as_numbers(X: np.ndarray) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise ValueError(
             "X has cells that are not numbers: encode them first, for example with "
-            "OneHotEncoder, or give a data frame, of which numeric columns count."
+            "OneHotEncoder, or pass a data frame, whose numeric columns are used."
         ) from error
 
 
@@ -172,21 +173,21 @@ def _as_numbers(X: np.ndarray) -> np.ndarray:
 
 
 def _with_target(facts: DataFacts, y: Any) -> DataFacts:
-    """Add the kind of y: by its type, and by how often values repeat."""
+    """Add the kind of y, by its type and by how often values repeat."""
     if sparse.issparse(y) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
         raise TypeError(
             f"y is of type {type(y).__name__}; it should be an array or list with one entry for "
             "each sample."
         )
-    told = getattr(getattr(y, "cat", y), "ordered", False)
-    told = told or getattr(getattr(y, "dtype", None), "ordered", False)
+    is_ordered = getattr(getattr(y, "cat", y), "ordered", False)
+    is_ordered = is_ordered or getattr(getattr(y, "dtype", None), "ordered", False)
     values = np.asarray(y)
     if facts.rows is not None and not (facts.in_blocks and hasattr(y, "dask")):
         _check_length(facts, values)
     if values.ndim > 1 and values.shape[1] > 1:
         return facts._replace(y="numbers")
 
-    # NaN is the only value that differs from itself; pandas has one that compares with nothing
+    # NaN is the only value that differs from itself; the NA of pandas cannot be compared
     values = values.ravel()
     if values.dtype.kind == "f":
         gaps = np.isnan(values)
@@ -194,10 +195,10 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
         gaps = np.array([str(v) in ("None", "nan", "NaT", "<NA>") for v in values])
     if gaps.any():
         raise ValueError(
-            f"y has no value for {int(gaps.sum())} of {len(values)} samples: leave them out of X "
+            f"y has no value for {int(gaps.sum())} of {len(values)} samples: drop them from X "
             "and y."
         )
-    if told:
+    if is_ordered:
         return facts._replace(y="ranks")
 
     levels = np.unique(values.astype(str) if values.dtype.kind == "O" else values)
@@ -207,7 +208,7 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
         in_order = {str(name).lower() for name in levels} in GRADES
         return facts._replace(y="ranks" if in_order else "classes")
 
-    # a few whole numbers are classes; consecutive ones that do not start at zero are ranks
+    # A few whole numbers are classes; consecutive ones that do not start at zero are ranks
     few = len(levels) <= 20 and len(levels) < len(values) / 2
     if not few or not np.array_equal(levels, np.round(levels)):
         return facts._replace(y="numbers")
@@ -220,7 +221,7 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
 def _check_length(facts: DataFacts, y: np.ndarray) -> None:
     if facts.rows != len(y) and not facts.in_blocks:
         raise ValueError(
-            f"X has {facts.rows} samples, y has {len(y)}: y needs one entry for each sample."
+            f"X has {facts.rows} samples, but y has {len(y)}: y needs one entry for each sample."
         )
 
 
@@ -228,11 +229,11 @@ def _check_length(facts: DataFacts, y: np.ndarray) -> None:
 
 
 def _of_samples(X: list[Any]) -> DataFacts:
-    """Facts of a list, by the type of its samples."""
+    """Return the facts of a list, by the type of its samples."""
     n = len(X)
     samples = [x for x in X if not _is_missing(x)]
     if not samples or all(hasattr(x, "__len__") and len(x) == 0 for x in samples):
-        raise ValueError(f"All {n} samples of X are empty: give some that are not.")
+        raise ValueError(f"All {n} samples of X are empty: pass some that are not.")
     if any(isinstance(x, bytes) for x in samples):
         raise TypeError(
             "X has samples of type bytes: decode them with [x.decode() for x in X]."
@@ -264,20 +265,20 @@ def _of_samples(X: list[Any]) -> DataFacts:
 
 
 def _is_missing(x: Any) -> bool:
-    """Whether a sample is None, NaN or the NA of pandas."""
+    """Return whether a sample is None, NaN or the NA of pandas."""
     return x is None or type(x).__name__ == "NAType" or (np.isscalar(x) and bool(x != x))
 
 
 def _of_strings(samples: list[str], n: int) -> DataFacts:
-    looked_at = samples[:N_ROWS]
-    words = float(np.mean([len(text.split()) for text in looked_at]))
-    letters = {letter for text in looked_at for letter in text if not letter.isspace()}
+    samples_read = samples[:N_ROWS]
+    words = float(np.mean([len(text.split()) for text in samples_read]))
+    letters = {letter for text in samples_read for letter in text if not letter.isspace()}
     kind = "texts" if words >= 2 else "strings"
     return DataFacts(kind, rows=n, alphabet=len(letters), words=words)
 
 
 def _of_lists(samples: list[Any], n: int) -> DataFacts:
-    """Facts of lists of symbols or numbers: rows of a table, sequences, or series."""
+    """Return the facts of lists of symbols or numbers: rows of a table, sequences, or series."""
     numeric = all(isinstance(cell, int | float | np.number) for x in samples for cell in x)
     if numeric and len({len(x) for x in samples}) == 1:
         return _of_array(np.asarray(samples, dtype=float))
@@ -287,7 +288,7 @@ def _of_lists(samples: list[Any], n: int) -> DataFacts:
 
 
 def _of_arrays(samples: list[Any], n: int) -> DataFacts:
-    """Facts of a list of arrays: tables of the same samples, or series."""
+    """Return the facts of a list of arrays: tables of the same samples, or series."""
     shapes = [np.shape(x) for x in samples]
     if any(len(shape) not in (1, 2) for shape in shapes) or len({len(s) for s in shapes}) > 1:
         return DataFacts("objects", rows=n)
@@ -297,7 +298,7 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
         columns = max(shape[1] for shape in shapes)
         return DataFacts("views", rows=rows, columns=columns, wide=columns / rows, views=n)
 
-    # in the direction of time, lengths differ or are larger
+    # Lengths differ, or are larger, in the direction of time
     widths = {shape[-1] for shape in shapes}
     channels_first = len(shapes[0]) == 2 and (
         len(lengths) < len(widths) or (len(widths) == 1 and max(lengths) < min(widths))
@@ -309,12 +310,12 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
 
 
 def _of_frame(X: Any) -> DataFacts:
-    """Facts of the numeric columns, or of a single column of anything else."""
+    """Return the facts of the numeric columns, or of a single column of another type."""
     lazy = is_dask(X)
     head = X.partitions[0].compute() if lazy else X
     names = list(X.columns)
     if not names or len(head) == 0:
-        raise ValueError(f"X is empty, of shape {tuple(head.shape)}: give some samples.")
+        raise ValueError(f"X is empty, of shape {tuple(head.shape)}: pass some samples.")
 
     numbers = numeric_columns(head)
     if not numbers:
@@ -323,7 +324,7 @@ def _of_frame(X: Any) -> DataFacts:
             rows = len(head) * X.npartitions if lazy else len(head)
             return facts._replace(rows=rows, in_blocks=lazy)
         raise ValueError(
-            "X has no numeric columns: encode them first, for example with OneHotEncoder, or give "
+            "X has no numeric columns: encode them first, for example with OneHotEncoder, or pass "
             "one column of strings."
         )
     columns = [np.asarray(_column(head[name]), dtype=float) for name in numbers]
@@ -335,7 +336,7 @@ def _of_frame(X: Any) -> DataFacts:
 
 
 def numeric_columns(X: Any) -> list[Any]:
-    """Names of the columns with numbers or truth values."""
+    """Return the names of the columns of numbers or Boolean values."""
     if hasattr(X, "select_dtypes"):
         return list(X.select_dtypes(["number", "bool"]).columns)
     return [name for name in X.columns if np.asarray(X[name][:0]).dtype.kind in "biuf"]
@@ -348,11 +349,11 @@ def _column(column: Any) -> Any:
 
 
 def _of_sparse(X: Any) -> DataFacts:
-    """Facts of a sparse matrix: a graph, counts of documents, ratings, or a table."""
+    """Return the facts of a sparse matrix: a graph, counts of documents, ratings, or a table."""
     X = X.tocsr()
     n, p = X.shape
     if 0 in X.shape:
-        raise ValueError(f"X is empty, of shape {X.shape}: give some samples.")
+        raise ValueError(f"X is empty, of shape {X.shape}: pass some samples.")
     if n == p and not X.diagonal().any() and (X != X.T).nnz == 0:
         return DataFacts("one graph", rows=n, columns=p)
     facts = _of_array(X[:N_ROWS, : 10 * N_COLUMNS].toarray(), picture=False)
@@ -360,14 +361,14 @@ def _of_sparse(X: Any) -> DataFacts:
     if facts.values != "counts" or p <= 100 or X.nnz > 0.2 * n * p:
         return facts
 
-    # an empty cell is a count of zero, but not a rating of zero
+    # An empty cell is a count of zero, but not a rating of zero
     if np.median(X.data) >= 2 and X.data.max() <= 10:
         return facts._replace(missing=1 - X.nnz / (n * p))
     return facts._replace(kind="document counts")
 
 
 def _of_array(X: Any, *, picture: bool = True) -> DataFacts:
-    """Facts of an array by its number of dimensions; `picture` if it may be an image."""
+    """Return the facts of an array by its dimensions; `picture` if it may be an image."""
     n = X.shape[0]
     if X.ndim == 1 or (X.ndim == 2 and X.shape[1] == 1):
         if is_dask(X) or X.dtype.kind != "f" or not np.isnan(X).all():
@@ -396,7 +397,7 @@ def _of_array(X: Any, *, picture: bool = True) -> DataFacts:
 
 
 def _kind_of_matrix(X: np.ndarray) -> str:
-    """Say whether a matrix has distances, the edges of a graph, or pixels."""
+    """Return whether a matrix holds distances, the edges of a graph, or pixels."""
     n, p = X.shape
     if n == p >= 3 and not np.diagonal(X).any() and (X >= 0).all() and np.array_equal(X, X.T):
         return "one graph" if np.mean(X == 0) > 0.4 else "distances"
@@ -405,7 +406,7 @@ def _kind_of_matrix(X: np.ndarray) -> str:
 
 
 def _is_smooth(X: Any) -> bool:
-    """Whether each row is close to the next one, and closer than to later ones."""
+    """Return whether each row is closer to the next row than to later rows."""
     X = np.asarray(X, dtype=float)
     X = X - X.mean()
     near = np.mean((X[1:] - X[:-1]) ** 2)
@@ -414,10 +415,10 @@ def _is_smooth(X: Any) -> bool:
 
 
 def _of_table(X: np.ndarray) -> DataFacts:
-    """Facts of rows in memory, the first of which follow each other."""
+    """Return the facts of rows in memory, which begin with consecutive rows."""
     known = ~np.isnan(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
     if not known.any():
-        raise ValueError("X has NaN in all cells that were looked at.")
+        raise ValueError("X has NaN in all cells that were read.")
     largest = np.abs(X[known]).max()
     if np.isinf(largest):
         raise ValueError("X has infinite cells, which no estimator accepts: set them to NaN.")
@@ -434,7 +435,7 @@ def _of_table(X: np.ndarray) -> DataFacts:
     if facts.values == "Boolean" or len(X) < 5:
         return facts
 
-    # columns that vary, without gaps and in one unit
+    # Keep columns that vary; fill gaps and scale to one unit
     X = np.asarray(X[:, :N_COLUMNS], dtype=float)
     X = X[:, known[:, :N_COLUMNS].sum(axis=0) > 2]
     X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
@@ -460,10 +461,10 @@ def _kind_of_values(values: np.ndarray) -> str:
 
 
 def _in_order(Z: np.ndarray) -> bool:
-    """Whether rows change little from one to the next, and more over four steps.
+    """Return whether rows change little from one to the next, and more over four steps.
 
-    Rows sorted by class, between which the classes jump, are as unlike over one step as over
-    four.
+    If rows are sorted by class, the jumps between classes make them as different over one step as
+    over four.
     """
     if len(Z) < 20:
         return False
@@ -473,7 +474,7 @@ def _in_order(Z: np.ndarray) -> bool:
 
 
 def _row_shape(Z: np.ndarray) -> str:
-    """Say whether cells of a row are pixels of a square or steps of a signal."""
+    """Return whether cells of a row are pixels of a square or steps of a signal."""
     n, p = Z.shape
     if p < 16 or n < 10:
         return ""
@@ -482,14 +483,14 @@ def _row_shape(Z: np.ndarray) -> str:
     if lags[1] < (correlation.sum() - p) / (p * (p - 1)) + 0.15:
         return ""
 
-    # in a square image, the pixel below is more alike than pixels half a row further
+    # In a square image, the pixel below is more alike than pixels half a row further
     side = round(np.sqrt(p))
     square = side**2 == p and lags[side] > max(lags[side // 2], lags[side - 2]) + 0.03
     return "image" if square else "signal"
 
 
 def _broken(X: np.ndarray) -> float:
-    """Share of the cells that are far outside columns without a long tail."""
+    """Return the fraction of the cells that are far outside columns without a long tail."""
     middle = np.median(X, axis=0)
     scale = 1.4826 * np.median(np.abs(X - middle), axis=0)
     if not scale.any():
@@ -497,12 +498,12 @@ def _broken(X: np.ndarray) -> float:
     Z = np.abs(X - middle)[:, scale > 0] / scale[scale > 0]
     far = Z > FAR_DEVIATIONS
 
-    # a long tail fills the space between the bulk and the far cells
+    # A long tail fills the space between the bulk and the far cells
     between = ((Z > BULK_DEVIATIONS) & ~far).mean(axis=0)
-    share = far.mean(axis=0)
-    cells = far & (between <= 0.5 * share) & (share < 0.4)
+    fraction = far.mean(axis=0)
+    cells = far & (between <= 0.5 * fraction) & (fraction < 0.4)
 
-    # parts of non-negative data come together in rows; broken cells do not
+    # Components of non-negative data coincide in rows; broken cells do not
     of_row = cells.sum(axis=1)
     return float(cells.mean() if of_row.var() <= 2.5 * of_row.mean() else 0.0)
 
@@ -514,7 +515,7 @@ def _redundant(Z: np.ndarray) -> float:
 
 
 def phrases(facts: DataFacts) -> dict[str, str]:
-    """Say of each fact what it means for the data."""
+    """Return a phrase about the data for each fact."""
     return {
         "kind": facts.kind,
         "rows": f"{facts.rows:,} samples" if facts.rows is not None else "",
@@ -525,7 +526,7 @@ def phrases(facts: DataFacts) -> dict[str, str]:
         "zeros": f"{facts.zeros:.0%} of the cells are zero",
         "missing": f"{facts.missing:.1%} of the cells are empty",
         "wide": f"{facts.wide:.1f} columns for each row",
-        "in_blocks": "it is in chunks or on a disk",
+        "in_blocks": "it is in chunks or on disk",
         "in_order": "neighbouring rows are alike",
         "row_shape": f"neighbouring cells of a row are alike, as in an {facts.row_shape}".replace(
             "an s", "a s"

@@ -1,4 +1,4 @@
-"""One page about a table: what it has that deserves a look, and the line to run next."""
+"""One page about a table: findings that deserve a look, and the lines to run next."""
 
 import sys
 from collections.abc import Iterator
@@ -13,22 +13,22 @@ from skmoderndata._guide.report_pictures import svg
 from skmoderndata._guide.report_table import Table, read_table
 
 PARTS = ["gaps", "scales", "components", "cells", "drift", "redundant columns", "roles"]
-# Number of parts, which share the level of the page.
+# Number of parts that share the level of the page.
 N_PARTS = len(PARTS)
-# Minimum level: smaller ones need more than 140,000 permutations.
+# Minimum level; smaller levels need more than 140,000 permutations.
 MIN_LEVEL = 1e-4
 
 
 class Report:
-    """What `report` returns: a page about a table.
+    """Page about a table, returned by `report`.
 
-    A notebook shows it; `save` writes it into a file.
+    A notebook displays it; `save` writes it to a file.
 
     Attributes
     ----------
     findings : tuple of Finding
-        What was found, each with `name`, `title`, `text`, `columns` and `lines` of its table,
-        and `code` to run next.
+        Findings, each with `name`, `title`, `text`, `columns` and `lines` of its table, and
+        `code` to run next.
     level : float
         Probability of finding anything in a table of pure noise.
     """
@@ -36,28 +36,29 @@ class Report:
     def __init__(self, table: Table, findings: list[Finding], level: float) -> None:
         if table.kind == "list":
             findings = [
-                one._replace(code=f"import numpy as np\n{one.code}") for one in findings
+                finding._replace(code=f"import numpy as np\n{finding.code}")
+                for finding in findings
             ]
         self.findings = tuple(findings)
         self.level = level
         self._facts = _facts(table, findings, level)
-        pictures = {one.name: svg(one.draw, one.name) for one in findings}
+        pictures = {finding.name: svg(finding.draw, finding.name) for finding in findings}
         if findings and not all(pictures.values()):
             self._facts["notes"].append(
-                "Without pictures, as matplotlib is not installed: "
+                "There are no pictures, because matplotlib is not installed: "
                 'pip install "skmoderndata[plot]" adds them.'
             )
         self._html = fragment(self._facts, findings, pictures)
 
     def __repr__(self) -> str:
-        names = ", ".join(one.name for one in self.findings) or "nothing found"
+        names = ", ".join(finding.name for finding in self.findings) or "nothing found"
         return f"<{self._facts['title']}: {names}; level {self.level:g}>"
 
     def _repr_html_(self) -> str:
         return self._html
 
     def save(self, path: Any) -> None:
-        """Write the page into one HTML file, which needs no other file.
+        """Write the page to an HTML file, which needs no other file.
 
         Parameters
         ----------
@@ -68,44 +69,45 @@ class Report:
 
 
 def report(X: Any, *, level: float = 0.01, random_state: int = 0) -> Report:
-    """Look at a table and return one page about it, with only what is significant.
+    """Test a table for common problems and return one page with all significant findings.
 
-    The page has a section for each of these that is found: gaps and their pattern, columns of
-    very different scale, the number of components, broken cells and odd rows, drift over the
-    rows, groups of redundant columns, and Boolean columns that come together as roles do. Each
-    section has a picture, a table, and the lines to run next.
+    The page has a section for each finding: gaps and their pattern, columns of very different
+    scale, the number of components, broken cells and odd rows, drift over the rows, groups of
+    redundant columns, and Boolean columns that occur together as roles do. Each section has a
+    picture, a table, and the lines to run next.
 
     Parameters
     ----------
     X : DataFrame of pandas or polars, or array-like of shape (n_samples, n_features)
-        Table; NaN and nulls are gaps. Columns that hold no numbers are left out, and named.
+        Table; NaN and nulls are gaps. Columns without numbers are skipped and named.
     level : float, default=0.01
-        Probability of finding anything in a table of pure noise, divided equally over the seven
-        parts. Gaps are counted whatever the level.
+        Probability of finding anything in a table of pure noise, divided equally among the seven
+        parts. Gaps are counted at any level.
     random_state : int, default=0
-        Seed of the sample of rows, of the permutations and of the hidden cells.
+        Seed for the sample of rows, the permutations and the hidden cells.
 
     Returns
     -------
     report : Report
-        The page: shown by a notebook, written to a file by ``save(path)``; `findings` has its
-        sections.
+        The page: a notebook displays it, ``save(path)`` writes it to a file, and `findings`
+        contains its sections.
 
     Raises
     ------
     TypeError
-        If X is no table in memory, such as a Dask array or a sparse matrix.
+        If X is not a table in memory, such as a Dask array or a sparse matrix.
     ValueError
-        If X is empty, has no column of numbers, no known cell, or an infinite one.
+        If X is empty, has no column of numbers or no known cell, or has an infinite cell.
 
     See Also
     --------
-    skmoderndata.suggest : Methods that fit the data, in three lines each.
+    skmoderndata.suggest : Suggests methods for the data, in three lines each.
 
     Notes
     -----
-    Of more than 10,000 rows, or 500,000 cells, a random sample of the rows is looked at, and of
-    more than 300 columns a sample of these; the page says so. Pictures need matplotlib.
+    A table of more than 10,000 rows or 500,000 cells is replaced by a random sample of its rows,
+    and more than 300 columns by a random sample of columns; the page says so. Pictures need
+    matplotlib.
 
     Examples
     --------
@@ -125,12 +127,12 @@ def report(X: Any, *, level: float = 0.01, random_state: int = 0) -> Report:
     if not isinstance(random_state, Integral) or random_state < 0:
         raise ValueError(f"random_state={random_state!r} should be an integer of at least 0.")
     table = read_table(X, int(random_state))
-    findings = [one for one in _found(table, level / N_PARTS, int(random_state)) if one]
+    findings = [part for part in _found(table, level / N_PARTS, int(random_state)) if part]
     return Report(table, findings, float(level))
 
 
 def _found(table: Table, level: float, random_state: int) -> Iterator[Finding | None]:
-    """Look for one thing after the other, and say so in a terminal."""
+    """Look for each part in turn, and show it in a terminal."""
     enough = len(table.values) >= MIN_ROWS
     _say("components")
     fit = parts.fit_robustly(table, level) if enough else None
@@ -150,7 +152,7 @@ def _found(table: Table, level: float, random_state: int) -> Iterator[Finding | 
 
 
 def _say(what: str) -> None:
-    """Show in a terminal what is looked for; an empty word removes the line."""
+    """Show the current part in a terminal; an empty word removes the line."""
     if sys.stderr is not None and sys.stderr.isatty():
         line = f"report: looking for {what} ..." if what else ""
         sys.stderr.write(f"\r{line:<60}\r")
@@ -158,31 +160,31 @@ def _say(what: str) -> None:
 
 
 def _facts(table: Table, findings: list[Finding], level: float) -> dict[str, Any]:
-    """Title, notes and what was not found."""
+    """Return the title, the notes and the parts without findings."""
     n, p = table.shape
     rows, columns = table.values.shape
     notes = [
         f"Tests at level {level:g} for the whole page, {level / N_PARTS:.2g} for each of "
-        f"{N_PARTS} parts: a table of pure noise gives an empty page in all but {level:.2%} of "
+        f"{N_PARTS} parts: for a table of pure noise, the page is empty in all but {level:.2%} of "
         "the cases."
     ]
 
-    # what was not looked at
+    # Note the rows and columns that were skipped
     if rows < n:
-        notes.append(f"Looked at a random sample of {rows:,} of the {n:,} rows.")
+        notes.append(f"The page uses a random sample of {rows:,} of the {n:,} rows.")
     if columns < p - len(table.others):
         notes.append(
-            f"Looked at a random sample of {columns:,} of the {p - len(table.others):,} columns "
-            "of numbers."
+            f"The page uses a random sample of {columns:,} of the {p - len(table.others):,} "
+            "columns of numbers."
         )
     if table.others:
         names = ", ".join(table.others[:5]) + (", ..." if len(table.others) > 5 else "")
-        notes.append(f"Not looked at, as they hold no numbers: {names}.")
+        notes.append(f"Skipped columns without numbers: {names}.")
     if rows < MIN_ROWS:
-        notes.append(f"With fewer than {MIN_ROWS} rows only gaps are looked for.")
+        notes.append(f"With fewer than {MIN_ROWS} rows, the page covers only gaps.")
 
-    # the parts without a finding
-    found = {one.name for one in findings}
+    # List the parts without a finding
+    found = {finding.name for finding in findings}
     names = ["gaps"] if rows < MIN_ROWS else PARTS
     absent = ", ".join(name for name in names if name not in found)
     title = f"Report on {n:,} row{'s' * (n > 1)} and {p:,} column{'s' * (p > 1)}"

@@ -30,7 +30,7 @@ STYLE = """
 
 
 def fragment(facts: dict[str, Any], findings: list[Finding], pictures: dict[str, str]) -> str:
-    """Return the report as a `div` with its own style."""
+    """Return the report as a `div` with its style."""
     parts = [
         f'<div class="skmoderndata-report"><style>{STYLE}</style>',
         f"<h1>{html.escape(facts['title'])}</h1>",
@@ -41,14 +41,14 @@ def fragment(facts: dict[str, Any], findings: list[Finding], pictures: dict[str,
     parts += [_section(finding, pictures[finding.name]) for finding in findings]
     if facts["absent"]:
         parts.append(
-            "<section><h2>Looked for and not found</h2>"
+            "<section><h2>Tested and not found</h2>"
             f"<p>{html.escape(facts['absent'])}</p></section>"
         )
     return "\n".join([*parts, "</div>"])
 
 
 def document(title: str, body: str) -> str:
-    """Return a whole page around a fragment."""
+    """Return a complete page around a fragment."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

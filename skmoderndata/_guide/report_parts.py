@@ -1,4 +1,4 @@
-"""The parts of a report: each tests what it says of a table, and says nothing else.
+"""The parts of a report, each of which tests the statements that it makes about a table.
 
 Each part is a function of a `Table` and a level that returns a `Finding` or None. The tests use
 ranks, counts and permutations, so their levels do not depend on the distributions of the columns.
@@ -17,36 +17,36 @@ from sklearn.preprocessing import RobustScaler
 import skmoderndata
 from skmoderndata._guide.report_table import Table, literal
 
-# Minimum number of rows below which no part looks for anything but gaps.
+# Minimum number of rows; with fewer, only gaps are reported.
 MIN_ROWS = 20
 # Maximum number of lines in a table of the page.
 MAX_LINES = 10
-# Minimum ratio of two column scales that is told, as in RobustPCA(scale="auto").
+# Minimum ratio of two column scales that is reported, as in RobustPCA(scale="auto").
 SCALE_RATIO = 3.0
-# Minimum rank correlation, in absolute value, of columns that are told as redundant.
+# Minimum absolute rank correlation of columns that are reported as redundant.
 REDUNDANT = 0.9
 # Number of blocks of successive rows whose mean ranks are compared.
 N_BLOCKS = 10
 # Maximum number of rows in tests by permutation of the row order.
 MAX_DRIFT_ROWS = 2000
-# Maximum number of rows in fits for hidden entries and roles.
+# Maximum number of rows in fits for hidden cells and roles.
 MAX_FIT_ROWS = 400
-# Number of folds of hidden entries for small tables, which can spare few entries.
+# Number of folds of hidden cells for small tables, which can spare few cells.
 MANY_FOLDS = 10
-# Number of folds of hidden entries for other tables, for their time.
+# Number of folds of hidden cells for other tables, to save time.
 FEW_FOLDS = 3
 # Maximum number of cells of a small table.
 MAX_SMALL = 5000
-# Minimum number of empty and of known cells for a test whether gaps depend on values.
+# Minimum number of empty and of known cells to test whether gaps depend on values.
 MIN_GROUP = 10
-# Number of cells that show how far the tail of the good cells reaches.
+# Number of good cells that show how far the tail of the good cells reaches.
 N_TAIL = 30
 # Maximum number of roles.
 MAX_ROLES = 5
 
 
 class Finding(NamedTuple):
-    """What one part of a report found.
+    """Result of one part of a report.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
     title : str
         Heading of the section.
     text : str
-        What was found, in a sentence or two, with the test.
+        The finding in a sentence or two, with the test.
     columns : tuple of str
         Heads of the table.
     lines : list of tuple
@@ -75,11 +75,11 @@ class Finding(NamedTuple):
     draw: Callable[[], Any]
 
 
-# Facts that several parts share
+# Facts shared by several parts
 
 
 def is_boolean(table: Table) -> np.ndarray:
-    """Which columns hold 0 and 1 only, and both."""
+    """Return which columns contain only 0 and 1, and both of them."""
     known = ~np.isnan(table.values)
     zeros = (table.values == 0).sum(axis=0)
     ones = (table.values == 1).sum(axis=0)
@@ -87,14 +87,14 @@ def is_boolean(table: Table) -> np.ndarray:
 
 
 def is_constant(table: Table) -> np.ndarray:
-    """Which columns have one value in all known cells, or no known cell."""
+    """Return which columns have one value in all known cells, or no known cell."""
     low = np.where(np.isnan(table.values), np.inf, table.values).min(axis=0)
     high = np.where(np.isnan(table.values), -np.inf, table.values).max(axis=0)
     return ~(low < high)
 
 
 def is_measured(table: Table) -> np.ndarray:
-    """Which columns vary in their middle half and have more than two values."""
+    """Return which columns vary in their middle half and have more than two values."""
     measured = ~is_constant(table)
     for j in np.flatnonzero(measured):
         known = table.values[~np.isnan(table.values[:, j]), j]
@@ -104,7 +104,7 @@ def is_measured(table: Table) -> np.ndarray:
 
 
 def standard_ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks of each column with mean 0 and variance 1 over its known cells; 0 in gaps."""
+    """Return ranks of each column with mean 0 and variance 1 over its known cells; 0 in gaps."""
     known = ~np.isnan(values)
     ranks = stats.rankdata(values, axis=0, nan_policy="omit")
     ranks = np.where(known, ranks, 0.0)
@@ -115,17 +115,17 @@ def standard_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def n_permutations(level: float) -> int:
-    """Permutations of which one may be as extreme as the data."""
+    """Return the number of permutations at which one may be as extreme as the data."""
     return math.ceil(2 / level) - 1
 
 
-def _spread_rows(n: int, most: int) -> np.ndarray:
-    """At most so many rows, evenly spread and in their order."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+def _spread_rows(n: int, largest: int) -> np.ndarray:
+    """Return evenly spread rows in their order, no more than `largest`."""
+    return np.unique(np.linspace(0, n - 1, min(n, largest)).astype(int))
 
 
-def _percent(share: float) -> str:
-    return f"{share:.1%}" if share >= 0.001 else f"{share:.2g}"
+def _percent(fraction: float) -> str:
+    return f"{fraction:.1%}" if fraction >= 0.001 else f"{fraction:.2g}"
 
 
 def _number(value: float) -> str:
@@ -145,7 +145,7 @@ def _list(names: list[str]) -> str:
 
 
 def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
-    """Count the gaps, and test whether they come together or depend on values."""
+    """Count the gaps, and test whether they coincide or depend on values."""
     gaps = np.isnan(table.values)
     if not gaps.any():
         return None
@@ -156,7 +156,7 @@ def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
         f"{len(share)} columns and {_percent(gaps.any(axis=1).mean())} of the rows."
     )
 
-    # patterns, each at half the level
+    # Test each kind of pattern at half the level
     patterns = [
         *_gaps_together(table, gaps, level / 2),
         *_gaps_by_value(table, gaps, level / 2),
@@ -164,9 +164,9 @@ def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
     if patterns:
         text += " " + " ".join(patterns[:3])
     else:
-        text += " Where they are shows no pattern."
+        text += " Their positions show no pattern."
 
-    # the line to run next
+    # Write the line to run next
     filled = ~gaps.all(axis=0)
     columns = np.flatnonzero(filled)
     imputer = "NuclearNormImputer" if low_rank else "SimpleImputer"
@@ -194,7 +194,7 @@ def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
 
 
 def _gaps_together(table: Table, gaps: np.ndarray, level: float) -> list[str]:
-    """Pairs of columns that are empty in the same rows, by the hypergeometric test."""
+    """Return columns that are empty in the same rows, by the hypergeometric test."""
     n = len(gaps)
     count = gaps.sum(axis=0)
     usable = np.flatnonzero((count > 0) & (count < n))
@@ -203,20 +203,20 @@ def _gaps_together(table: Table, gaps: np.ndarray, level: float) -> list[str]:
     if len(first) == 0:
         return []
 
-    both = (G.T @ G)[first, second]
-    p = stats.hypergeom.sf(both - 1, n, count[usable[first]], count[usable[second]])
+    n_common = (G.T @ G)[first, second]
+    p = stats.hypergeom.sf(n_common - 1, n, count[usable[first]], count[usable[second]])
     p = np.minimum(p * len(p), 1.0)
     found = np.flatnonzero(p <= level)
     if len(found) == 0:
         return []
     groups = _groups(len(usable), first[found], second[found])
     names = [_list([table.names[usable[j]] for j in group]) for group in groups]
-    return [f"Gaps come together in: {'; '.join(names[:3])} ({_p_value(p.min())})."]
+    return [f"Gaps coincide in: {'; '.join(names[:3])} ({_p_value(p.min())})."]
 
 
 def _gaps_by_value(table: Table, gaps: np.ndarray, level: float) -> list[str]:
-    """Columns whose gaps depend on the values of another column, by the rank-sum test."""
-    # 1. sum of the ranks of a column over the gaps of another, its mean and deviation
+    """Return columns whose gaps depend on the values of another column, by the rank-sum test."""
+    # 1. Sum the ranks of a column over the gaps of another; compute mean and deviation
     R = standard_ranks(table.values)
     known = (~gaps).astype(float)
     total = known.sum(axis=0)
@@ -225,20 +225,20 @@ def _gaps_by_value(table: Table, gaps: np.ndarray, level: float) -> list[str]:
     rest = total - n_gaps
     deviation = np.sqrt(n_gaps * rest / np.maximum(total - 1, 1))
 
-    # 2. only pairs with enough cells on both sides
+    # 2. Keep only pairs with enough cells on each side
     usable = (n_gaps >= MIN_GROUP) & (rest >= MIN_GROUP) & ~is_constant(table)
     if not usable.any():
         return []
     z = np.where(usable, sums / np.where(usable, deviation, 1.0), 0.0)
     p = np.minimum(2 * stats.norm.sf(np.abs(z)) * usable.sum(), 1.0)
 
-    # 3. the strongest pair of each column with gaps
+    # 3. Take the strongest pair of each column with gaps
     best = p.argmin(axis=1)
-    told = [j for j in np.argsort(p.min(axis=1), kind="stable") if p[j, best[j]] <= level]
+    reported = [j for j in np.argsort(p.min(axis=1), kind="stable") if p[j, best[j]] <= level]
     return [
-        f"Gaps of {table.names[j]} are more frequent where {table.names[best[j]]} is "
+        f"Gaps of {table.names[j]} are more frequent if {table.names[best[j]]} is "
         f"{'large' if z[j, best[j]] > 0 else 'small'} ({_p_value(p[j, best[j]])})."
-        for j in told[:2]
+        for j in reported[:2]
     ]
 
 
@@ -263,14 +263,14 @@ def find_scales(table: Table, level: float) -> Finding | None:
     )
     low, middle, high = limits.T
 
-    # the largest lower limit against the smallest upper one: what holds at the level
+    # Compare the largest lower limit with the smallest upper limit, which hold at the level
     largest = int(low.argmax())
     smallest = int(high.argmin())
     ratio = low[largest] / high[smallest]
     if not ratio >= SCALE_RATIO:
         return None
 
-    # all columns, the largest first
+    # List all columns, the largest first
     order = np.argsort(-middle, kind="stable")
     names = [table.names[j] for j in columns]
     medians = np.nanmedian(table.values[:, columns], axis=0)
@@ -278,9 +278,9 @@ def find_scales(table: Table, level: float) -> Finding | None:
     return Finding(
         "scales",
         "Scales of the columns",
-        f"The interquartile range of {names[largest]} is at least {_number(ratio)} times that of "
-        f"{names[smallest]} (limits by order statistics). Methods that use distances or variances "
-        "see mostly the columns of large scale: scale them first.",
+        f"The interquartile range of {names[largest]} is at least {_number(ratio)} times the "
+        f"range of {names[smallest]} (limits by order statistics). Methods that use distances or "
+        "variances see mostly the columns of large scale: scale the columns first.",
         ("column", "interquartile range", "median"),
         lines,
         "from sklearn.preprocessing import RobustScaler\n"
@@ -290,13 +290,13 @@ def find_scales(table: Table, level: float) -> Finding | None:
 
 
 def _ends(order: np.ndarray) -> list[int]:
-    """First and last of a long list."""
+    """Return the first and last entries of a long list."""
     half = MAX_LINES // 2
     return list(order) if len(order) <= MAX_LINES else [*order[:half], *order[-half:]]
 
 
 def _limits_of_range(column: np.ndarray, level: float) -> tuple[float, float, float]:
-    """Interquartile range with limits that hold with probability 1 - level each."""
+    """Return the interquartile range with limits that hold with probability 1 - level each."""
     values = np.sort(column[~np.isnan(column)])
     n = len(values)
     lows = []
@@ -316,11 +316,11 @@ class RobustFit(NamedTuple):
     Attributes
     ----------
     model : RobustPCA
-        Fitted to the scaled rows.
+        Model fitted to the scaled rows.
     scaler : RobustScaler
-        Scale of the columns.
+        Scales of the columns.
     rows, columns : ndarray of int
-        The part of the table that was fitted: rows with known cells, measured columns.
+        Part of the table that was fitted: rows with known cells, and measured columns.
     """
 
     model: Any
@@ -350,7 +350,7 @@ def fit_robustly(table: Table, level: float) -> RobustFit | None:
 def find_components(
     table: Table, fit: RobustFit | None, level: float, random_state: int
 ) -> Finding | None:
-    """Choose the number of components by hidden entries, if columns hang together at all."""
+    """Choose the number of components by hidden cells, if columns are related."""
     if fit is None or len(fit.columns) < 3:
         return None
     rows = fit.rows[_spread_rows(len(fit.rows), MAX_FIT_ROWS)]
@@ -359,7 +359,7 @@ def find_components(
     if p > level:
         return None
 
-    # hidden entries, for numbers near the number of components above the noise
+    # Try numbers near the number of components above the noise
     rank = fit.model.rank_
     largest = (min(values.shape) - 1) // 2
     if largest < 2:
@@ -376,14 +376,14 @@ def find_components(
         warnings.simplefilter("ignore")
         search.fit(RobustScaler().fit_transform(values))
 
-    # what the search says, and how to run it on all rows
-    chosen = search.best_params_["n_components"]
+    # Report the search, and how to run it on all rows
+    best = search.best_params_["n_components"]
     scores = search.cv_results_["mean_test_score"]
     return Finding(
         "components",
         "Number of components",
         f"The columns share common causes ({_p_value(p)}, permutations within the columns). Of "
-        f"the numbers of components that were compared, {chosen} is the smallest within one "
+        f"the numbers of components that were compared, {best} is the smallest within one "
         "standard error of the best prediction of hidden cells.",
         ("components", "mean absolute error of hidden cells"),
         [(k, _number(-score)) for k, score in zip(grid, scores, strict=True)],
@@ -396,16 +396,16 @@ def find_components(
 
 
 def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> float:
-    """P-value of the largest eigenvalue of the rank correlations, by permuting each column.
+    """Test the largest eigenvalue of the rank correlations, by permuting each column.
 
-    Known cells stay known, so that the gaps do not matter. The test stops as soon as it cannot
+    Known cells stay known, so the gaps do not matter. The test stops as soon as it cannot
     become significant.
     """
     rng = np.random.default_rng(random_state)
     R = standard_ranks(values)
     known = ~np.isnan(values)
     complete = bool(known.all())
-    places = [np.flatnonzero(known[:, j]) for j in range(R.shape[1])]
+    positions = [np.flatnonzero(known[:, j]) for j in range(R.shape[1])]
     observed = np.linalg.norm(R, 2)
 
     total = n_permutations(level)
@@ -414,7 +414,7 @@ def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> f
         if complete:
             R = rng.permuted(R, axis=0)
         else:
-            for j, rows in enumerate(places):
+            for j, rows in enumerate(positions):
                 R[rows, j] = R[rng.permutation(rows), j]
         largest = np.linalg.eigvalsh(R.T @ R if len(R) > R.shape[1] else R @ R.T)[-1]
         exceeded += largest >= observed**2 * (1 - 1e-12)
@@ -427,21 +427,21 @@ def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> f
 
 
 def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | None:
-    """List cells and rows that do not fit the others, by robust PCA after a robust scaler."""
-    if fit is None or fit.model.algorithm_ != "stable":  # cells without noise: no test
+    """List cells and rows that do not fit the rest, by robust PCA after a robust scaler."""
+    if fit is None or fit.model.algorithm_ != "stable":  # no test for cells without noise
         return None
     model = fit.model
     rows = fit.rows
     columns = fit.columns
     values = table.values[:, columns]
 
-    # odd rows: a residual of 1 is four standard deviations [RobustPCA.row_distances_]
+    # Find odd rows: a residual of 1 is four standard deviations [RobustPCA.row_distances_]
     odd = np.zeros(len(rows), dtype=bool)
     if hasattr(model, "outlying_rows_"):
         limit = stats.norm.isf(level / 2 / len(rows)) / 4
         odd = model.outlying_rows_ & (model.row_distances_[:, 1] > limit)
 
-    # broken cells of the other rows, the largest first, in the units of X
+    # Find broken cells of the other rows, the largest first, in the units of X
     support = model.support_ & ~odd[:, None]
     row, column = np.nonzero(support)
     if len(row) == 0 and not odd.any():
@@ -465,15 +465,15 @@ def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | N
         for i in largest[:MAX_LINES]
     ]
     names = [table.rows[rows[i]] for i in np.flatnonzero(odd)]
-    return _told_cells(table, columns, cells, len(largest), names, level)
+    return _cells_finding(table, columns, cells, len(largest), names, level)
 
 
 def _test_of_tail(broken: np.ndarray, good: np.ndarray) -> float:
-    """P-value of the broken cells in the tail of the good ones, if it falls as a power.
+    """Return the p-value of the broken cells in a power-law tail of the good cells.
 
-    Logarithms of successive ratios are then exponential [Renyi 1953], so that the ratio of their
-    means has an F distribution; tails that fall faster make it smaller. Without this test the
-    largest cells of noise with heavy tails, or of counts, would be listed.
+    Logarithms of successive ratios are then exponential [Renyi 1953], so the ratio of their means
+    has an F distribution; tails that fall faster make it smaller. Without this test, the largest
+    cells of noise with heavy tails, or of counts, would be reported.
     """
     good = np.sort(good[good > 0])[::-1][: N_TAIL + 1]
     if len(good) <= N_TAIL:
@@ -485,7 +485,7 @@ def _test_of_tail(broken: np.ndarray, good: np.ndarray) -> float:
     return float(stats.f.sf(beyond / within, 2 * len(broken), 2 * N_TAIL))
 
 
-def _told_cells(
+def _cells_finding(
     table: Table,
     columns: np.ndarray,
     cells: list[tuple[str, ...]],
@@ -493,12 +493,12 @@ def _told_cells(
     names: list[str],
     level: float,
 ) -> Finding:
-    """Say which cells and rows are odd."""
+    """Describe the broken cells and odd rows."""
     text = []
     if n_cells:
         text.append(
             f"{n_cells} {'cell does' if n_cells == 1 else 'cells do'} not fit the other cells of "
-            f"their row and column (expected share of false ones at most {level / 2:.1g})."
+            f"their row and column (expected fraction of false findings: {level / 2:.1g} at most)."
         )
     if names:
         text.append(
@@ -506,7 +506,7 @@ def _told_cells(
             f"{_list(names)}."
         )
 
-    # lines of the table; frames keep the names of their rows and columns in the list
+    # Write the lines; data frames keep the names of their rows and columns
     rows = [(name, "whole row", "", "", "") for name in names[: MAX_LINES // 2]]
     frame = table.kind in ("pandas", "polars")
     output = f'.set_output(transform="{table.kind}")' if frame else ""
@@ -537,7 +537,7 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
 
     The largest statistic of all columns under each permutation bounds the error over columns.
     """
-    # 1. between-block sum of squares of the ranks of each column
+    # 1. Sum the squares of the ranks between the blocks, for each column
     rows = _spread_rows(len(table.values), MAX_DRIFT_ROWS)
     columns = np.flatnonzero(~is_constant(table))
     if len(rows) < MIN_ROWS or len(columns) == 0:
@@ -548,7 +548,7 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
     block = np.arange(len(rows)) * N_BLOCKS // len(rows)
     observed = _between_blocks(block, R, known)
 
-    # 2. the largest of all columns, for rows in random order
+    # 2. Compare with the largest sum over all columns, for rows in random order
     rng = np.random.default_rng(random_state)
     total = n_permutations(level)
     exceeded = np.zeros(len(columns))
@@ -558,13 +558,13 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
             return None
     p = (1 + exceeded) / (1 + total)
 
-    # 3. name the columns that drift
+    # 3. Name the columns that drift
     found = np.flatnonzero(p <= level)
     found = found[np.argsort(-observed[found], kind="stable")]
     names = [table.names[columns[j]] for j in found]
     medians = _block_medians(table.values[:, columns[found[:MAX_LINES]]])
 
-    # slow features need columns that vary
+    # Slow features need columns that vary
     measured = np.flatnonzero(is_measured(table))
     measured = measured if len(measured) >= 2 else columns
     return Finding(
@@ -591,7 +591,7 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
 
 
 def _between_blocks(block: np.ndarray, R: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Sum over blocks of the squared sums of ranks over their counts, for each column."""
+    """Sum, over blocks, squared sums of ranks over their counts, for each column."""
     in_block = (block == np.arange(N_BLOCKS)[:, None]).astype(float)
     return ((in_block @ R) ** 2 / np.maximum(in_block @ known, 1)).sum(axis=0)
 
@@ -599,7 +599,7 @@ def _between_blocks(block: np.ndarray, R: np.ndarray, known: np.ndarray) -> np.n
 def _block_medians(values: np.ndarray) -> np.ndarray:
     blocks = np.array_split(values, N_BLOCKS)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a block without known cells
+        warnings.simplefilter("ignore")  # blocks without known cells
         return np.array([np.nanmedian(block, axis=0) for block in blocks])
 
 
@@ -616,35 +616,35 @@ def find_redundant(table: Table, level: float) -> Finding | None:
     r = np.abs(correlation[first, second])
     n = count[first, second]
 
-    # lower limits of all pairs together; 1.06 is the factor of ranks [Fieller et al. 1957]
+    # Lower limits of all pairs at once; 1.06 is the factor for ranks [Fieller et al. 1957]
     z = stats.norm.isf(level / len(r)) * np.sqrt(1.06 / np.maximum(n - 3, 1))
     limit = np.tanh(np.arctanh(np.minimum(r, 1 - 1e-12)) - z)
     found = np.flatnonzero((limit >= REDUNDANT) & (n >= MIN_ROWS))
     if len(found) == 0:
         return None
 
-    # groups; of each the column with the fewest gaps stays
+    # Form groups, and keep the column with the fewest gaps of each
     groups = _groups(len(columns), first[found], second[found])
     n_known = np.diagonal(count)
     kept = [group[n_known[group].argmax()] for group in groups]
     lines = []
     dropped = []
     for keep, group in zip(kept, groups, strict=True):
-        others = [j for j in group if j != keep]
-        dropped += others
-        weakest = np.abs(correlation[keep, others]).min()
-        names = _list([table.names[columns[j]] for j in others])
+        dropped_here = [j for j in group if j != keep]
+        dropped += dropped_here
+        weakest = np.abs(correlation[keep, dropped_here]).min()
+        names = _list([table.names[columns[j]] for j in dropped_here])
         lines.append((table.names[columns[keep]], names, f"{weakest:.3f}"))
 
-    # what stays, and what can go
+    # List the columns to keep and to drop
     members = np.concatenate(groups)[:40]
     return Finding(
         "redundant columns",
         "Groups of redundant columns",
         f"{len(groups)} {'group' if len(groups) == 1 else 'groups'} of columns that carry nearly "
         f"the same information: rank correlations are above {REDUNDANT} at the level, over "
-        f"all {len(r):,} pairs. Keep one of each group, or use a penalty that treats a group as a "
-        "whole, such as GroupLasso.",
+        f"all {len(r):,} pairs. Keep one column of each group, or use a penalty that treats a "
+        "group as a unit, such as GroupLasso.",
         ("keep", "nearly the same", "smallest rank correlation"),
         lines[:MAX_LINES],
         _code_without(table, columns[np.sort(dropped)]),
@@ -656,12 +656,12 @@ def find_redundant(table: Table, level: float) -> Finding | None:
 
 
 def _rank_correlations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Correlations of the ranks over the rows where both columns are known, and their counts."""
+    """Return rank correlations over rows in which two columns are known, and row counts."""
     known = (~np.isnan(values)).astype(float)
     R = standard_ranks(values)
     count = known.T @ known
     n = np.maximum(count, 1)
-    mean = (R.T @ known) / n  # of the ranks of j where k is known
+    mean = (R.T @ known) / n  # mean rank of j over the rows in which k is known
     square = ((R**2).T @ known) / n
     deviation = np.sqrt(np.maximum(square - mean**2, 0))
     covariance = (R.T @ R) / n - mean * mean.T
@@ -670,22 +670,22 @@ def _rank_correlations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _code_without(table: Table, dropped: np.ndarray) -> str:
-    chosen = table.chosen(dropped)
+    names = table.labels_of(dropped)
     if table.kind == "polars":
-        return f"reduced = X.drop({literal(chosen)})"
-    if table.kind == "pandas" and isinstance(chosen[0], str):
-        return f"reduced = X.drop(columns={literal(chosen)})"
+        return f"reduced = X.drop({literal(names)})"
+    if table.kind == "pandas" and isinstance(names[0], str):
+        return f"reduced = X.drop(columns={literal(names)})"
     if table.kind in ("pandas", "equal names"):
-        kept = [i for i in range(table.shape[1]) if i not in set(chosen)]
+        kept = [i for i in range(table.shape[1]) if i not in set(names)]
         return f"reduced = X.iloc[:, {literal(kept)}]"
-    return f"import numpy as np\nreduced = np.delete(X, {literal(chosen)}, axis=1)"
+    return f"import numpy as np\nreduced = np.delete(X, {literal(names)}, axis=1)"
 
 
 # 7. Boolean columns that look like roles
 
 
 def find_roles(table: Table, level: float) -> Finding | None:
-    """Mine sets of Boolean columns, and keep those more frequent than independence allows.
+    """Mine sets of Boolean columns, and keep sets more frequent than independence allows.
 
     A set of s columns is compared with the binomial distribution for independent columns, over
     all sets of s columns and all sizes s.
@@ -702,15 +702,15 @@ def find_roles(table: Table, level: float) -> Finding | None:
             bits[_spread_rows(len(bits), MAX_FIT_ROWS)]
         )
 
-    # each set against independent columns, over all sets of its size
-    share = bits.mean(axis=0)
+    # Compare each set with independent columns, over all sets of its size
+    fraction = bits.mean(axis=0)
     found = []
     for role in miner.components_.astype(bool):
         size = int(role.sum())
         if size < 2:
             continue
         count = int(bits[:, role].all(axis=1).sum())
-        chance = float(share[role].prod())
+        chance = float(fraction[role].prod())
         tried = math.log(math.comb(len(columns), size) * len(columns))
         log_p = float(stats.binom.logsf(count - 1, len(bits), chance)) + tried
         if log_p <= math.log(level):
@@ -718,22 +718,22 @@ def find_roles(table: Table, level: float) -> Finding | None:
     if not found:
         return None
 
-    # the most significant first, without sets that contain another one or are part of it
+    # Keep the most significant sets, without sets that contain another or are part of it
     kept: list[tuple[Any, ...]] = []
     for _, role, count, chance in sorted(found, key=lambda entry: entry[0]):
         if not any(_nested(role, other) for other, _, _ in kept):
             kept.append((role, count, chance))
-    return _told_roles(table, columns, len(bits), kept[:MAX_ROLES])
+    return _roles_finding(table, columns, len(bits), kept[:MAX_ROLES])
 
 
 def _nested(role: np.ndarray, other: np.ndarray) -> bool:
     return bool((role <= other).all() or (role >= other).all())
 
 
-def _told_roles(
+def _roles_finding(
     table: Table, columns: np.ndarray, n_rows: int, found: list[tuple[Any, ...]]
 ) -> Finding:
-    """Say which columns come together."""
+    """Describe the columns that occur together."""
     has_gaps = bool(np.isnan(table.values[:, columns]).any())
     name = "MultiAssignmentClustering" if has_gaps else "RoleMiner"
     names = [table.names[j] for j in columns]
@@ -742,7 +742,7 @@ def _told_roles(
     expected = [chance * n_rows for _, _, chance in found]
     return Finding(
         "roles",
-        "Boolean columns that come together",
+        "Boolean columns that occur together",
         f"In {len(found)} {'set' if len(found) == 1 else 'sets'} of Boolean columns, all columns "
         "are 1 in the same rows more often than independent columns would be (binomial test, over "
         "all sets of the same size). The rows may share roles.",

@@ -15,8 +15,10 @@ N_BANDS = 200
 MAX_SHOWN = 20
 # Maximum number of letters of a name in a picture.
 MAX_LETTERS = 28
-WIDTH = 6.4  # inches
-INK = "#010203"  # replaced by the colour of the text of the page
+# Size of a picture: its width in inches.
+WIDTH = 6.4
+# Placeholder that is replaced by the colour of the text of the page.
+INK = "#010203"
 BLUE = "#3d85c6"
 ORANGE = "#e07b39"
 STYLE = {
@@ -36,7 +38,7 @@ STYLE = {
 
 
 def svg(draw: Callable[[], Any], name: str) -> str:
-    """Return a picture as an `svg` element, the same text each time; "" without matplotlib."""
+    """Return a picture as a reproducible `svg` element; "" without matplotlib."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -47,7 +49,7 @@ def svg(draw: Callable[[], Any], name: str) -> str:
         text = io.StringIO()
         draw().savefig(text, format="svg", metadata={"Date": None, "Creator": None})
 
-    # the element alone, without names that other pictures have, in the colours of the page
+    # Keep only the element, with unique names, in the colours of the page
     picture = text.getvalue()
     picture = picture[picture.index("<svg") :]
     picture = re.sub(r"<(metadata|style).*?</\1>", "", picture, flags=re.DOTALL)
@@ -70,7 +72,7 @@ def _axes(height: float) -> Any:
 
 
 def _short(names: list[str]) -> list[str]:
-    """Names with long ones cut, and without the dollar signs of formulas."""
+    """Shorten long names, and escape the dollar signs of formulas."""
     cut = [
         name
         if len(name) <= MAX_LETTERS
@@ -81,7 +83,7 @@ def _short(names: list[str]) -> list[str]:
 
 
 def _shades() -> Any:
-    """Colours from nothing to blue, on a page of any colour."""
+    """Return colours from transparent to blue, for a page of any colour."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     ends = [(*to_rgba(BLUE)[:3], alpha) for alpha in (0.0, 1.0)]
@@ -98,14 +100,14 @@ def _bars(names: list[str], values: Any, xlabel: str, **style: Any) -> Any:
 
 
 def gap_map(gaps: np.ndarray, names: list[str]) -> Any:
-    """Draw the share of empty cells in bands of rows, for the columns with most gaps."""
+    """Draw the fraction of empty cells in bands of rows, for the columns with most gaps."""
     names = names[:MAX_SHOWN]
     bands = np.array_split(gaps[:, :MAX_SHOWN], min(N_BANDS, len(gaps)))
-    share = np.array([band.mean(axis=0) for band in bands]).T
+    fraction = np.array([band.mean(axis=0) for band in bands]).T
     ax = _axes(1.0 + 0.27 * len(names))
     extent = (0, len(gaps), len(names) - 0.5, -0.5)
     ax.imshow(
-        share, aspect="auto", interpolation="nearest", cmap=_shades(), vmin=0, extent=extent
+        fraction, aspect="auto", interpolation="nearest", cmap=_shades(), vmin=0, extent=extent
     )
     ax.set_yticks(np.arange(len(names)), _short(names))
     ax.set(xlabel="row; blue: empty cells")
@@ -130,7 +132,7 @@ def ranges(sizes: np.ndarray, names: list[str]) -> Any:
 
 
 def search_curve(search: Any) -> Any:
-    """Draw the scores of a search by hidden entries."""
+    """Draw the scores of a search by hidden cells."""
     ax = _axes(2.8)
     skmoderndata.model_selection.EntrySearchDisplay.from_estimator(
         search, param_name="n_components", ax=ax, color=BLUE
@@ -140,14 +142,14 @@ def search_curve(search: Any) -> Any:
 
 
 def sizes(deviations: list[float], cells: list[str], rows: list[str]) -> Any:
-    """Draw how far the largest broken cells are from what is expected."""
+    """Draw the distance of the largest broken cells from their expected values."""
     if deviations:
         ax = _bars(
             cells, deviations, "distance from the expected value, in deviations of the noise"
         )
         return ax.figure
 
-    # odd rows only: where they are
+    # If there are only odd rows, list them
     ax = _axes(1.2)
     ax.text(0.0, 0.5, f"odd rows: {', '.join(_short(rows[: MAX_SHOWN // 2]))}", va="center")
     ax.set_axis_off()
@@ -155,7 +157,7 @@ def sizes(deviations: list[float], cells: list[str], rows: list[str]) -> Any:
 
 
 def drift(ranks: np.ndarray, block: np.ndarray, names: list[str]) -> Any:
-    """Draw the mean rank of each block of rows for some columns; block -1 is no block."""
+    """Draw the mean rank of each block of rows for some columns; -1 means no block."""
     ax = _axes(2.8)
     for j, name in enumerate(_short(names)):
         blocks = np.unique(block[block[:, j] >= 0, j])
@@ -180,7 +182,7 @@ def correlations(matrix: np.ndarray, names: list[str]) -> Any:
 
 
 def roles(names: list[str], counts: list[int], expected: list[float]) -> Any:
-    """Draw how many rows have all columns of a set, and how many would by chance."""
+    """Draw how many rows have all columns of a set, and how many would have them by chance."""
     ax = _bars(names, counts, "rows with all columns of the set", label="found")
     ax.plot(expected, np.arange(len(names)), "d", color=ORANGE, label="if independent")
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)

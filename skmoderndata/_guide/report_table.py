@@ -1,4 +1,4 @@
-"""The table that `report` looks at: numbers of a sample of rows, names, and code for columns."""
+"""The table that `report` reads: numbers of a sample of rows, names, and code for columns."""
 
 import json
 from typing import Any, NamedTuple
@@ -8,39 +8,39 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.blocks import is_dask
 
-# Maximum number of rows that are looked at.
+# Maximum number of rows that are read.
 MAX_ROWS = 10_000
-# Maximum number of cells that are looked at: wide tables have fewer rows in the sample.
+# Maximum number of cells that are read: wide tables have fewer rows in the sample.
 MAX_CELLS = 500_000
 # Minimum number of rows in the sample of a wide table.
 MIN_SAMPLE = 500
-# Maximum number of columns that are looked at.
+# Maximum number of columns that are read.
 MAX_COLUMNS = 300
 # Maximum magnitude of a cell, as in all estimators of the package.
 MAX_MAGNITUDE = 1e100
 
 
 class Table(NamedTuple):
-    """Numbers of a table, without the columns that hold no numbers.
+    """Numbers of a table, without the columns that contain no numbers.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_columns)
-        Cells of the sample; NaN where a cell is empty.
+        Cells of the sample; NaN for empty cells.
     names : list of str
-        Columns, as they are called on the page.
+        Names of the columns on the page.
     positions : ndarray of shape (n_columns,)
-        Their positions in X.
+        Positions of the columns in X.
     rows : list of str
-        Rows of the sample, as they are called on the page.
+        Names of the rows of the sample on the page.
     shape : tuple of int
         Numbers of all rows and columns of X.
     others : list of str
         Columns without numbers.
     kind : {"array", "list", "pandas", "equal names", "polars"}
-        Container; "equal names" is a frame of pandas that scikit-learn only takes as an array.
+        Container; "equal names" is a pandas frame that scikit-learn accepts only as an array.
     labels : list
-        All columns of X, as code names them; positions if they cannot be named.
+        Names of all columns of X in code; positions if they cannot be named.
     """
 
     values: np.ndarray
@@ -53,28 +53,28 @@ class Table(NamedTuple):
     labels: list[Any]
 
     def code(self, columns: np.ndarray) -> str:
-        """Code for some of the columns: "X" if they are all columns of X."""
+        """Return code for some of the columns, "X" for all columns of X."""
         source = "np.asarray(X)" if self.kind == "list" else "X"
         if len(columns) == self.shape[1]:
             return f"{source}.to_numpy()" if self.kind == "equal names" else source
-        return self._selected(source, self.chosen(columns))
+        return self._selected(source, self.labels_of(columns))
 
-    def chosen(self, columns: np.ndarray) -> list[Any]:
-        """Names or positions that code uses for some of the columns."""
+    def labels_of(self, columns: np.ndarray) -> list[Any]:
+        """Return the names or positions that code uses for some of the columns."""
         return [self.labels[position] for position in self.positions[columns]]
 
-    def _selected(self, source: str, chosen: list[Any]) -> str:
+    def _selected(self, source: str, labels: list[Any]) -> str:
         if self.kind == "equal names":
-            return f"{source}.iloc[:, {literal(chosen)}].to_numpy()"
-        if self.kind == "polars" or (self.kind == "pandas" and isinstance(chosen[0], str)):
-            return f"{source}[{literal(chosen)}]"
+            return f"{source}.iloc[:, {literal(labels)}].to_numpy()"
+        if self.kind == "polars" or (self.kind == "pandas" and isinstance(labels[0], str)):
+            return f"{source}[{literal(labels)}]"
         if self.kind == "pandas":
-            return f"{source}.iloc[:, {literal(chosen)}]"
-        return f"{source}[:, {literal(chosen)}]"
+            return f"{source}.iloc[:, {literal(labels)}]"
+        return f"{source}[:, {literal(labels)}]"
 
 
 def literal(values: list[Any]) -> str:
-    """Python source of a list of strings or whole numbers."""
+    """Return the Python source of a list of strings or whole numbers."""
     shown = [
         json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(int(value))
         for value in values
@@ -83,29 +83,29 @@ def literal(values: list[Any]) -> str:
 
 
 def read_table(X: Any, random_state: int) -> Table:
-    """Read a sample of the rows and columns of numbers, or say why that is impossible."""
+    """Read a sample of the rows and columns of numbers, or raise an error that says why not."""
     kind = _kind(X)
     if kind == "list":
         X = _array_of_list(X)
     n, p = _checked_shape(X)
 
-    # 1. the columns that hold numbers, and a sample of them and of the rows, in their order
+    # 1. Find the columns of numbers; sample them and the rows, in their order
     rng = np.random.default_rng(random_state)
     numeric = _numeric_columns(X, kind)
     if not numeric:
         raise ValueError(
-            "X has no column of numbers: encode the columns first, as by OneHotEncoder."
+            "X has no column of numbers: encode the columns first, for example with OneHotEncoder."
         )
     others = [position for position in range(p) if position not in set(numeric)]
     positions = _sample(rng, np.array(numeric), MAX_COLUMNS)
-    most = min(MAX_ROWS, max(MIN_SAMPLE, MAX_CELLS // len(positions)))
-    rows = _sample(rng, np.arange(n), most)
+    largest = min(MAX_ROWS, max(MIN_SAMPLE, MAX_CELLS // len(positions)))
+    rows = _sample(rng, np.arange(n), largest)
 
-    # 2. their numbers
+    # 2. Read the numbers
     values = _values(X, kind, rows, positions)
     _check_values(values)
 
-    # 3. their names
+    # 3. Read the names
     columns = list(X.columns) if kind in ("pandas", "polars") else list(range(p))
     named = all(isinstance(name, str) for name in columns) and len(set(columns)) == p
     return Table(
@@ -121,24 +121,24 @@ def read_table(X: Any, random_state: int) -> Table:
 
 
 def _kind(X: Any) -> str:
-    """Name the container, or say what to give instead."""
-    # what is not in memory, or has no gaps
+    """Return the kind of the container, or raise an error that says what to pass instead."""
+    # Reject tables that are not in memory, or have no gaps
     if is_dask(X) or (hasattr(X, "dask") and hasattr(X, "compute")):
         raise TypeError(
-            "X is a collection of Dask, and report accepts tables in memory: give some rows, "
+            "X is a Dask collection, but report accepts only tables in memory: pass some rows, "
             "such as X[:10000].compute() of an array or X.head(10000) of a data frame."
         )
     if sparse.issparse(X):
         raise TypeError(
-            "X is a sparse matrix, and report accepts dense tables: give some rows, such as "
+            "X is a sparse matrix, but report accepts only dense tables: pass some rows, such as "
             "X[:1000].toarray()."
         )
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
         raise TypeError(
-            "X is a lazy frame of polars: give X.collect() or X.head(n).collect()."
+            "X is a lazy frame of polars: pass X.collect() or X.head(n).collect()."
         )
 
-    # tables in memory
+    # Name tables in memory
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         return "pandas"
     if hasattr(X, "columns") and hasattr(X, "get_column"):
@@ -148,8 +148,8 @@ def _kind(X: Any) -> str:
     if isinstance(X, np.ndarray):
         return "array"
     raise TypeError(
-        f"X is of type {type(X).__name__}, and report accepts frames of pandas or polars and "
-        "arrays: convert X first, as by numpy.asarray(X)."
+        f"X is of type {type(X).__name__}, but report accepts frames of pandas or polars, and "
+        "arrays: convert X first, for example by numpy.asarray(X)."
     )
 
 
@@ -157,22 +157,22 @@ def _array_of_list(X: Any) -> np.ndarray:
     try:
         return np.array(X)
     except ValueError as error:
-        raise ValueError("The rows of X have different lengths: X is no table.") from error
+        raise ValueError("The rows of X have different lengths: X is not a table.") from error
 
 
 def _checked_shape(X: Any) -> tuple[int, int]:
     if len(X.shape) != 2:
         raise ValueError(
-            f"X has {len(X.shape)} dimension(s), and report accepts tables of two: use "
+            f"X has {len(X.shape)} dimension(s), but report accepts tables, which have two: use "
             "X.reshape(len(X), -1) for an array, X.to_frame() for one column."
         )
     if 0 in X.shape:
-        raise ValueError(f"X is empty, of shape {tuple(X.shape)}: give at least one row.")
+        raise ValueError(f"X is empty, of shape {tuple(X.shape)}: pass at least one row.")
     return int(X.shape[0]), int(X.shape[1])
 
 
 def _numeric_columns(X: Any, kind: str) -> list[int]:
-    """Positions of the columns of numbers and Boolean values."""
+    """Return the positions of the columns of numbers and Boolean values."""
     if kind == "pandas":
         from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
 
@@ -196,18 +196,18 @@ def _numeric_columns(X: Any, kind: str) -> list[int]:
 
 
 def _is_number(column: np.ndarray) -> bool:
-    """Whether a column of objects holds real numbers, None and NaN only."""
+    """Return whether a column of objects contains only real numbers, None and NaN."""
     return all(
         cell is None or isinstance(cell, bool | int | float | np.number | np.bool_)
         for cell in column
     )
 
 
-def _sample(rng: np.random.Generator, places: np.ndarray, most: int) -> np.ndarray:
-    """Return at most so many of the places, in their order."""
-    if len(places) <= most:
-        return places
-    return places[np.sort(rng.choice(len(places), most, replace=False))]
+def _sample(rng: np.random.Generator, positions: np.ndarray, largest: int) -> np.ndarray:
+    """Return a sample of no more than `largest` positions, in their order."""
+    if len(positions) <= largest:
+        return positions
+    return positions[np.sort(rng.choice(len(positions), largest, replace=False))]
 
 
 def _values(X: Any, kind: str, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -229,9 +229,7 @@ def _values(X: Any, kind: str, rows: np.ndarray, positions: np.ndarray) -> np.nd
 
 def _check_values(values: np.ndarray) -> None:
     if np.isnan(values).all():
-        raise ValueError(
-            "X has NaN in all cells that were looked at: there is nothing to report."
-        )
+        raise ValueError("X has NaN in all cells that were read: there is nothing to report.")
     if np.isinf(values).any():
         raise ValueError(
             "X has infinite cells, which no estimator accepts: replace them by NaN first."
@@ -240,7 +238,7 @@ def _check_values(values: np.ndarray) -> None:
     if size.max() > MAX_MAGNITUDE or size[size > 0].min(initial=1.0) < 1 / MAX_MAGNITUDE:
         raise ValueError(
             "X has cells beyond 1e100 or below 1e-100 in magnitude, which no estimator accepts: "
-            "multiply the columns by other units, or replace the cells by NaN."
+            "use other units for the columns, or replace the cells by NaN."
         )
 
 
@@ -249,7 +247,7 @@ def _column_name(name: Any) -> str:
 
 
 def _row_names(X: Any, kind: str, rows: np.ndarray) -> list[str]:
-    """Labels of the index of pandas, positions otherwise."""
+    """Return the labels of a pandas index, otherwise positions."""
     if kind == "pandas":
         return [str(label) for label in X.index[rows]]
     return [str(row) for row in rows]

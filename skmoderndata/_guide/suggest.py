@@ -1,4 +1,4 @@
-"""Which method for my data: rows of `choose.toml` whose conditions fit what the data show."""
+"""Choice of a method: rows of `choose.toml` whose conditions fit the facts of the data."""
 
 import ast
 import functools
@@ -25,9 +25,9 @@ from skmoderndata._solvers.common.blocks import is_dask
 
 # Number of suggestions.
 N_SUGGESTIONS = 3
-# Minimum ratio of the scales of columns at which a line has a scaler.
+# Minimum ratio of the scales of columns at which the code includes a scaler.
 SCALES_DIFFER = 10.0
-# Conditions that need not hold for a problem that is named.
+# Conditions that need not hold for a problem that the caller names.
 EVIDENCE = {
     "broken",
     "columns",
@@ -58,13 +58,13 @@ class Suggestion(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        Classes of this package, the first one first.
+        Classes of this package, the best one first.
     problem : str
-        What they are for.
+        Problem that the classes solve.
     reason : str
-        What the data show that speaks for them.
+        Facts of the data that speak for the classes.
     code : str
-        Lines to paste, for data called X and y.
+        Lines to paste, for data named X and y.
     page : str
         Address of the page of the first class.
     sklearn : str
@@ -85,32 +85,33 @@ class Suggestions(tuple[Suggestion, ...]):
     Attributes
     ----------
     facts : DataFacts
-        What decided.
+        Facts on which the suggestions are based.
     """
 
     facts: DataFacts
 
     def __repr__(self) -> str:
-        return f"<{len(self)} suggestions: {', '.join(one.names[0] for one in self)}>"
+        names = ", ".join(suggestion.names[0] for suggestion in self)
+        return f"<{len(self)} suggestions: {names}>"
 
     def __str__(self) -> str:
-        return "\n\n".join(_told(i, one) for i, one in enumerate(self, start=1))
+        return "\n\n".join(_printed(i, entry) for i, entry in enumerate(self, start=1))
 
 
 def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
-    """Print up to three methods of this package that fit the data best, and scikit-learn's way.
+    """Print up to three methods of this package that suit the data, and scikit-learn's way.
 
-    Looks at some of the rows: their kind, shape, gaps, values and order, and at y. Nothing is
-    fitted. What the data do not show, you can say with `about`.
+    The suggestions depend on the kind, shape, gaps, values and order of some of the rows, and on
+    y. Nothing is fitted. Use `about` for what the data do not show.
 
     Parameters
     ----------
     X : table, series, strings, graphs, sets, or list of tables
-        Samples as estimators and kernels accept them: arrays, data frames, sparse matrices, Dask
-        arrays and data frames, memory maps; lists of strings, of series (1-D or 2-D arrays), of
-        graphs of networkx, of syntax trees or sets; a list of tables of the same samples; a film
-        or an image. For samples of other types, such as nested tuples, say with `about` what
-        they are.
+        Samples in a form that estimators and kernels accept: arrays, data frames, sparse matrices,
+        Dask arrays and data frames, memory maps; lists of strings, of series (1-D or 2-D arrays),
+        of graphs of networkx, of syntax trees or sets; a list of tables of the same samples; a
+        film or an image. For samples of other types, such as nested tuples, name the kind in
+        `about`.
     y : array-like of shape (n_samples,), default=None
         Classes, ranks (an ordered categorical, or whole numbers from 1), or numbers.
     about : str, default=None
@@ -119,21 +120,21 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     Returns
     -------
     suggestions : Suggestions
-        A tuple of at most three `Suggestion`, the best one first, with `names`, `problem`,
-        `reason`, `code`, `page` and `sklearn`; and `facts`, what the data show.
+        A tuple of up to three `Suggestion`, the best one first, with `names`, `problem`, `reason`,
+        `code`, `page` and `sklearn`; its attribute `facts` holds the facts of the data.
 
     Raises
     ------
     TypeError
-        If X is not a collection of samples, or of samples of an unknown type without `about`; if
-        y is not a list or array, or `about` not a text.
+        If X is not a collection of samples, or its samples have an unknown type and there is no
+        `about`; if y is not a list or array; if `about` is not a text.
     ValueError
-        If X is empty, has only columns without numbers, all cells NaN or an infinite one, or if
-        y has another length or gaps.
+        If X is empty, has only columns without numbers, only NaN, or an infinite cell; if y has a
+        different length or gaps.
 
     See Also
     --------
-    skmoderndata.all_estimators : All classes.
+    skmoderndata.all_estimators : Lists all classes.
 
     Examples
     --------
@@ -155,9 +156,9 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
             "about='graphs'."
         )
 
-    # what was named first, then what fits most closely
-    asked = _words(about or "")
-    fits = [_fit(row, facts, asked) for row in problems()]
+    # Problems that were named come first, then problems that fit most closely
+    named = _words(about or "")
+    fits = [_fit(row, facts, named) for row in problems()]
     needs = _Needs(
         dask=is_dask(X) and facts.kind == "table",
         sparse=sparse.issparse(X) and facts.kind == "table",
@@ -169,11 +170,11 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
 
     found = Suggestions(_suggestion(fit, facts, X, y) for fit in able)
     found.facts = facts
-    if asked and not any(fit.score[0] for fit in able):
-        sys.stdout.write(f"No problem of data of kind {facts.kind!r} names {about!r}.\n\n")
+    if named and not any(fit.score[0] for fit in able):
+        sys.stdout.write(f"No problem for data of kind {facts.kind!r} mentions {about!r}.\n\n")
     nothing = (
         "Nothing in these data speaks for a method of this package: start with scikit-learn, or "
-        "say with about= what you want."
+        "describe the task with about=."
     )
     sys.stdout.write(f"{found if found else nothing}\n")
     return found
@@ -187,7 +188,7 @@ def _first_of(X: Any) -> Any:
 
 
 class Fit(NamedTuple):
-    """How a row of the knowledge fits."""
+    """Fit of a row of the knowledge to the data."""
 
     row: dict[str, Any]
     reasons: list[str]  # conditions that hold
@@ -195,7 +196,7 @@ class Fit(NamedTuple):
 
 
 class _Needs(NamedTuple):
-    """What the first class of a row has to accept."""
+    """Inputs that the first class of a row must accept."""
 
     dask: bool
     sparse: bool
@@ -203,14 +204,14 @@ class _Needs(NamedTuple):
     outputs: bool
 
 
-def _fit(row: dict[str, Any], facts: DataFacts, asked: set[str]) -> Fit:
+def _fit(row: dict[str, Any], facts: DataFacts, named: set[str]) -> Fit:
     """Count the conditions of a row that hold, and the words that name it."""
     texts = [row["problem"], row["task"], *row["synonyms"], *row["take"]]
-    n_named = len(asked & _words(" ".join(texts)))
+    n_named = len(named & _words(" ".join(texts)))
     best = Fit(row, [], ())
     for when in row["when"]:
         conditions = {name: value for name, value in when.items() if name != "weight"}
-        if facts.kind == "objects":  # only the caller knows what they are
+        if facts.kind == "objects":  # only the caller knows the kind
             conditions = (
                 {"kind": facts.kind, "y": conditions.get("y", facts.y)}
                 if n_named
@@ -226,7 +227,7 @@ def _fit(row: dict[str, Any], facts: DataFacts, asked: set[str]) -> Fit:
 
 
 def _holds(facts: DataFacts, name: str, condition: Any) -> bool:
-    """Whether a fact is in a range of two numbers, among several words, or as required."""
+    """Return whether a fact is in a range of two numbers, among words, or as required."""
     fact = getattr(facts, name)
     if isinstance(condition, list) and not isinstance(condition[0], str):
         return fact is not None and bool(condition[0] <= fact <= condition[1])
@@ -234,12 +235,12 @@ def _holds(facts: DataFacts, name: str, condition: Any) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """Beginnings of the words of a text, without the shortest."""
+    """Return the beginnings of the words of a text, without short words."""
     return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
 
 
 def _is_able(row: dict[str, Any], needs: _Needs) -> bool:
-    """Whether the first class is not a textbook one, and accepts the container of X."""
+    """Return whether the first class is not a textbook class and accepts X."""
     accepts = accepts_of(row["take"][0])
     return (
         accepts.tier != "textbook"
@@ -251,7 +252,7 @@ def _is_able(row: dict[str, Any], needs: _Needs) -> bool:
 
 
 class Accepts(NamedTuple):
-    """What the card and the tags of a class say."""
+    """Properties of a class, from its card and its tags."""
 
     tier: str
     instead: str
@@ -263,7 +264,7 @@ class Accepts(NamedTuple):
 
 @functools.cache
 def accepts_of(name: str) -> Accepts:
-    """Read card and tags of a class; a search has no card, a kernel no tags."""
+    """Read the card and tags of a class; a search has no card, and a kernel no tags."""
     cls = class_of(name)
     card = getattr(cls, "_card", None)
     if card is None:
@@ -282,19 +283,19 @@ def accepts_of(name: str) -> Accepts:
 
 
 def class_of(name: str) -> Any:
-    """Return the class of this package with a name."""
+    """Return the class of this package with this name."""
     return getattr(importlib.import_module(public_homes()[name]), name)
 
 
 @functools.cache
 def knowledge() -> dict[str, Any]:
-    """Return what `choose.toml` says."""
+    """Return the contents of `choose.toml`."""
     text = importlib.resources.files("skmoderndata._guide").joinpath("choose.toml")
     return tomllib.loads(text.read_text(encoding="utf-8"))
 
 
 def problems() -> list[dict[str, Any]]:
-    """Rows of all sections, in the order of the page."""
+    """Return the rows of all sections, in the order of the page."""
     return [row for section in knowledge()["section"] for row in section["rows"]]
 
 
@@ -302,7 +303,7 @@ def problems() -> list[dict[str, Any]]:
 
 
 def imports_of(code: str) -> list[str]:
-    """Lines that import what the code names."""
+    """Return the lines that import the names in the code."""
     names = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
     modules = {"np": "import numpy as np", "networkx": "import networkx"}
     lines = [line for name, line in modules.items() if name in names]
@@ -317,13 +318,13 @@ def imports_of(code: str) -> list[str]:
 
 
 def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
-    """Return the line of a row after imports and what X and y need; add a scaler or imputer."""
+    """Return the line of a row with imports, preparations of X and y, scaler and imputer."""
     line = row.get("alone", row["line"]) if facts.y in ("none", "one class") else row["line"]
     if facts.y == "numbers":
         line = re.sub(r"\bSVC\(", "SVR(", line).replace("Classifier(", "Regressor(")
     lines = _preparation(facts, X, y)
 
-    # steps before the estimator in <>
+    # Put steps before the estimator in <>
     inside = re.search(r"<(.*)>", line)
     if inside:
         steps = []
@@ -343,9 +344,9 @@ def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
 
 
 def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
-    """Lines that turn X and y into what the classes accept."""
+    """Return the lines that convert X and y to a form that the classes accept."""
     lines = []
-    # tables, and single columns
+    # Tables, and single columns
     if is_frame(X):
         lines += _columns_only(X, facts)
     if isinstance(X, np.ma.MaskedArray):
@@ -356,7 +357,7 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
         column = f'X["{X.columns[0]}"]' if is_frame(X) else "X"
         lines = [f"X = list({column})"]
 
-    # series and graphs
+    # Series and graphs
     if is_dask(X) and facts.kind in ("series", "film", "image"):
         lines.append("X = X.compute()")
     if facts.kind == "one series":
@@ -370,7 +371,7 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
     if facts.kind == "graphs" and any("label" not in x.nodes[node] for x in X for node in x):
         lines.append('[networkx.set_node_attributes(x, dict(x.degree), "label") for x in X]')
 
-    # targets: Dask cannot split arrays of objects
+    # Targets: Dask cannot split arrays of objects
     if np.ndim(y) == 2 and np.shape(y)[1] == 1:
         lines.append("y = np.ravel(y)")
     elif is_dask(X) and y is not None and not is_dask(y) and np.asarray(y).dtype == object:
@@ -379,7 +380,7 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
 
 
 def _columns_only(X: Any, facts: DataFacts) -> list[str]:
-    """Line that leaves out the columns without numbers."""
+    """Return the line that drops the columns without numbers."""
     names = numeric_columns(X)
     if len(names) == len(X.columns) or facts.kind in ("strings", "texts"):
         return []
@@ -391,8 +392,8 @@ def _columns_only(X: Any, facts: DataFacts) -> list[str]:
 def _suggestion(fit: Fit, facts: DataFacts, X: Any, y: Any) -> Suggestion:
     """Describe a row, with the facts that speak for it."""
     row = fit.row
-    said = phrases(facts)
-    reasons = [said[name] for name in fit.reasons if getattr(facts, name)]
+    texts = phrases(facts)
+    reasons = [texts[name] for name in fit.reasons if getattr(facts, name)]
     if fit.score[0]:
         reasons.insert(0, "you named it")
     names = tuple(name for name in row["take"] if accepts_of(name).tier != "textbook")
@@ -410,12 +411,12 @@ def _suggestion(fit: Fit, facts: DataFacts, X: Any, y: Any) -> Suggestion:
     )
 
 
-def _told(number: int, one: Suggestion) -> str:
+def _printed(number: int, suggestion: Suggestion) -> str:
     lines = [
-        f"{number}. {', '.join(one.names)}: {one.problem}",
-        f"   why: {one.reason}",
-        *(f"   >>> {line}" for line in one.code.splitlines()),
-        f"   page: {one.page}",
-        f"   scikit-learn: {one.sklearn}",
+        f"{number}. {', '.join(suggestion.names)}: {suggestion.problem}",
+        f"   why: {suggestion.reason}",
+        *(f"   >>> {line}" for line in suggestion.code.splitlines()),
+        f"   page: {suggestion.page}",
+        f"   scikit-learn: {suggestion.sklearn}",
     ]
     return "\n".join(lines)

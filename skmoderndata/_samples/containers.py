@@ -45,7 +45,7 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
     X = unmasked(X, owner=name)
     if X is None:
         raise ValueError(
-            f"{name} received None for X: give a collection of samples, for example a list."
+            f"{name} received None for X: pass a collection of samples, for example a list."
         )
 
     # an array without dimensions holds one sample
@@ -73,7 +73,7 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
             f"{type(X).__name__}."
         )
 
-    # the samples, without the wrapper of SampleColumn
+    # unwrap the samples of SampleColumn
     if is_sparse(X):
         return [X[[i]] for i in range(X.shape[0])]
     return [x.value if isinstance(x, Sample) else x for x in X]
@@ -117,7 +117,7 @@ def check_real(X: Any, name: str) -> None:
         return
     if wrong:
         raise ValueError(
-            f"{name} needs real numbers, but received complex ones: give real and imaginary parts "
+            f"{name} needs real numbers, but received complex ones: pass real and imaginary parts "
             "as separate features."
         )
 
@@ -139,7 +139,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def count_samples(X: Any) -> int:
-    """Length of an array, a sparse matrix or a list of samples."""
+    """Return the length of an array, a sparse matrix or a list of samples."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 

@@ -82,7 +82,7 @@ def read_corpus(documents: Any, vectorizer: Any, name: str) -> Corpus:
 
 
 def _fitted_counts(vectorizer: Any, documents: list[str], name: str) -> Any:
-    """Fit a vectorizer and return its counts; name the kernel in what it raises."""
+    """Fit a vectorizer and return its counts; name the kernel in errors."""
     if not documents:
         return sparse.csr_array((0, 0))
     try:
@@ -114,7 +114,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         as_samples(X, name)  # raises an error
 
-    # a collection of rows becomes one table
+    # convert a collection of rows to one table
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.dtype != object):
         if hasattr(X, "columns"):
             X = np.asarray(X)
@@ -130,7 +130,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
         else:
             X = _as_table(rows, name) if rows else np.empty((0, 0))
 
-    # an array of texts
+    # reject an array of texts
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         raise TypeError(
             f"{name}: samples are texts, but vectorizer=None needs rows of counts; set "
@@ -162,7 +162,7 @@ def _as_table(rows: list[Any], name: str) -> Array:
 
 
 def _sorted(table: sparse.csr_array) -> sparse.csr_array:
-    """Sort the columns, so that the order of summation depends on the documents only."""
+    """Sort the columns, so that the order of summation depends only on the documents."""
     if not table.has_sorted_indices:
         table = table.sorted_indices()
     return table

@@ -41,7 +41,7 @@ def edit_matrix(
     n_jobs: int | None = None,
     name: str = "edit_distance",
 ) -> Array:
-    """Edit distances of all pairs; `skmoderndata.metrics.edit_distance` has the formulas.
+    """Compute the edit distances of all pairs, as `skmoderndata.metrics.edit_distance` does.
 
     `name` is the name of the caller, for error messages.
     """

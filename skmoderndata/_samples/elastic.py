@@ -52,7 +52,7 @@ def elastic_matrix(
     radius, slanted
         The band, as in `metrics.dtw`.
     n_jobs : int, default=None
-        Threads.
+        Number of threads.
     name : str
         Name of the caller, for error messages.
     **parameters : float or bool
@@ -79,7 +79,7 @@ def elastic_matrix(
 def warn_matches(name: str, metric: str, parameters: dict[str, Any], series: Series) -> None:
     """Warn if "lcss" calls all points of a collection of series equal.
 
-    A small `epsilon` is no mistake: values may be rounded, or numbers of symbols.
+    A small `epsilon` is not a mistake: values may be rounded, or be numbers of symbols.
     """
     values = series.values
     if metric != "lcss" or len(series.lengths) < 2 or not values.size:
@@ -124,8 +124,8 @@ def packed_distances(
 def check_parameters(metric: Any, parameters: dict[str, Any], name: str) -> None:
     """Raise ValueError for unknown distances, and for unknown or invalid parameters."""
     if not isinstance(metric, str) or metric not in PARAMETERS:
-        known = ", ".join(f'"{key}"' for key in PARAMETERS)
-        raise ValueError(f"{name}: metric={metric!r}; it must be one of {known}.")
+        names = ", ".join(f'"{key}"' for key in PARAMETERS)
+        raise ValueError(f"{name}: metric={metric!r}; it must be one of {names}.")
 
     # check names, then ranges
     valid = PARAMETERS[metric]

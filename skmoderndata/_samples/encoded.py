@@ -11,10 +11,10 @@ from skmoderndata._solvers.common.typing import Array
 class Encoded:
     """Samples that were converted once; `BaseKernel.encode` returns them.
 
-    A sequence of the original samples: `len`, iteration and integer indices refer to the samples,
-    while slices, integer arrays and Boolean arrays return another `Encoded` without a new
-    conversion. Kernels accept it in place of samples. A kernel with another encoding converts the
-    samples again.
+    It is a sequence of the original samples: `len`, iteration and integer indices refer to the
+    samples, whereas slices, integer arrays and Boolean arrays return another `Encoded` without a
+    new conversion. Kernels accept it in place of samples. A kernel with another encoding converts
+    the samples again.
 
     Parameters
     ----------

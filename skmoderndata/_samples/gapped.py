@@ -83,7 +83,7 @@ def _checked_scores(pairs: dict[Any, float], name: str) -> dict[Any, float]:
             raise ValueError(
                 f"{name}: substitution_scores[{pair!r}]={value!r}; it must be a finite number."
             )
-        # a pair may be given in one order, or in both with the same score
+        # a pair may occur in one order, or in both with the same score
         a, b = pair
         if scores.get((a, b), value) != value:
             raise ValueError(
@@ -134,7 +134,7 @@ def scoring(
 
 
 def aligned_pair(x: Any, z: Any, scores: Scoring) -> tuple[Array, float]:
-    """Best alignment of two samples, and its score."""
+    """Return the best alignment of two samples, and its score."""
     name = scores.name
     if scores.metric is not None:
         a = pack_series([x], f"{name}, x")
@@ -153,7 +153,7 @@ def aligned_pair(x: Any, z: Any, scores: Scoring) -> tuple[Array, float]:
 def alignment_matrix(
     X: Any, Z: Any, scores: Scoring, *, normalize: bool, n_jobs: int | None
 ) -> Array:
-    """Scores of the best alignments of all pairs; Z may be None."""
+    """Compute the scores of the best alignments of all pairs; Z may be None."""
     name = scores.name
     others = None if Z is X else Z
     pairs: _Symbols | _Points
@@ -188,9 +188,9 @@ class _Symbols:
 
     def __init__(self, X: Any, Z: Any, scores: Scoring) -> None:
         A = pack(X, scores.name)
-        self.own = Z is None
+        self.is_square = Z is None
         self.A, self.B = (
-            (A, A) if self.own else one_alphabet(A, pack(Z, scores.name), scores.name)
+            (A, A) if self.is_square else one_alphabet(A, pack(Z, scores.name), scores.name)
         )
         self.n = len(self.A)
         self.m = len(self.B)
@@ -210,14 +210,14 @@ class _Symbols:
             self.table,
             self.rule,
             first=rows.start,
-            own=self.own,
+            own=self.is_square,
             out=out,
         )
 
     def with_themselves(self) -> tuple[Array, Array]:
-        return self._own_scores(self.A), self._own_scores(self.B)
+        return self._self_scores(self.A), self._self_scores(self.B)
 
-    def _own_scores(self, A: Packed) -> Array:
+    def _self_scores(self, A: Packed) -> Array:
         out = np.zeros(len(A))
         for i in range(len(A)):
             sample = A[np.array([i])]
@@ -241,8 +241,8 @@ class _Points:
 
     def __init__(self, X: Any, Z: Any, scores: Scoring) -> None:
         self.A = pack_series(X, scores.name)
-        self.own = Z is None
-        self.B = self.A if self.own else pack_series(Z, scores.name)
+        self.is_square = Z is None
+        self.B = self.A if self.is_square else pack_series(Z, scores.name)
         same_channels(self.A, self.B, scores.name)
         self.n = len(self.A)
         self.m = len(self.B)
@@ -253,7 +253,7 @@ class _Points:
 
     def fill(self, rows: slice, out: Array) -> None:
         for k, i in enumerate(range(rows.start, rows.stop)):
-            for j in range(i + 1 if self.own else self.m):
+            for j in range(i + 1 if self.is_square else self.m):
                 out[k, j] = self._score(self.A.one(i), self.B.one(j))
 
     def with_themselves(self) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Keys of samples and of kernels: equal keys mean equal values, functions count by identity."""
+"""Keys of samples and kernels: equal keys mean equal values, and functions count by identity."""
 
 import io
 import pickle
@@ -20,7 +20,7 @@ NAMED_ONLY = FunctionType | BuiltinFunctionType | type
 
 
 class Identity:
-    """An object that equals only itself; the reference prevents another one with its `id`."""
+    """An object that equals only itself; the reference prevents another object with its `id`."""
 
     __slots__ = ("value",)
 

@@ -96,7 +96,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
         i = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
         raise TypeError(
             f"{name}: sample 0 is {_shown(samples[0])}, but sample {i} is "
-            f"{_shown(samples[i])}; give all samples as str, all as bytes, or all as "
+            f"{_shown(samples[i])}; pass all samples as str, all as bytes, or all as "
             "sequences of tokens."
         )
     kind = kinds[0] if kinds else "text"
@@ -138,7 +138,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
         i = next(i for i, x in enumerate(samples) if any(map(is_missing, x)))
         raise ValueError(
             f"{name}: sample {i} has missing symbols, such as NaN; drop them, or replace them by "
-            "a symbol of their own."
+            "a separate symbol."
         )
     return Packed(np.array(flat, dtype=np.int32), offsets, tuple(numbers), kind)
 
@@ -214,10 +214,10 @@ def over_alphabet(
     table = np.array([numbers.get(s, -1) for s in X.symbols], dtype=np.int32)
     if unknown == "raise" and (table < 0).any():
         used = np.unique(X.codes)
-        strange = [X.symbols[c] for c in used if table[c] < 0]
-        if strange:
+        unlisted = [X.symbols[c] for c in used if table[c] < 0]
+        if unlisted:
             raise ValueError(
-                f"{name}: the symbol {strange[0]!r} is not in the alphabet of {len(numbers)} "
+                f"{name}: the symbol {unlisted[0]!r} is not in the alphabet of {len(numbers)} "
                 'symbols; add it, or set unknown="ignore" to omit its windows.'
             )
     return X.recoded(table, tuple(numbers))

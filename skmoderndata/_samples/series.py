@@ -122,7 +122,7 @@ def pack_one(x: Any, name: str) -> Array:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame, of pandas or of polars."""
+    """Return whether X is a data frame of pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "shape")
 
 
@@ -148,7 +148,7 @@ def n_levels(X: Any) -> int:
 
 
 def _points(x: Any, position: int, name: str) -> Array:
-    """One sample as an array of shape (length, n_channels)."""
+    """Return one sample as an array of shape (length, n_channels)."""
     where = f"{name}: series {position}"
     try:
         points = np.asarray(x)
@@ -161,14 +161,14 @@ def _points(x: Any, position: int, name: str) -> Array:
 
     if points.dtype.kind not in "biuf":
         raise ValueError(
-            f"{where} is not an array of real numbers: give one number for each time, or rows of "
+            f"{where} is not an array of real numbers: pass one number for each time, or rows of "
             "equal length."
         )
 
     # one series, of one channel or of several
     if points.ndim == 0:
         raise ValueError(
-            f"{where} is a single number: give a collection of series, [x] for one series x."
+            f"{where} is a single number: pass a collection of series, [x] for one series x."
         )
     if points.ndim > 2:
         raise ValueError(
@@ -219,7 +219,7 @@ def warping_band(
     name : str
         Name of the caller, for error messages.
     band : {None, "sakoe_chiba", "itakura"}
-        None means no restriction, or "sakoe_chiba" if `radius` is given.
+        None means no restriction, or "sakoe_chiba" if `radius` is set.
     radius : int, float or None
         Number of steps; a float below 1 is a fraction of the longer series.
     max_slope : float
@@ -260,7 +260,7 @@ def warping_band(
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value is an int of Python or NumPy, but not a Boolean."""
+    """Return whether a value is an int of Python or NumPy, but not a Boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

@@ -299,7 +299,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     levels: list[list[int]] = []  # nodes by their height
     order: list[
         tuple[int, int]
-    ] = []  # for each node: height of its subtree, rank at this height
+    ] = []  # height of the subtree of each node, rank at this height
     stack: list[int] = []
     for node, degree in enumerate(degrees):
         below.append(stack[len(stack) - degree :])
@@ -319,7 +319,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
             label = labels[node]
             parts = tuple(order[c] for c in below[node])
             content[node] = (type(label).__name__, repr(label), parts)
-        rank = {found: i for i, found in enumerate(sorted(set(content.values())))}
+        rank = {entry: i for i, entry in enumerate(sorted(set(content.values())))}
         for node in level:
             order[node] = (height, rank[content[node]])
 

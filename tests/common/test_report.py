@@ -105,7 +105,7 @@ def test_names_the_column_that_gaps_depend_on():
     X = rng.normal(size=(300, 4))
     X[(X[:, 1] > 0.5) & (rng.random(300) < 0.7), 2] = np.nan
     said = found(skmoderndata.report(X))["gaps"].text
-    assert "Gaps of column 2 are more frequent where column 1 is large" in said
+    assert "Gaps of column 2 are more frequent if column 1 is large" in said
 
 
 @pytest.mark.recovery
@@ -226,7 +226,7 @@ def test_lines_of_a_mixed_frame_run_as_pasted():
     )
     X["c"] = X["a"] * 2
     page = skmoderndata.report(X)
-    assert "Not looked at, as they hold no numbers: city." in page._repr_html_()
+    assert "Skipped columns without numbers: city." in page._repr_html_()
     assert {"scales", "redundant columns"} <= set(found(page))
     for finding in page.findings:
         exec(finding.code, {"X": X})

@@ -211,14 +211,14 @@ def test_no_samples_are_refused_in_the_same_words(kind, estimator):
     model = fitted(copy.deepcopy(estimator), X)
     name = type(model).__name__
     second = (X,) if hasattr(model, "view_slices") else (targets(X),)
-    with pytest.raises(ValueError, match=f"{name} received None for X: give a collection"):
+    with pytest.raises(ValueError, match=f"{name} received None for X: pass a collection"):
         fresh.fit(None, *second)
     with pytest.raises(ValueError, match=f"{name}.* 0 samples|an empty collection"):
         fresh.fit([], *second)
     if name.startswith("DTWNeighbors"):
         return  # as in scikit-learn, None asks for the training series
     for method in set(OUTPUTS) & set(dir(model)):
-        with pytest.raises(ValueError, match="received None for X: give a collection"):
+        with pytest.raises(ValueError, match="received None for X: pass a collection"):
             getattr(model, method)(None)
 
 

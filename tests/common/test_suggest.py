@@ -175,7 +175,7 @@ def test_columns_of_text_are_left_out(rng, capsys):
 def test_words_that_name_nothing_are_told(rng, capsys):
     skmoderndata.suggest(rng.normal(size=(100, 5)), about="protein")
     assert capsys.readouterr().out.startswith(
-        "No problem of data of kind 'table' names 'protein'"
+        "No problem for data of kind 'table' mentions 'protein'"
     )
 
 

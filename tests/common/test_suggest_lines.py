@@ -109,7 +109,7 @@ def test_every_printed_line_runs_as_pasted(container, target, capsys):
     assert "\n".join(pasted) == "\n".join(one.code for one in found)
     for one in found:
         assert one.reason
-        assert "on a disk" not in one.reason or "Dask" in container
+        assert "on disk" not in one.reason or "Dask" in container
         assert all(accepts_of(name).tier != "textbook" for name in one.names)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
