@@ -59,7 +59,7 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     See Also
     --------
     sklearn.decomposition.PCA : Estimates the dimension of a linear model with
-    `n_components="mle"`.
+        `n_components="mle"`.
 
     Notes
     -----
