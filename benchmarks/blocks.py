@@ -46,9 +46,11 @@ PAGE = Page(
         "lacking": "Workers without the package",
     },
 )
-GIB = 4.0  # table on a disk; the workers get a quarter of it
+# Size of the table on disk in GiB; the workers get a quarter of it.
+GIB = 4.0
 N_FEATURES = 100
-N_CHANNELS = 1000  # columns of spectra and words
+# Number of columns of spectra and words.
+N_CHANNELS = 1000
 CHUNK_MIB = 64
 PACKAGE = "skmoderndata"
 WITHOUT_PACKAGE = f"""
@@ -63,11 +65,16 @@ sys.meta_path.insert(0, Without())
 for name in [name for name in sys.modules if name.partition(".")[0] == {PACKAGE!r}]:
     del sys.modules[name]
 """
-MOST_RESIDENT = 1.5  # GiB
-MOST_AT_DRIVER = 0.3  # GiB
-MOST_OF_ONE_WORKER = 0.65  # time of two workers / time of one
-MOST_OF_MEMORY = 1.5  # time of one worker / time of the fit in memory
-MOST_REPEATED = 25  # passes after the loss of a worker
+# Maximum resident memory, in GiB.
+MOST_RESIDENT = 1.5
+# Maximum memory of the driver, in GiB.
+MOST_AT_DRIVER = 0.3
+# Maximum time of two workers, divided by the time of one.
+MOST_OF_ONE_WORKER = 0.65
+# Maximum time of one worker, divided by the time of the fit in memory.
+MOST_OF_MEMORY = 1.5
+# Maximum number of passes after the loss of a worker.
+MOST_REPEATED = 25
 ROUNDS = 3
 BLOCKS_KILLED = 8
 ON_CLUSTER = (
@@ -204,7 +211,8 @@ def height(X):
     return np.sin(2 * X[:, 0]) + X[:, 1] ** 2
 
 
-N_FEATURES_OF = {spectra: N_CHANNELS, counts: N_CHANNELS}  # all others have N_FEATURES
+# Number of columns by kind of rows; all other kinds have N_FEATURES.
+N_FEATURES_OF = {spectra: N_CHANNELS, counts: N_CHANNELS}
 CASES = {
     "MultiAssignmentClustering": Case(
         MultiAssignmentClustering(4, n_init=1, cooling=0.7, random_state=0),

@@ -38,11 +38,14 @@ PAGE = Page(
     digits=".3f",
     full="--full",
 )
-SHAPE = (100, 8, 6)  # rows, columns of the first view, of the second
+# Number of rows, of columns of the first view, and of columns of the second view.
+SHAPE = (100, 8, 6)
 N_PERMUTATIONS = 199
 LEVEL = 0.05
-MOST_FALSE = 0.06  # fraction of the runs without relation
-LEAST_POWER = -0.02  # power minus the power of refits compared by rank
+# Maximum fraction of the runs without relation in which a pair is found.
+MOST_FALSE = 0.06
+# Minimum power, minus the power of refits compared by rank.
+LEAST_POWER = -0.02
 COLUMNS = ("normal", "Student, 3 degrees")
 # columns, pairs, correlation: large correlations are easy, small ones are not
 PLANTED = (
@@ -53,8 +56,10 @@ PLANTED = (
     (COLUMNS[1], 1, 0.7),
     (COLUMNS[1], 2, 0.7),
 )
-STRICT_PERMUTATIONS = 1999  # for refits at stricter levels: p-values go down to .0005
-LEAST_COVERAGE = 0.9  # coverage of intervals of 95 %
+# Number of permutations for refits at stricter levels, so that p-values go down to .0005.
+STRICT_PERMUTATIONS = 1999
+# Minimum coverage of intervals of 95 %.
+LEAST_COVERAGE = 0.9
 
 
 def main(arguments=None):

@@ -36,10 +36,14 @@ from skmoderndata import all_estimators
 from skmoderndata.datasets import load_language_names, load_peptides
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "defaults.md"
-MARGIN = 0.05  # difference of mean scores above which the page gives a reason
-MOST_ROWS = 500  # per table, drawn at random
-N_RANKS = 5  # into which ordinal classifiers get the values of a regression
-N_OUTLIERS = 15  # planted among the rows of a table
+# Largest difference of mean scores for which the page gives no reason.
+MARGIN = 0.05
+# Maximum number of rows of a table, drawn at random.
+MOST_ROWS = 500
+# Number of ranks into which ordinal classifiers get the values of a regression.
+N_RANKS = 5
+# Number of outliers planted among the rows of a table.
+N_OUTLIERS = 15
 
 # Closest scikit-learn estimator of classes whose card names none, or one for another task
 RELATIVES = {

@@ -29,7 +29,8 @@ from skmoderndata.model_selection import EntrySearchCV
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "entry_search.md"
 COMMAND = "python -m benchmarks.entry_search"
 SHAPE = (200, 40)
-MOST_SECONDS = 10.0  # for one choice
+# Maximum number of seconds for one choice.
+MOST_SECONDS = 10.0
 
 
 class Case(NamedTuple):

@@ -22,7 +22,8 @@ PAGE = Page(
     {"levels": "Noise and sizes, compared with other methods"},
 )
 SHAPES = ((50, 20), (200, 40), (500, 60))
-NOISES = (0.3, 1.0, 2.0)  # standard deviation; a part has about 1.7 per cell
+# Sizes of the noise, as standard deviations; a part has about 1.7 per cell.
+NOISES = (0.3, 1.0, 2.0)
 PLANTED = 4
 MOST = 8
 SEEDS = 5

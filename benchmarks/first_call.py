@@ -26,7 +26,8 @@ from skmoderndata import all_estimators
 from skmoderndata.compile import small_data
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
-LIMITS = {"defaults": 5.0, "options": 12.0}  # seconds on an idle core
+# Maximum number of seconds on an idle core.
+LIMITS = {"defaults": 5.0, "options": 12.0}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 FIT = """
 import pickle, warnings

@@ -45,12 +45,16 @@ SIZE = 8.0
 SEEDS = 5
 # Number of draws of each table with outlying rows.
 ROW_SEEDS = 2
-CUT = 5.0  # standard deviations
+# Maximum distance of a good cell from the median, in standard deviations.
+CUT = 5.0
 SHAPES = ((60, 40), (100, 100), (300, 60), (200, 150), (500, 30), (40, 200))
-LARGEST_ERROR = 10.0  # standard deviations of the low rank
-LOOSE = 1e-4  # tolerance of the convex start: a smaller one only improves its certificate
+# Largest error of a cell, in standard deviations of the low rank.
+LARGEST_ERROR = 10.0
+# Tolerance of the convex start; a smaller one only improves its certificate.
+LOOSE = 1e-4
 EXACT_PASSES = 1000
-RECOVERED = 1e-3  # relative error of a low rank that counts as found
+# Largest relative error of a low rank that counts as found.
+RECOVERED = 1e-3
 TABLES = {
     "digits": load_digits,
     "breast cancer": load_breast_cancer,

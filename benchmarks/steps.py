@@ -17,9 +17,12 @@ from sklearn.datasets import make_classification
 from skmoderndata import all_estimators
 
 GROWTH = 1.07
-LARGEST = 3.0  # ratio of times of neighbouring sizes
-LONGEST = 4.0  # seconds
-SHORTEST = 0.01  # seconds below which a ratio is noise
+# Largest ratio of times of neighbouring sizes.
+LARGEST = 3.0
+# Largest number of seconds of a fit.
+LONGEST = 4.0
+# Smallest number of seconds at which a ratio is more than noise.
+SHORTEST = 0.01
 SIZES = np.unique((300 * GROWTH ** np.arange(63)).astype(int))
 TWO_VIEWS = {"KernelCCA"}
 

@@ -36,7 +36,7 @@ class Case:
 
     Attributes
     ----------
-    given : SimpleNamespace
+    inputs : SimpleNamespace
         The input of the contenders: `X`, and everything that a user would know.
     truth : object
         Information that only the score uses.
@@ -44,7 +44,7 @@ class Case:
         Size and content of the data, for the report.
     """
 
-    given: SimpleNamespace
+    inputs: SimpleNamespace
     truth: Any
     about: str
 
@@ -66,7 +66,7 @@ class Home:
     make : callable, `make(seed, **levels) -> Case`
         Draws the problem: another sample of generated data, or another choice of rows of real
         data, for each seed. The defaults of further arguments define the problem itself.
-    ours : callable, `ours(given) -> answer`
+    ours : callable, `ours(inputs) -> answer`
         Runs the method, tuned as a user would tune it.
     score : callable, `score(case, answer) -> float`
         Measures how good an answer is.
@@ -78,7 +78,7 @@ class Home:
         scores), `name` (of the rival), `our_seconds`, `rival_seconds` and `times` (the larger
         time divided by the smaller one).
     lines : str
-        About three lines to paste; they use the names in `given`.
+        About three lines to paste; they use the names in `inputs`.
     smaller : bool
         Whether smaller scores are better.
     by_time : bool

@@ -160,12 +160,12 @@ def _contend(home, case, name, contend):
     """Score and time of one contender; the first call in a process is not timed if time counts."""
     key = (home.title, name)
     if home.by_time and key not in _warmed:
-        contend(copy.deepcopy(case.given))
+        contend(copy.deepcopy(case.inputs))
     _warmed.add(key)
 
-    given = copy.deepcopy(case.given)
+    inputs = copy.deepcopy(case.inputs)
     start = perf_counter()
-    answer = contend(given)
+    answer = contend(inputs)
     seconds = perf_counter() - start
     score = float(home.score(case, answer))
     if not np.isfinite(score):
@@ -181,5 +181,5 @@ def answers(row):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return case, {
-            name: contend(copy.deepcopy(case.given)) for name, contend in sides.items()
+            name: contend(copy.deepcopy(case.inputs)) for name, contend in sides.items()
         }

@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline
 
 from benchmarks.compare import problems
 
-STEP = "method"  # name of the compared step in every pipeline
+# Default name of the compared step in every pipeline.
+STEP = "method"
 
 
 def by_plan(quick, full, small, usual, large):

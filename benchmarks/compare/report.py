@@ -31,8 +31,10 @@ from benchmarks.compare.table import (
 
 METHOD_COLOR = "#2f86d1"
 BASELINE_COLOR = "#d9822b"
-RESOLUTION = 90  # dots per inch of a picture
-QUALITY = 60  # quality of its compression
+# Number of dots per inch of a picture.
+RESOLUTION = 90
+# Size of the quality parameter of its compression.
+QUALITY = 60
 
 
 def write_report(rows, plan, folder, *, seconds, interrupted, homes=(), reasons=None):

@@ -59,8 +59,10 @@ DEFAULT = Plan(size="default", n_outer=10, n_inner=1)
 QUICK = Plan(size="quick", n_outer=5, n_inner=1)
 
 INNER_FOLDS = 3
-TIME_MARGIN = 1.25  # ratio of times that a practitioner would ignore
-WARM_UP = 8  # the warm-up uses one of this many folds of the training rows
+# Largest ratio of times that a practitioner would ignore.
+TIME_MARGIN = 1.25
+# Number of folds of the training rows, one of which the warm-up uses.
+WARM_UP = 8
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ N_SAMPLES = 350
 N_FEATURES = 48
 N_SOURCES = 3
 LEVELS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
-LARGEST = {0.6: 0.005, 0.7: 0.03}  # 0 below; there is no target above 80 %
+# Largest mismatch by noise level, 0 at lower levels; above 80 % there is no target.
+LARGEST = {0.6: 0.005, 0.7: 0.03}
 
 
 def values(quick):

@@ -4,7 +4,8 @@ import numpy as np
 
 from benchmarks.papers import PRINTED, Entry, value
 
-TRIALS = 50  # as in the paper
+# Number of trials, as in the paper.
+TRIALS = 50
 N_SAMPLES = 5000
 
 

@@ -7,8 +7,10 @@ import numpy as np
 
 from benchmarks.papers import PRINTED, Entry, value
 
-SOURCE = "NNLM_SOURCE"  # environment variable: folder with the source of the R package
-RUNS = 4  # number of lines in each of their figures
+# Name of the environment variable with the folder of the source of the R package.
+SOURCE = "NNLM_SOURCE"
+# Number of lines in each of their figures.
+RUNS = 4
 
 
 def simulated(seed):

@@ -14,7 +14,8 @@ _spec = importlib.util.spec_from_file_location(
 archive = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(archive)
 
-COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)  # candidates, chosen by leave-one-out as in the paper
+# Candidate costs, chosen by leave-one-out as in the paper.
+COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 RATES = {"GunPoint": 0.060}
 
 

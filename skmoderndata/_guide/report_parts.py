@@ -498,7 +498,7 @@ def _cells_finding(
     if n_cells:
         text.append(
             f"{n_cells} {'cell does' if n_cells == 1 else 'cells do'} not fit the other cells of "
-            f"their row and column (expected fraction of false findings: {level / 2:.1g} at most)."
+            f"their row and column (expected fraction of false findings at most {level / 2:.1g})."
         )
     if names:
         text.append(

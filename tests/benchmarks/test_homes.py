@@ -61,8 +61,8 @@ PLAIN = Home(
     title="toys",
     kind="tables",
     generated=True,
-    make=lambda seed: Case(given=SimpleNamespace(x=seed), truth=seed, about="a number"),
-    ours=lambda given: given.x,
+    make=lambda seed: Case(inputs=SimpleNamespace(x=seed), truth=seed, about="a number"),
+    ours=lambda inputs: inputs.x,
     score=lambda case, answer: float(answer == case.truth),
     score_name="right",
     gain="{ours:.0%} of the numbers, {rival:.0%} with {name}, {times:.1f} times",
@@ -126,8 +126,8 @@ def test_what_fails_is_named_and_other_rows_go_on(monkeypatch, fails):
     def broken(*args):
         raise ValueError("nothing\nworks")
 
-    def right(given):
-        return given.x
+    def right(inputs):
+        return inputs.x
 
     toy = PLAIN if fails == "rival" else replace(PLAIN, **{fails: broken})
     homes = {"plain": PLAIN, "toy": toy}
@@ -262,11 +262,11 @@ def test_home_is_reproducible_and_its_lines_run(home):
     assert home.kind in KINDS
     case = home.make(1)
     again = home.make(1)
-    assert_equal(vars(case.given), vars(again.given))
+    assert_equal(vars(case.inputs), vars(again.inputs))
     assert not home.when.endswith(".")
 
     # the lines of a page, on a copy of what contenders get
-    names = classes() | {"np": np} | copy.deepcopy(vars(case.given))
+    names = classes() | {"np": np} | copy.deepcopy(vars(case.inputs))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(home.lines, "lines", "exec"), names)

@@ -16,14 +16,14 @@ def make(seed, n=300, p=900, n_nonzero=72):
     coef[rng.choice(p, n_nonzero, replace=False)] = sizes
     X = rng.normal(size=(n, p)) + 0.5 * rng.normal(size=(n, 1))
     return Case(
-        given=SimpleNamespace(X=X, y=X @ coef),
+        inputs=SimpleNamespace(X=X, y=X @ coef),
         truth=coef,
         about=f"{n} equations for {p} unknowns; {n_nonzero} of the unknowns are non-zero",
     )
 
 
-def ours(given):
-    return BasisPursuit(0.0, fit_intercept=False).fit(given.X, given.y).coef_
+def ours(inputs):
+    return BasisPursuit(0.0, fit_intercept=False).fit(inputs.X, inputs.y).coef_
 
 
 def score(case, coef):

@@ -18,7 +18,7 @@ def make(seed, n=200, n_nonzero_coefs=8, n_measurements=80, noise=0.02):
         code[places] = rng.choice([-1, 1], n_nonzero_coefs) * rng.uniform(0.5, 1.5)
     signals = idct(codes, axis=1, norm="ortho")
     return Case(
-        given=SimpleNamespace(
+        inputs=SimpleNamespace(
             X=signals + noise * rng.normal(size=signals.shape) / 4,
             n_measurements=n_measurements,
             n_nonzero_coefs=n_nonzero_coefs,
@@ -29,20 +29,20 @@ def make(seed, n=200, n_nonzero_coefs=8, n_measurements=80, noise=0.02):
     )
 
 
-def ours(given):
+def ours(inputs):
     model = CompressedSensing(
-        given.n_measurements,
+        inputs.n_measurements,
         algorithm="omp",
-        n_nonzero_coefs=given.n_nonzero_coefs,
+        n_nonzero_coefs=inputs.n_nonzero_coefs,
         random_state=0,
     )
-    measurements = model.fit_transform(given.X)
+    measurements = model.fit_transform(inputs.X)
     return measurements, model.inverse_transform(measurements)
 
 
 def score(case, answer):
     measurements, signals = answer
-    if measurements.shape[1] > case.given.n_measurements:
+    if measurements.shape[1] > case.inputs.n_measurements:
         return np.inf
     rest = np.linalg.norm(signals - case.truth, axis=1)
     return np.mean(rest / np.linalg.norm(case.truth, axis=1))

@@ -17,7 +17,7 @@ def make(seed, n=300, n_components=5, noise=0.5, concentration=0.5):
     mixtures *= rng.uniform(0.5, 1.5, size=(n, 1))
     X = mixtures @ sources
     return Case(
-        given=SimpleNamespace(
+        inputs=SimpleNamespace(
             X=X + noise * rng.normal(size=X.shape), n_components=n_components
         ),
         truth=sources,
@@ -26,8 +26,8 @@ def make(seed, n=300, n_components=5, noise=0.5, concentration=0.5):
     )
 
 
-def ours(given):
-    return ConvexNMF(given.n_components, random_state=0).fit(given.X).components_
+def ours(inputs):
+    return ConvexNMF(inputs.n_components, random_state=0).fit(inputs.X).components_
 
 
 def score(case, parts):

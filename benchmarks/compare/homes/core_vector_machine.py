@@ -17,13 +17,13 @@ def make(seed, n=60_000, noise=0.0):
     waves = np.sin(2 * Z[:, 0]) + np.sin(2 * Z[:, 1] + Z[:, 2]) + np.cos(Z[:, 0] * Z[:, 2])
     X = Z + noise * rng.normal(size=Z.shape)
     y = (waves > 0).astype(int)
-    given = SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:], gamma=1.0, C=1000.0)
-    return Case(given=given, truth=y[n:], about=f"{n} rows, 3 columns, a curved boundary")
+    inputs = SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:], gamma=1.0, C=1000.0)
+    return Case(inputs=inputs, truth=y[n:], about=f"{n} rows, 3 columns, a curved boundary")
 
 
-def ours(given):
-    machine = CoreVectorMachine(given.C, gamma=given.gamma, max_core=2000, random_state=0)
-    return machine.fit(given.X, given.y).predict(given.X_new)
+def ours(inputs):
+    machine = CoreVectorMachine(inputs.C, gamma=inputs.gamma, max_core=2000, random_state=0)
+    return machine.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
 def score(case, labels):
@@ -60,9 +60,9 @@ def make_away(seed, n=10_000):
         n + 10_000, 20, n_informative=10, n_clusters_per_class=4, flip_y=0.1, random_state=seed
     )
     X = StandardScaler().fit_transform(X)
-    given = SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:], gamma=0.05, C=1.0)
+    inputs = SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:], gamma=0.05, C=1.0)
     return Case(
-        given=given, truth=y[n:], about=f"{n} rows, 20 columns, one label in ten wrong"
+        inputs=inputs, truth=y[n:], about=f"{n} rows, 20 columns, one label in ten wrong"
     )
 
 

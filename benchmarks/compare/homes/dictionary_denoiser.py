@@ -17,7 +17,7 @@ def make(seed, sigma=25.0, side=96):
     left = rng.integers(60, 340 - side)
     clean = whole[top : top + side, left : left + side]
     return Case(
-        given=SimpleNamespace(
+        inputs=SimpleNamespace(
             noisy=clean + sigma * rng.normal(size=clean.shape), noise_std=sigma
         ),
         truth=clean,
@@ -33,15 +33,17 @@ def make_sky(seed):
     left = rng.integers(300, whole.shape[1] - 96)
     clean = whole[:96, left : left + 96]
     return Case(
-        given=SimpleNamespace(noisy=clean + 25 * rng.normal(size=clean.shape), noise_std=25.0),
+        inputs=SimpleNamespace(
+            noisy=clean + 25 * rng.normal(size=clean.shape), noise_std=25.0
+        ),
         truth=clean,
         about="96 x 96 pixels of sky, with noise of standard deviation 25 of 255",
     )
 
 
-def ours(given):
-    model = DictionaryDenoiser(noise_std=given.noise_std, random_state=0)
-    return model.fit_transform(given.noisy)
+def ours(inputs):
+    model = DictionaryDenoiser(noise_std=inputs.noise_std, random_state=0)
+    return model.fit_transform(inputs.noisy)
 
 
 def score(case, image):
@@ -49,7 +51,7 @@ def score(case, image):
 
 
 def draw(fig, case, answers):
-    panels = {"with noise": case.given.noisy, **answers, "without": case.truth}
+    panels = {"with noise": case.inputs.noisy, **answers, "without": case.truth}
     axes = fig.subplots(1, len(panels))
     for ax, (name, image) in zip(axes, panels.items(), strict=True):
         ax.imshow(image, cmap="gray", vmin=0, vmax=255)

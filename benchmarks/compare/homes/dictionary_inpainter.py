@@ -17,7 +17,7 @@ def make(seed, missing=0.5, side=64, photograph="flower.jpg"):
     left = rng.integers(100, 540 - side)
     clean = whole[top : top + side, left : left + side]
     return Case(
-        given=SimpleNamespace(
+        inputs=SimpleNamespace(
             image=np.where(rng.uniform(size=clean.shape) < missing, np.nan, clean)
         ),
         truth=clean,
@@ -25,8 +25,8 @@ def make(seed, missing=0.5, side=64, photograph="flower.jpg"):
     )
 
 
-def ours(given):
-    return DictionaryInpainter(random_state=0).fit_transform(given.image)
+def ours(inputs):
+    return DictionaryInpainter(random_state=0).fit_transform(inputs.image)
 
 
 def score(case, image):
@@ -34,7 +34,7 @@ def score(case, image):
 
 
 def draw(fig, case, answers):
-    panels = {"seen": case.given.image, **answers, "whole": case.truth}
+    panels = {"seen": case.inputs.image, **answers, "whole": case.truth}
     axes = fig.subplots(1, len(panels))
     for ax, (name, image) in zip(axes, panels.items(), strict=True):
         ax.imshow(image, cmap="gray", vmin=0, vmax=255)

@@ -14,14 +14,14 @@ def make(seed, n=200, n_clusters=10):
     images = load_digits().data > 7
     X = images[np.random.default_rng(seed).permutation(len(images))[:n]]
     return Case(
-        given=SimpleNamespace(X=X, n_clusters=n_clusters),
+        inputs=SimpleNamespace(X=X, n_clusters=n_clusters),
         truth=X,
         about=f"{n} images of digits, 8 x 8 black or white pixels; unions of {n_clusters} sets",
     )
 
 
-def ours(given):
-    return DiscreteBasis(given.n_clusters).fit(given.X).components_
+def ours(inputs):
+    return DiscreteBasis(inputs.n_clusters).fit(inputs.X).components_
 
 
 def score(case, sets):

@@ -19,7 +19,7 @@ def make(seed, n_typos=3, n=400):
     typed = [misspelt(name, n_typos, rng) for name in names]
     about = f"{n} names in sixteen languages, typed with {n_typos} errors each"
     return Case(
-        given=SimpleNamespace(names=names, typed=typed), truth=np.arange(n), about=about
+        inputs=SimpleNamespace(names=names, typed=typed), truth=np.arange(n), about=about
     )
 
 
@@ -33,8 +33,8 @@ def misspelt(name, n_typos, rng):
     return name
 
 
-def ours(given):
-    return DistanceTransformer().fit(given.names).transform(given.typed).argmin(axis=1)
+def ours(inputs):
+    return DistanceTransformer().fit(inputs.names).transform(inputs.typed).argmin(axis=1)
 
 
 def score(case, answer):

@@ -16,7 +16,7 @@ def make(seed, n_fonts=2, n_names=25, size=14):
     fonts = rng.permutation(FONTS)
     series = [profile(name, font, size) for font in fonts for name in chosen]
     n = n_names * n_fonts
-    given = SimpleNamespace(
+    inputs = SimpleNamespace(
         X=series[:n],
         y=np.tile(np.arange(n_names), n_fonts),
         X_new=series[n:],
@@ -26,11 +26,11 @@ def make(seed, n_fonts=2, n_names=25, size=14):
         f"the same names in {len(fonts) - n_fonts} other fonts"
     )
     truth = np.tile(np.arange(n_names), len(fonts) - n_fonts)
-    return Case(given=given, truth=truth, about=about)
+    return Case(inputs=inputs, truth=truth, about=about)
 
 
-def ours(given):
-    return DTWNeighborsClassifier().fit(given.X, given.y).predict(given.X_new)
+def ours(inputs):
+    return DTWNeighborsClassifier().fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
 def score(case, answer):

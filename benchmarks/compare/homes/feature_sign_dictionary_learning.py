@@ -10,7 +10,8 @@ from sklearn.feature_extraction.image import extract_patches_2d
 from benchmarks.compare.home import Case, Home
 from skmoderndata.decomposition import FeatureSignDictionaryLearning
 
-CONTRAST = 0.02  # minimum standard deviation of the pixels of a patch
+# Minimum standard deviation of the pixels of a patch.
+CONTRAST = 0.02
 
 
 def make(seed, n=4000, n_components=256, alpha=0.1):
@@ -27,24 +28,24 @@ def make(seed, n=4000, n_components=256, alpha=0.1):
     X = rng.permutation(X)[:n]
     X = X - X.mean(axis=1, keepdims=True)
     return Case(
-        given=SimpleNamespace(X=X, n_components=n_components, alpha=alpha),
+        inputs=SimpleNamespace(X=X, n_components=n_components, alpha=alpha),
         truth=X,
         about=f"{n:,} patches of photographs, 8 x 8 pixels; {n_components} atoms, "
         f"penalty {alpha:g}",
     )
 
 
-def ours(given):
+def ours(inputs):
     model = FeatureSignDictionaryLearning(
-        given.n_components, alpha=given.alpha, max_iter=20, random_state=0
+        inputs.n_components, alpha=inputs.alpha, max_iter=20, random_state=0
     )
-    return model.fit(given.X).components_
+    return model.fit(inputs.X).components_
 
 
 def score(case, atoms):
     """The objective per row, at the best codes for atoms of norm at most one."""
     X = case.truth
-    alpha = case.given.alpha
+    alpha = case.inputs.alpha
     atoms = atoms / np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1)
     codes = sparse_encode(X, atoms, algorithm="lasso_lars", alpha=alpha)
     return (0.5 * np.sum((X - codes @ atoms) ** 2) + alpha * np.abs(codes).sum()) / len(X)

@@ -14,14 +14,14 @@ def make(seed, n=1000, n_clusters=20, threshold=7):
     images = load_digits().data > threshold
     X = images[np.random.default_rng(seed).permutation(len(images))[:n]]
     return Case(
-        given=SimpleNamespace(X=X, n_clusters=n_clusters),
+        inputs=SimpleNamespace(X=X, n_clusters=n_clusters),
         truth=X,
         about=f"{n} images of digits, 8 x 8 black or white pixels; {n_clusters} sets of pixels",
     )
 
 
-def ours(given):
-    return FormalConceptFactorization(given.n_clusters).fit(given.X).components_
+def ours(inputs):
+    return FormalConceptFactorization(inputs.n_clusters).fit(inputs.X).components_
 
 
 def score(case, sets):

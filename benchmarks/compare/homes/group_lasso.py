@@ -21,15 +21,15 @@ def make(seed, n=100, n_groups=80, size=4, active=8, noise=0.4):
     f /= f.std()
     y = f + noise * rng.normal(size=len(f))
     return Case(
-        given=SimpleNamespace(X=X[:n], y=y[:n], groups=groups, X_new=X[n:]),
+        inputs=SimpleNamespace(X=X[:n], y=y[:n], groups=groups, X_new=X[n:]),
         truth=f[n:],
         about=f"{n} rows, {n_groups} groups of {size} columns; {active} groups have influence",
     )
 
 
-def ours(given):
-    model = GroupLassoCV(30, groups=given.groups)
-    return model.fit(given.X, given.y).predict(given.X_new)
+def ours(inputs):
+    model = GroupLassoCV(30, groups=inputs.groups)
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
 def score(case, prediction):

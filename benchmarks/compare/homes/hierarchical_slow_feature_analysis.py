@@ -22,11 +22,11 @@ def make(seed, n_walks=60, speed=1.5):
     walks = [walk(photographs[i % 2], speed, rng) for i in range(n_walks + 30)]
     new = np.vstack(walks[n_walks:])
     order = rng.permutation(len(new))
-    given = SimpleNamespace(
+    inputs = SimpleNamespace(
         X=np.vstack(walks[:n_walks]), ids=np.repeat(np.arange(n_walks), 100), X_new=new[order]
     )
     about = f"{n_walks} walks of 100 frames, {WINDOW} x {WINDOW} pixels; 30 new walks"
-    return Case(given=given, truth=np.argsort(order), about=about)
+    return Case(inputs=inputs, truth=np.argsort(order), about=about)
 
 
 def walk(photograph, speed, rng, n_frames=100):
@@ -45,9 +45,9 @@ def walk(photograph, speed, rng, n_frames=100):
     return np.array(frames)
 
 
-def ours(given):
+def ours(inputs):
     model = HierarchicalSlowFeatureAnalysis(5, image_shape=(16, 16), n_pre=16)
-    return model.fit(given.X, sequence_ids=given.ids).transform(given.X_new)
+    return model.fit(inputs.X, sequence_ids=inputs.ids).transform(inputs.X_new)
 
 
 def score(case, features):

@@ -19,18 +19,18 @@ def make(seed, n=10_000, gamma=10.0):
     X = np.hstack([places, image.reshape(-1, 3)[rows]])
     about = f"{n:,} pixels of a photograph: position and colour, five columns"
     return Case(
-        given=SimpleNamespace(X=X, gamma=gamma, n_components=300), truth=None, about=about
+        inputs=SimpleNamespace(X=X, gamma=gamma, n_components=300), truth=None, about=about
     )
 
 
-def ours(given):
-    model = IncompleteCholesky(given.n_components, gamma=given.gamma, algorithm="greedy")
-    return model.fit_transform(given.X)
+def ours(inputs):
+    model = IncompleteCholesky(inputs.n_components, gamma=inputs.gamma, algorithm="greedy")
+    return model.fit_transform(inputs.X)
 
 
 def score(case, features):
     """Largest fraction of a row's similarity to itself that the features omit."""
-    assert features.shape[1] <= case.given.n_components
+    assert features.shape[1] <= case.inputs.n_components
     return 1 - (features**2).sum(axis=1).min()
 
 

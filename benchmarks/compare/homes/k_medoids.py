@@ -17,16 +17,16 @@ def make(seed, n_clusters=50, n=800):
     names = [names[i] for i in rng.permutation(len(names))[:n]]
     D = pairwise_edit_distance(names, normalize=True)
     about = f"edit distances of {n} names in sixteen languages, {n_clusters} representatives"
-    return Case(given=SimpleNamespace(D=D, n_clusters=n_clusters), truth=D, about=about)
+    return Case(inputs=SimpleNamespace(D=D, n_clusters=n_clusters), truth=D, about=about)
 
 
-def ours(given):
-    model = KMedoids(given.n_clusters, metric="precomputed")
-    return model.fit(given.D).medoid_indices_
+def ours(inputs):
+    model = KMedoids(inputs.n_clusters, metric="precomputed")
+    return model.fit(inputs.D).medoid_indices_
 
 
 def score(case, answer):
-    assert len(answer) <= case.given.n_clusters
+    assert len(answer) <= case.inputs.n_clusters
     return 100 * case.truth[:, answer].min(axis=1).mean()
 
 

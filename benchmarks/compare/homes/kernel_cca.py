@@ -19,16 +19,16 @@ def make(seed, n=300):
     images = images[rows[: n + 800]]
     left = images[:, :, :4].reshape(len(images), -1)
     right = images[:, :, 4:].reshape(len(images), -1)
-    given = SimpleNamespace(X=left[:n], Y=right[:n], X_new=left[n:], Y_new=right[n:])
+    inputs = SimpleNamespace(X=left[:n], Y=right[:n], X_new=left[n:], Y_new=right[n:])
     return Case(
-        given=given, truth=None, about=f"halves of {n} images of digits, 32 pixels each"
+        inputs=inputs, truth=None, about=f"halves of {n} images of digits, 32 pixels each"
     )
 
 
-def ours(given):
+def ours(inputs):
     grid = {"alpha": [3e-5, 1e-4, 3e-4, 1e-3, 3e-3]}
-    search = GridSearchCV(KernelCCA(N_PAIRS), grid).fit(given.X, given.Y)
-    return search.best_estimator_.transform(given.X_new, given.Y_new)
+    search = GridSearchCV(KernelCCA(N_PAIRS), grid).fit(inputs.X, inputs.Y)
+    return search.best_estimator_.transform(inputs.X_new, inputs.Y_new)
 
 
 def score(case, answer):

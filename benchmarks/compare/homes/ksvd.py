@@ -17,7 +17,7 @@ def make(seed, n=2000, n_nonzero_coefs=4, n_components=100):
     X = patches.reshape(len(patches), -1)
     X = X - X.mean(axis=1, keepdims=True)
     return Case(
-        given=SimpleNamespace(
+        inputs=SimpleNamespace(
             X=X[:n],
             X_new=X[n:],
             n_components=n_components,
@@ -29,16 +29,19 @@ def make(seed, n=2000, n_nonzero_coefs=4, n_components=100):
     )
 
 
-def ours(given):
+def ours(inputs):
     model = KSVD(
-        given.n_components, n_nonzero_coefs=given.n_nonzero_coefs, max_iter=10, random_state=0
-    ).fit(given.X)
-    return model.transform(given.X_new), model.components_
+        inputs.n_components,
+        n_nonzero_coefs=inputs.n_nonzero_coefs,
+        max_iter=10,
+        random_state=0,
+    ).fit(inputs.X)
+    return model.transform(inputs.X_new), model.components_
 
 
 def score(case, answer):
     codes, atoms = answer
-    if np.count_nonzero(codes, axis=1).max() > case.given.n_nonzero_coefs:
+    if np.count_nonzero(codes, axis=1).max() > case.inputs.n_nonzero_coefs:
         return np.inf
     rest = case.truth - codes @ atoms
     return np.sum(rest**2) / np.sum(case.truth**2)

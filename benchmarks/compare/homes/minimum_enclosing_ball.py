@@ -17,16 +17,16 @@ def make(seed, n=1000, side=8):
     X = X.reshape(n, -1)
     exact = MinimumEnclosingBall(tol=1e-9).fit(X).radius_  # certified by its gap
     about = f"{n:,} patches of {side} x {side} pixels of a photograph, three colours each"
-    return Case(given=SimpleNamespace(X=X), truth=exact, about=about)
+    return Case(inputs=SimpleNamespace(X=X), truth=exact, about=about)
 
 
-def ours(given):
-    return MinimumEnclosingBall().fit(given.X).center_
+def ours(inputs):
+    return MinimumEnclosingBall().fit(inputs.X).center_
 
 
 def score(case, center):
     """Excess of the radius in units of a ten thousandth."""
-    radius = np.sqrt(((case.given.X - center) ** 2).sum(axis=1).max())
+    radius = np.sqrt(((case.inputs.X - center) ** 2).sum(axis=1).max())
     return 1e4 * max(radius / case.truth - 1, 0)
 
 

@@ -18,18 +18,18 @@ def make(seed, noise=0.35, n=300, n_roles=8):
     is_noise = rng.uniform(size=granted.shape) < noise
     X = np.where(is_noise, rng.uniform(size=granted.shape) < 0.5, granted)
     return Case(
-        given=SimpleNamespace(X=X, n_clusters=n_roles),
+        inputs=SimpleNamespace(X=X, n_clusters=n_roles),
         truth=roles,
         about=f"{n} users, 60 rights, {n_roles} roles that share rights; each user has about "
         f"half of them; {noise / 2:.1%} of the rights are exceptions",
     )
 
 
-def ours(given):
+def ours(inputs):
     model = MultiAssignmentClustering(
-        given.n_clusters, max_assignments=given.n_clusters, random_state=0
+        inputs.n_clusters, max_assignments=inputs.n_clusters, random_state=0
     )
-    return model.fit(given.X).components_
+    return model.fit(inputs.X).components_
 
 
 def score(case, roles):

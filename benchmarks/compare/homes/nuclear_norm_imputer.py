@@ -16,14 +16,14 @@ def make(seed, observed=0.3, n=400):
     images = images[rng.permutation(len(images))[:n]]
     is_known = rng.uniform(size=images.shape) < observed
     return Case(
-        given=SimpleNamespace(X=np.where(is_known, images, np.nan)),
+        inputs=SimpleNamespace(X=np.where(is_known, images, np.nan)),
         truth=(images, is_known),
         about=f"{n} digits of 64 pixels from 0 to 16; {observed:.0%} of the pixels are known",
     )
 
 
-def ours(given):
-    return NuclearNormImputer().fit_transform(given.X)
+def ours(inputs):
+    return NuclearNormImputer().fit_transform(inputs.X)
 
 
 def score(case, table):

@@ -17,15 +17,15 @@ def make(seed, wrong=0.1, noise=0.1, rank=5, n=200):
     X = np.where(is_wrong, rng.permuted(noisy, axis=0), noisy)
     X[rng.uniform(size=X.shape) < 0.05] = np.nan
     return Case(
-        given=SimpleNamespace(X=X),
+        inputs=SimpleNamespace(X=X),
         truth=(clean, noise),
         about=f"{n} rows, 40 columns, rank {rank}, which nobody knows; {wrong:.0%} of the cells "
         "come from another row, 5% are missing",
     )
 
 
-def ours(given):
-    return RobustPCA().fit(given.X).low_rank_  # does not need the rank
+def ours(inputs):
+    return RobustPCA().fit(inputs.X).low_rank_  # does not need the rank
 
 
 def score(case, table):

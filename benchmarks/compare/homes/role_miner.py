@@ -33,11 +33,11 @@ def make(seed, n_roles=25, part=0.9):
         f"{len(X)} classes of scikit-learn, {X.shape[1]} methods and parameters that at "
         f"least three of them have; {n_roles} roles"
     )
-    return Case(given=SimpleNamespace(X=X, n_clusters=n_roles), truth=X, about=about)
+    return Case(inputs=SimpleNamespace(X=X, n_clusters=n_roles), truth=X, about=about)
 
 
-def ours(given):
-    return RoleMiner(given.n_clusters).fit(given.X).components_
+def ours(inputs):
+    return RoleMiner(inputs.n_clusters).fit(inputs.X).components_
 
 
 def score(case, roles):

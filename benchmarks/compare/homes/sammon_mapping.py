@@ -14,11 +14,11 @@ def make(seed, n=500):
     """Handwritten digits, drawn at random."""
     X = load_digits().data
     X = X[np.random.default_rng(seed).permutation(len(X))[:n]]
-    return Case(given=SimpleNamespace(X=X), truth=pdist(X), about=f"{n} digits of 64 pixels")
+    return Case(inputs=SimpleNamespace(X=X), truth=pdist(X), about=f"{n} digits of 64 pixels")
 
 
-def ours(given):
-    return SammonMapping().fit_transform(given.X)
+def ours(inputs):
+    return SammonMapping().fit_transform(inputs.X)
 
 
 def score(case, answer):

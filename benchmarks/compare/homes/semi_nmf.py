@@ -15,22 +15,22 @@ def make(seed, n=600, n_components=10):
     X = images[np.random.default_rng(seed).permutation(len(images))[:n]]
     X = X - X.mean(axis=0)
     return Case(
-        given=SimpleNamespace(X=X, n_components=n_components),
+        inputs=SimpleNamespace(X=X, n_components=n_components),
         truth=X,
         about=f"{n} images of digits, 8 x 8 pixels, minus their mean; {n_components} parts",
     )
 
 
-def ours(given):
-    model = SemiNMF(given.n_components, tol=1e-2)
-    codes = model.fit_transform(given.X)
+def ours(inputs):
+    model = SemiNMF(inputs.n_components, tol=1e-2)
+    codes = model.fit_transform(inputs.X)
     return codes, model.components_
 
 
 def score(case, answer):
     """Squared error; 1 if a code is negative or there are too many parts."""
     codes, parts = answer
-    if codes.min() < 0 or len(parts) > case.given.n_components:
+    if codes.min() < 0 or len(parts) > case.inputs.n_components:
         return 1.0
     return np.sum((case.truth - codes @ parts) ** 2) / np.sum(case.truth**2)
 

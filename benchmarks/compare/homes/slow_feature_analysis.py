@@ -11,7 +11,8 @@ from skmoderndata.decomposition import SlowFeatureAnalysis
 N_SENSORS = 20
 # Number of rows in which each cause turns; the slow cause comes first.
 WIDTHS = (24, *np.linspace(8, 1, N_SENSORS - 1))
-LAG = 10  # rows; noise hides slower changes from a single step
+# Number of rows in a step; noise hides slower changes from a step of one row.
+LAG = 10
 
 
 def make(seed, noise=0.05, n=200_000):
@@ -29,11 +30,11 @@ def make(seed, noise=0.05, n=200_000):
     X = causes @ mixing
     X += noise * X.std(axis=0) * rng.normal(size=X.shape)
     about = f"{n:,} rows of {N_SENSORS} sensors, noise of {noise:g} standard deviations"
-    return Case(given=SimpleNamespace(X=X, lag=LAG), truth=slow, about=about)
+    return Case(inputs=SimpleNamespace(X=X, lag=LAG), truth=slow, about=about)
 
 
-def ours(given):
-    return SlowFeatureAnalysis(1, degree=2, lag=given.lag).fit_transform(given.X)
+def ours(inputs):
+    return SlowFeatureAnalysis(1, degree=2, lag=inputs.lag).fit_transform(inputs.X)
 
 
 def score(case, answer):

@@ -21,7 +21,7 @@ def make(seed, n=500, error=0.3):
     waves = idct(np.eye(11), axis=1, norm="ortho")[:, :8]
     D = np.kron(waves, waves)
     return Case(
-        given=SimpleNamespace(
+        inputs=SimpleNamespace(
             X=X, D=D / np.linalg.norm(D, axis=1, keepdims=True), residual_tol=error
         ),
         truth=X,
@@ -30,16 +30,16 @@ def make(seed, n=500, error=0.3):
     )
 
 
-def ours(given):
-    coder = SparseCoder(given.D, residual_tol=given.residual_tol)
-    return coder.fit(given.X).transform(given.X)
+def ours(inputs):
+    coder = SparseCoder(inputs.D, residual_tol=inputs.residual_tol)
+    return coder.fit(inputs.X).transform(inputs.X)
 
 
 def score(case, codes):
     """Atoms per patch; a patch that misses the bound counts as 64 atoms."""
-    left = np.linalg.norm(case.truth - codes @ case.given.D, axis=1)
+    left = np.linalg.norm(case.truth - codes @ case.inputs.D, axis=1)
     n_atoms = np.count_nonzero(codes, axis=1)
-    return np.mean(np.where(left <= case.given.residual_tol * 1.0001, n_atoms, 64))
+    return np.mean(np.where(left <= case.inputs.residual_tol * 1.0001, n_atoms, 64))
 
 
 HOME = Home(

@@ -15,15 +15,15 @@ def make(seed, n=10000, noise=1.0):
     X, f = make_friedman1(n + 5000, n_features=5, noise=noise, random_state=seed)
     y = f > 14.4
     return Case(
-        given=SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:]),
+        inputs=SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:]),
         truth=y[n:],
         about=f"{n} rows, five inputs; is a noisy smooth function above a threshold or not?",
     )
 
 
-def ours(given):
-    model = SparseGaussianProcessClassifier(random_state=0).fit(given.X, given.y)
-    return model.predict_proba(given.X_new)[:, 1]
+def ours(inputs):
+    model = SparseGaussianProcessClassifier(random_state=0).fit(inputs.X, inputs.y)
+    return model.predict_proba(inputs.X_new)[:, 1]
 
 
 def score(case, probability):

@@ -14,12 +14,12 @@ def make(seed, n=100_000, noise=1.0):
     X, y = make_friedman1(n, 5, noise=noise, random_state=seed)
     X_new, truth = make_friedman1(2000, 5, noise=0.0, random_state=seed + 1000)
     about = f"{n} rows, 5 columns, noise {noise:g}"
-    return Case(given=SimpleNamespace(X=X, y=y, X_new=X_new), truth=truth, about=about)
+    return Case(inputs=SimpleNamespace(X=X, y=y, X_new=X_new), truth=truth, about=about)
 
 
-def ours(given):
+def ours(inputs):
     model = SparseGaussianProcessRegressor(n_inducing=100, random_state=0)
-    return model.fit(given.X, given.y).predict(given.X_new, return_std=True)[0]
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new, return_std=True)[0]
 
 
 def score(case, mean):

@@ -25,15 +25,15 @@ def make(seed, missing=0.6, noise=0.2, n=200):
     X = np.maximum(clean + noise * clean.std() * rng.normal(size=clean.shape), 0)
     X[rng.uniform(size=X.shape) < missing] = np.nan
     return Case(
-        given=SimpleNamespace(X=X, n_components=10),
+        inputs=SimpleNamespace(X=X, n_components=10),
         truth=parts,
         about=f"{n} images of 12 x 12 pixels, sums of ten overlapping oblongs with noise of "
         f"{noise:.0%}; {missing:.0%} of the pixels are missing",
     )
 
 
-def ours(given):
-    return SparseNMF(given.n_components).fit(given.X).components_
+def ours(inputs):
+    return SparseNMF(inputs.n_components).fit(inputs.X).components_
 
 
 def score(case, parts):

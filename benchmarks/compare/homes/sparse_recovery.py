@@ -21,16 +21,16 @@ def make(seed, n_signals=300, n_nonzero_coefs=8, noise=0.05, n_measurements=70):
     Y = Phi @ signals.T
     Y = Y + noise * rng.normal(size=Y.shape)
     return Case(
-        given=SimpleNamespace(Phi=Phi, Y=Y, n_nonzero_coefs=n_nonzero_coefs),
+        inputs=SimpleNamespace(Phi=Phi, Y=Y, n_nonzero_coefs=n_nonzero_coefs),
         truth=signals,
         about=f"{n_signals} signals of 256 values, each a sum of {n_nonzero_coefs} cosines; "
         f"{n_measurements} measurements of each, with noise",
     )
 
 
-def ours(given):
-    model = SparseRecovery("dct", n_nonzero_coefs=given.n_nonzero_coefs)
-    return model.fit(given.Phi, given.Y).coef_
+def ours(inputs):
+    model = SparseRecovery("dct", n_nonzero_coefs=inputs.n_nonzero_coefs)
+    return model.fit(inputs.Phi, inputs.Y).coef_
 
 
 def score(case, signals):

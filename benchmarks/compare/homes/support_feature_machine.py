@@ -18,11 +18,11 @@ def make(seed, wrong=0.05, n=200, n_features=1000, margin=0.3):
         f"{n} rows, {n_features} columns, 10 of them relevant; "
         f"{wrong:.0%} of the labels are wrong"
     )
-    return Case(given=SimpleNamespace(X=X, y=y), truth=weights != 0, about=about)
+    return Case(inputs=SimpleNamespace(X=X, y=y), truth=weights != 0, about=about)
 
 
-def ours(given):
-    return SupportFeatureMachine().fit(given.X, given.y).get_support()
+def ours(inputs):
+    return SupportFeatureMachine().fit(inputs.X, inputs.y).get_support()
 
 
 def score(case, chosen):

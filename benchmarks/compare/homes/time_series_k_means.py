@@ -21,12 +21,12 @@ def make(seed, n_names=5, n_fonts=12, size=14):
         for i, font in zip(np.flatnonzero(y == k), fonts, strict=True):
             X[i] = profile(name, font, size)
     about = f"ink in each column of pixels of {n_names} names, each printed in {n_fonts} fonts"
-    return Case(given=SimpleNamespace(X=X, n_clusters=n_names), truth=y, about=about)
+    return Case(inputs=SimpleNamespace(X=X, n_clusters=n_names), truth=y, about=about)
 
 
-def ours(given):
-    model = TimeSeriesKMeans(given.n_clusters, n_init=10, random_state=0)
-    return model.fit_predict(given.X)
+def ours(inputs):
+    model = TimeSeriesKMeans(inputs.n_clusters, n_init=10, random_state=0)
+    return model.fit_predict(inputs.X)
 
 
 def score(case, answer):

@@ -24,9 +24,9 @@ def make(seed, n=100, n_parts=3, depth=3):
         for _ in range(n_parts):
             tree = plant(tree, piece(label, rng), rng)
         trees.append(tree)
-    given = SimpleNamespace(X=trees[:n], y=y[:n], X_new=trees[n:])
+    inputs = SimpleNamespace(X=trees[:n], y=y[:n], X_new=trees[n:])
     about = f"{n} trees of five labels, {n_parts} pieces planted in each; 200 unseen trees"
-    return Case(given=given, truth=y[n:], about=about)
+    return Case(inputs=inputs, truth=y[n:], about=about)
 
 
 def grow(depth, rng, label=None):
@@ -57,14 +57,14 @@ def plant(tree, new, rng):
     return (*tree[:at], plant(tree[at], new, rng), *tree[at + 1 :])
 
 
-def ours(given):
+def ours(inputs):
     step = KernelTransformer(Normalized(AllSubtree()), cache=GramCache())
     model = make_pipeline(step, SVC(kernel="precomputed"))
     grid = {
         "kerneltransformer__kernel__kernel__decay": [0.03, 0.1, 0.3],
         "svc__C": [1, 10, 100],
     }
-    return GridSearchCV(model, grid).fit(given.X, given.y).predict(given.X_new)
+    return GridSearchCV(model, grid).fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
 def score(case, answer):

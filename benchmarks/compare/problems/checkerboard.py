@@ -5,7 +5,8 @@ from sklearn.pipeline import Pipeline
 
 from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
-SQUARES = 4  # along each side
+# Number of squares along each side.
+SQUARES = 4
 
 
 def load(quick, full=False):

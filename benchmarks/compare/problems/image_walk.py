@@ -10,8 +10,10 @@ from sklearn.pipeline import Pipeline
 from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 WINDOW = 16
-SHRINK = 6  # 427 x 640 pixels become 71 x 106, so that a walk sees a good part of the picture
-SPEED = 1.5  # pixels per frame, root mean square of each coordinate
+# Size of the reduction: 427 x 640 pixels become 71 x 106, so that a walk sees much of the picture.
+SHRINK = 6
+# Size of the speed in pixels per frame, as root mean square of each coordinate.
+SPEED = 1.5
 INERTIA = 0.95
 MAX_MAPS = 5
 

@@ -12,7 +12,8 @@ from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 SIDE = 6
 SIGMA = 20.0
-N_COSINES = 9  # along each side
+# Number of cosines along each side.
+N_COSINES = 9
 
 
 def load(quick, full=False):

@@ -7,7 +7,8 @@ from sklearn.pipeline import Pipeline
 from benchmarks.compare.pictures import image_rows
 from benchmarks.compare.problem import STEP, Data, Problem
 
-KEPT = 30  # images of the rare digit
+# Number of images of the rare digit.
+KEPT = 30
 
 
 def load(quick):

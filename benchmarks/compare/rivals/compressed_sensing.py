@@ -7,60 +7,61 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso, orthogonal_mp
 from sklearn.random_projection import GaussianRandomProjection
 
-_COSINES = idct(np.eye(256), axis=1, norm="ortho")  # one in each row
+# Cosines, one in each row.
+_COSINES = idct(np.eye(256), axis=1, norm="ortho")
 
 
-def pursuit(given):
+def pursuit(inputs):
     """GaussianRandomProjection and orthogonal_mp."""
-    model = GaussianRandomProjection(given.n_measurements, random_state=0)
-    Y = model.fit_transform(given.X)
+    model = GaussianRandomProjection(inputs.n_measurements, random_state=0)
+    Y = model.fit_transform(inputs.X)
     A = model.components_ @ _COSINES.T
-    codes = orthogonal_mp(A, Y.T, n_nonzero_coefs=given.n_nonzero_coefs)
+    codes = orthogonal_mp(A, Y.T, n_nonzero_coefs=inputs.n_nonzero_coefs)
     return Y, codes.T @ _COSINES
 
 
-def gram(given):
+def gram(inputs):
     """GaussianRandomProjection and precomputed orthogonal_mp."""
-    model = GaussianRandomProjection(given.n_measurements, random_state=0)
-    Y = model.fit_transform(given.X)
+    model = GaussianRandomProjection(inputs.n_measurements, random_state=0)
+    Y = model.fit_transform(inputs.X)
     A = model.components_ @ _COSINES.T
-    codes = orthogonal_mp(A, Y.T, n_nonzero_coefs=given.n_nonzero_coefs, precompute=True)
+    codes = orthogonal_mp(A, Y.T, n_nonzero_coefs=inputs.n_nonzero_coefs, precompute=True)
     return Y, codes.T @ _COSINES
 
 
-def lasso(given):
+def lasso(inputs):
     """GaussianRandomProjection and Lasso."""
-    model = GaussianRandomProjection(given.n_measurements, random_state=0)
-    Y = model.fit_transform(given.X)
+    model = GaussianRandomProjection(inputs.n_measurements, random_state=0)
+    Y = model.fit_transform(inputs.X)
     A = model.components_ @ _COSINES.T
     codes = Lasso(alpha=1e-4, fit_intercept=False, max_iter=500).fit(A, Y.T).coef_
     return Y, codes @ _COSINES
 
 
-def principal(given):
+def principal(inputs):
     """PCA."""
-    model = PCA(given.n_measurements)
-    Y = model.fit_transform(given.X)
+    model = PCA(inputs.n_measurements)
+    Y = model.fit_transform(inputs.X)
     return Y, model.inverse_transform(Y)
 
 
-def samples(given):
+def samples(inputs):
     """cubic splines between single values."""
-    places = np.linspace(0, 255, given.n_measurements).round().astype(int)
-    Y = given.X[:, places]
+    places = np.linspace(0, 255, inputs.n_measurements).round().astype(int)
+    Y = inputs.X[:, places]
     return Y, CubicSpline(places, Y, axis=1)(np.arange(256))
 
 
-def all_at_once(given):
+def all_at_once(inputs):
     """GaussianRandomProjection and batched OMP in NumPy."""
-    model = GaussianRandomProjection(given.n_measurements, random_state=0)
-    Y = model.fit_transform(given.X)
+    model = GaussianRandomProjection(inputs.n_measurements, random_state=0)
+    Y = model.fit_transform(inputs.X)
     A = model.components_ @ _COSINES.T
     G = A.T @ A
     B = Y @ A
     R = B
     chosen = np.zeros((len(B), 0), int)
-    for _ in range(given.n_nonzero_coefs):
+    for _ in range(inputs.n_nonzero_coefs):
         best = np.argmax(np.abs(R) / np.sqrt(G.diagonal()), axis=1)
         chosen = np.c_[chosen, best]
         products = G[chosen[:, :, None], chosen[:, None]]

@@ -7,31 +7,31 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import normalize
 
 
-def centres(given):
+def centres(inputs):
     """KMeans centres of rows with norm one."""
-    model = KMeans(given.n_components, n_init=10, random_state=0)
-    return model.fit(normalize(given.X)).cluster_centers_
+    model = KMeans(inputs.n_components, n_init=10, random_state=0)
+    return model.fit(normalize(inputs.X)).cluster_centers_
 
 
-def many_centres(given):
+def many_centres(inputs):
     """extreme centres among many of KMeans."""
-    model = KMeans(5 * given.n_components, n_init=5, random_state=0).fit(given.X)
+    model = KMeans(5 * inputs.n_components, n_init=5, random_state=0).fit(inputs.X)
     rest = model.cluster_centers_.copy()
     chosen = []
-    for _ in range(given.n_components):
+    for _ in range(inputs.n_components):
         chosen.append(int(np.argmax(np.sum(rest**2, axis=1))))
         axis = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
         rest -= np.outer(rest @ axis, axis)
     return model.cluster_centers_[chosen]
 
 
-def extremes(given):
+def extremes(inputs):
     """extreme rows of TruncatedSVD and ten neighbours of each."""
-    model = TruncatedSVD(given.n_components, random_state=0)
-    P = model.inverse_transform(model.fit_transform(given.X))
+    model = TruncatedSVD(inputs.n_components, random_state=0)
+    P = model.inverse_transform(model.fit_transform(inputs.X))
     rest = P.copy()
     chosen = []
-    for _ in range(given.n_components):
+    for _ in range(inputs.n_components):
         chosen.append(int(np.argmax(np.sum(rest**2, axis=1))))
         axis = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
         rest -= np.outer(rest @ axis, axis)
@@ -39,18 +39,18 @@ def extremes(given):
     return np.array([P[np.argsort(-cosine[i])[:10]].mean(axis=0) for i in chosen])
 
 
-def in_turn(given):
+def in_turn(inputs):
     """extreme rows refined by alternating least squares."""
-    parts = extremes(given)
+    parts = extremes(inputs)
     codes = LinearRegression(positive=True, fit_intercept=False)
     for _ in range(15):
-        W = codes.fit(parts.T, given.X.T).coef_
-        parts = np.linalg.lstsq(W, given.X, rcond=None)[0]
+        W = codes.fit(parts.T, inputs.X.T).coef_
+        parts = np.linalg.lstsq(W, inputs.X, rcond=None)[0]
     return parts
 
 
-def independent(given):
+def independent(inputs):
     """FastICA."""
-    model = FastICA(given.n_components, random_state=0, max_iter=500)
-    codes = model.fit_transform(given.X)
+    model = FastICA(inputs.n_components, random_state=0, max_iter=500)
+    codes = model.fit_transform(inputs.X)
     return model.mixing_.T * np.sign(np.sum(codes**3, axis=0))[:, None]

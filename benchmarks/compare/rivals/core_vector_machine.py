@@ -8,41 +8,41 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 
-def boosted(given):
+def boosted(inputs):
     """gradient boosting."""
     model = HistGradientBoostingClassifier(max_iter=300, max_leaf_nodes=63, random_state=0)
-    return model.fit(given.X, given.y).predict(given.X_new)
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def approximated(given):
+def approximated(inputs):
     """Nystroem with LinearSVC."""
-    features = Nystroem(gamma=given.gamma, n_components=500, random_state=0)
+    features = Nystroem(gamma=inputs.gamma, n_components=500, random_state=0)
     model = make_pipeline(features, LinearSVC(C=50.0, dual=False))
-    return model.fit(given.X, given.y).predict(given.X_new)
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def neighbours(given):
+def neighbours(inputs):
     """five nearest neighbours."""
-    return KNeighborsClassifier().fit(given.X, given.y).predict(given.X_new)
+    return KNeighborsClassifier().fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def svc(given):
+def svc(inputs):
     """SVC."""
-    machine = SVC(C=given.C, gamma=given.gamma, cache_size=1000)
-    return machine.fit(given.X, given.y).predict(given.X_new)
+    machine = SVC(C=inputs.C, gamma=inputs.gamma, cache_size=1000)
+    return machine.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def part(given):
+def part(inputs):
     """SVC on 30,000 rows."""
-    machine = SVC(C=given.C, gamma=given.gamma, cache_size=1000)
-    return machine.fit(given.X[:30_000], given.y[:30_000]).predict(given.X_new)
+    machine = SVC(C=inputs.C, gamma=inputs.gamma, cache_size=1000)
+    return machine.fit(inputs.X[:30_000], inputs.y[:30_000]).predict(inputs.X_new)
 
 
-def near_the_boundary(given):
+def near_the_boundary(inputs):
     """SVC on the rows near its boundary, in three rounds."""
-    machine = SVC(C=given.C, gamma=given.gamma, cache_size=1000)
-    machine.fit(given.X[:5000], given.y[:5000])
+    machine = SVC(C=inputs.C, gamma=inputs.gamma, cache_size=1000)
+    machine.fit(inputs.X[:5000], inputs.y[:5000])
     for _ in range(2):
-        near = np.abs(machine.decision_function(given.X)) < 1.2
-        machine.fit(given.X[near], given.y[near])
-    return machine.predict(given.X_new)
+        near = np.abs(machine.decision_function(inputs.X)) < 1.2
+        machine.fit(inputs.X[near], inputs.y[near])
+    return machine.predict(inputs.X_new)

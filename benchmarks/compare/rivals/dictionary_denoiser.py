@@ -10,35 +10,35 @@ from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
 
-def dictionary(given):
+def dictionary(inputs):
     """MiniBatchDictionaryLearning and OMP to the noise level."""
-    X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
+    X = extract_patches_2d(inputs.noisy, (7, 7)).reshape(-1, 49)
     means = X.mean(axis=1, keepdims=True)
     X = X - means
-    model = MiniBatchDictionaryLearning(100, alpha=2 * given.noise_std, max_iter=5)
+    model = MiniBatchDictionaryLearning(100, alpha=2 * inputs.noise_std, max_iter=5)
     D = model.set_params(fit_algorithm="cd", random_state=0).fit(X).components_ + 1e-9
     D = D / np.linalg.norm(D, axis=1, keepdims=True)
-    tol = 49 * (1.1 * given.noise_std) ** 2
+    tol = 49 * (1.1 * inputs.noise_std) ** 2
     codes = orthogonal_mp(D.T, X.T, tol=tol, precompute=True).T
     return reconstruct_from_patches_2d(
-        (codes @ D + means).reshape(-1, 7, 7), given.noisy.shape
+        (codes @ D + means).reshape(-1, 7, 7), inputs.noisy.shape
     )
 
 
-def components(given):
+def components(inputs):
     """principal components of patches above the noise level."""
-    X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
+    X = extract_patches_2d(inputs.noisy, (7, 7)).reshape(-1, 49)
     means = X.mean(axis=1, keepdims=True)
     model = PCA().fit(X - means)
     codes = model.transform(X - means)
-    codes[np.abs(codes) < 2.7 * given.noise_std] = 0
+    codes[np.abs(codes) < 2.7 * inputs.noise_std] = 0
     patches = model.inverse_transform(codes) + means
-    return reconstruct_from_patches_2d(patches.reshape(-1, 7, 7), given.noisy.shape)
+    return reconstruct_from_patches_2d(patches.reshape(-1, 7, 7), inputs.noisy.shape)
 
 
-def mixture(given):
+def mixture(inputs):
     """GaussianMixture of patches, shrunk by the noise."""
-    X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
+    X = extract_patches_2d(inputs.noisy, (7, 7)).reshape(-1, 49)
     means = X.mean(axis=1, keepdims=True)
     X = X - means
     model = GaussianMixture(10, random_state=0, reg_covar=1, max_iter=20, tol=0.01)
@@ -46,44 +46,47 @@ def mixture(given):
     for c in range(10):
         rows = labels == c
         values, V = np.linalg.eigh(model.covariances_[c])
-        gain = np.maximum(1 - given.noise_std**2 / values, 0)
+        gain = np.maximum(1 - inputs.noise_std**2 / values, 0)
         X[rows] = model.means_[c] + (X[rows] - model.means_[c]) @ (V * gain) @ V.T
-    return reconstruct_from_patches_2d((X + means).reshape(-1, 7, 7), given.noisy.shape)
+    return reconstruct_from_patches_2d((X + means).reshape(-1, 7, 7), inputs.noisy.shape)
 
 
-def _filtered(given, first):
+def _filtered(inputs, first):
     """Wiener filters of groups of 60 patches that are similar in a first image."""
-    X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
+    X = extract_patches_2d(inputs.noisy, (7, 7)).reshape(-1, 49)
     P = extract_patches_2d(first, (7, 7)).reshape(-1, 49)
     _, near = NearestNeighbors(n_neighbors=60).fit(P).kneighbors(P[::3])
     total = 0.1 * P
     weight = np.full((len(X), 1), 0.1)
     for rows in near:
         C = np.cov(P[rows].T)
-        W = np.linalg.solve(C + given.noise_std**2 * np.eye(49), C)
+        W = np.linalg.solve(C + inputs.noise_std**2 * np.eye(49), C)
         middle = (P[rows].mean(axis=0) + X[rows].mean(axis=0)) / 2
         total[rows] += middle + (X[rows] - middle) @ W
         weight[rows] += 1
     return reconstruct_from_patches_2d((total / weight).reshape(-1, 7, 7), first.shape)
 
 
-def filtered_components(given):
+def filtered_components(inputs):
     """components plus Wiener filters of similar patches."""
-    return _filtered(given, components(given))
+    return _filtered(inputs, components(inputs))
 
 
-def filtered_mixture(given):
+def filtered_mixture(inputs):
     """GaussianMixture plus Wiener filters of similar patches."""
-    return _filtered(given, mixture(given))
+    return _filtered(inputs, mixture(inputs))
 
 
-def smoothed(given):
+def smoothed(inputs):
     """the mean of five SciPy filters."""
-    candidates = [gaussian_filter(given.noisy, s) for s in (0.6, 0.8, 1.0)]
-    candidates += [median_filter(given.noisy, 3), wiener(given.noisy, 3, given.noise_std**2)]
+    candidates = [gaussian_filter(inputs.noisy, s) for s in (0.6, 0.8, 1.0)]
+    candidates += [
+        median_filter(inputs.noisy, 3),
+        wiener(inputs.noisy, 3, inputs.noise_std**2),
+    ]
     return np.mean(candidates, axis=0)
 
 
-def wide(given):
+def wide(inputs):
     """a Gaussian filter four pixels wide."""
-    return gaussian_filter(given.noisy, 4.0)
+    return gaussian_filter(inputs.noisy, 4.0)

@@ -7,34 +7,34 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics import pairwise_distances
 
 
-def _nearest(vectorizer, given, metric="cosine"):
-    counts = vectorizer.fit_transform([*given.names, *given.typed])
-    n = len(given.names)
+def _nearest(vectorizer, inputs, metric="cosine"):
+    counts = vectorizer.fit_transform([*inputs.names, *inputs.typed])
+    n = len(inputs.names)
     return pairwise_distances(counts[n:], counts[:n], metric=metric).argmin(axis=1)
 
 
-def pairs(given):
+def pairs(inputs):
     """pairs of characters in TfidfVectorizer."""
-    return _nearest(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 2)), given)
+    return _nearest(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 2)), inputs)
 
 
-def runs(given):
+def runs(inputs):
     """runs of up to three characters in TfidfVectorizer."""
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), sublinear_tf=True)
-    return _nearest(vectorizer, given)
+    return _nearest(vectorizer, inputs)
 
 
-def long_runs(given):
+def long_runs(inputs):
     """runs of two to four characters in TfidfVectorizer."""
-    return _nearest(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4)), given)
+    return _nearest(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4)), inputs)
 
 
-def letters(given):
+def letters(inputs):
     """differences of counts of characters and pairs."""
-    return _nearest(CountVectorizer(analyzer="char", ngram_range=(1, 2)), given, "manhattan")
+    return _nearest(CountVectorizer(analyzer="char", ngram_range=(1, 2)), inputs, "manhattan")
 
 
-def gaps(given):
+def gaps(inputs):
     """pairs of characters with gaps in TfidfVectorizer."""
 
     def parts(word):
@@ -44,10 +44,10 @@ def gaps(given):
         ]
         return [*word, *found]
 
-    return _nearest(TfidfVectorizer(analyzer=parts), given)
+    return _nearest(TfidfVectorizer(analyzer=parts), inputs)
 
 
-def places(given):
+def places(inputs):
     """characters with their positions in TfidfVectorizer."""
 
     def parts(word):
@@ -57,17 +57,17 @@ def places(given):
         back = [f"{c}{(i - len(word)) // 2}" for i, c in enumerate(word)]
         return [*near, *back, *map("".join, pairwise(word))]
 
-    return _nearest(TfidfVectorizer(analyzer=parts), given)
+    return _nearest(TfidfVectorizer(analyzer=parts), inputs)
 
 
-def edits(given):
+def edits(inputs):
     """a vectorised edit distance in NumPy."""
-    lengths = np.array([len(name) for name in given.names])
+    lengths = np.array([len(name) for name in inputs.names])
     places = np.arange(lengths.max() + 1, dtype=np.int8)[:, None]
-    letters = np.array([[*name.ljust(lengths.max())] for name in given.names]).T
-    same = {c: letters == c for c in {c for word in given.typed for c in word}}
+    letters = np.array([[*name.ljust(lengths.max())] for name in inputs.names]).T
+    same = {c: letters == c for c in {c for word in inputs.typed for c in word}}
     found = []
-    for word in given.typed:
+    for word in inputs.typed:
         D = np.repeat(places, len(lengths), axis=1)
         for c in word:
             new = D + np.int8(1)

@@ -5,54 +5,54 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.decomposition import NMF
 
 
-def pairs(given):
+def pairs(inputs):
     """a greedy choice of the ones that two rows share."""
-    rows = np.unique(given.X, axis=0)
+    rows = np.unique(inputs.X, axis=0)
     i, j = np.triu_indices(len(rows))
     keep = np.random.default_rng(0).permutation(len(i))[:20000]
     candidates = np.unique(rows[i[keep]] & rows[j[keep]], axis=0).astype(np.float32)
-    has = (~given.X).astype(np.float32) @ candidates.T == 0
-    left = given.X.astype(np.float32)
+    has = (~inputs.X).astype(np.float32) @ candidates.T == 0
+    left = inputs.X.astype(np.float32)
     chosen = []
-    for _ in range(given.n_clusters):
+    for _ in range(inputs.n_clusters):
         best = np.argmax(np.sum(has * (left @ candidates.T), axis=0))
         chosen.append(candidates[best] > 0)
         left[np.ix_(has[:, best], chosen[-1])] = 0
     return np.array(chosen)
 
 
-def groups(given):
+def groups(inputs):
     """the ones that all rows of a KMeans cluster share."""
-    labels = KMeans(given.n_clusters, n_init=5, random_state=0).fit_predict(given.X)
-    return np.array([given.X[labels == k].all(axis=0) for k in range(given.n_clusters)])
+    labels = KMeans(inputs.n_clusters, n_init=5, random_state=0).fit_predict(inputs.X)
+    return np.array([inputs.X[labels == k].all(axis=0) for k in range(inputs.n_clusters)])
 
 
-def tree(given):
+def tree(inputs):
     """the ones that all rows of a Jaccard cluster share."""
-    model = AgglomerativeClustering(given.n_clusters, linkage="average", metric="jaccard")
-    labels = model.fit_predict(given.X)
-    return np.array([given.X[labels == k].all(axis=0) for k in range(given.n_clusters)])
+    model = AgglomerativeClustering(inputs.n_clusters, linkage="average", metric="jaccard")
+    labels = model.fit_predict(inputs.X)
+    return np.array([inputs.X[labels == k].all(axis=0) for k in range(inputs.n_clusters)])
 
 
-def factors(given):
+def factors(inputs):
     """NMF with the threshold that covers most."""
     H = (
-        NMF(given.n_clusters, init="nndsvda", max_iter=500)
-        .fit(given.X.astype(float))
+        NMF(inputs.n_clusters, init="nndsvda", max_iter=500)
+        .fit(inputs.X.astype(float))
         .components_
     )
     H = H / np.maximum(H.max(axis=1, keepdims=True), 1e-12)
     best = (0, None)
     for sets in [H > cut for cut in np.arange(0.2, 0.95, 0.05)]:
-        has = (~given.X).astype(int) @ sets.T.astype(int) == 0
+        has = (~inputs.X).astype(int) @ sets.T.astype(int) == 0
         covered = np.sum(has.astype(int) @ sets.astype(int) > 0)
         best = max(best, (covered, sets), key=lambda pair: pair[0])
     return best[1]
 
 
-def core(given):
+def core(inputs):
     """the ones that all rows with a large NMF part share."""
-    W = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit_transform(
-        given.X.astype(float)
+    W = NMF(inputs.n_clusters, init="nndsvda", max_iter=500).fit_transform(
+        inputs.X.astype(float)
     )
-    return np.array([given.X[w > 0.7 * np.sort(w)[-5]].all(axis=0) for w in W.T])
+    return np.array([inputs.X[w > 0.7 * np.sort(w)[-5]].all(axis=0) for w in W.T])

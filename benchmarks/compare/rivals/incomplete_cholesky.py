@@ -6,52 +6,52 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 
 
-def nystroem(given):
+def nystroem(inputs):
     """Nystroem."""
-    model = Nystroem(gamma=given.gamma, n_components=given.n_components, random_state=0)
-    return model.fit_transform(given.X)
+    model = Nystroem(gamma=inputs.gamma, n_components=inputs.n_components, random_state=0)
+    return model.fit_transform(inputs.X)
 
 
-def centers(given):
+def centers(inputs):
     """Nystroem at the centres of k-means."""
-    means = MiniBatchKMeans(given.n_components, n_init=1, random_state=0).fit(given.X)
-    model = Nystroem(gamma=given.gamma, n_components=given.n_components)
-    return model.fit(means.cluster_centers_).transform(given.X)
+    means = MiniBatchKMeans(inputs.n_components, n_init=1, random_state=0).fit(inputs.X)
+    model = Nystroem(gamma=inputs.gamma, n_components=inputs.n_components)
+    return model.fit(means.cluster_centers_).transform(inputs.X)
 
 
-def column_by_column(given):
+def column_by_column(inputs):
     """a pivoted Cholesky factorisation in NumPy."""
-    features = np.zeros((given.n_components, len(given.X)))
-    rest = np.ones(len(given.X))
-    for j in range(given.n_components):
+    features = np.zeros((inputs.n_components, len(inputs.X)))
+    rest = np.ones(len(inputs.X))
+    for j in range(inputs.n_components):
         pivot = np.argmax(rest)
-        column = rbf_kernel(given.X, given.X[[pivot]], gamma=given.gamma)[:, 0]
+        column = rbf_kernel(inputs.X, inputs.X[[pivot]], gamma=inputs.gamma)[:, 0]
         column -= features[:j, pivot] @ features[:j]
         features[j] = column / np.sqrt(rest[pivot])
         rest = np.maximum(rest - features[j] ** 2, 0)
     return features.T
 
 
-def furthest(given):
+def furthest(inputs):
     """Nystroem at the rows furthest from earlier choices."""
     chosen = [0]
     nearest = np.inf
-    for _ in range(given.n_components - 1):
-        steps = ((given.X - given.X[chosen[-1]]) ** 2).sum(axis=1)
+    for _ in range(inputs.n_components - 1):
+        steps = ((inputs.X - inputs.X[chosen[-1]]) ** 2).sum(axis=1)
         nearest = np.minimum(nearest, steps)
         chosen.append(int(nearest.argmax()))
-    model = Nystroem(gamma=given.gamma, n_components=len(chosen))
-    return model.fit(given.X[chosen]).transform(given.X)
+    model = Nystroem(gamma=inputs.gamma, n_components=len(chosen))
+    return model.fit(inputs.X[chosen]).transform(inputs.X)
 
 
-def in_rounds(given):
+def in_rounds(inputs):
     """Nystroem with the rows that it loses added in ten rounds."""
     rng = np.random.default_rng(0)
-    chosen = rng.choice(len(given.X), 30, replace=False)
+    chosen = rng.choice(len(inputs.X), 30, replace=False)
     while True:
-        model = Nystroem(gamma=given.gamma, n_components=len(chosen)).fit(given.X[chosen])
-        features = model.transform(given.X)
-        if len(chosen) == given.n_components:
+        model = Nystroem(gamma=inputs.gamma, n_components=len(chosen)).fit(inputs.X[chosen])
+        features = model.transform(inputs.X)
+        if len(chosen) == inputs.n_components:
             return features
         rest = np.maximum(1 - (features**2).sum(axis=1), 0) ** 2
         rest[chosen] = 0
@@ -59,12 +59,12 @@ def in_rounds(given):
         chosen = np.union1d(chosen, new)
 
 
-def worst_rows(given):
+def worst_rows(inputs):
     """Nystroem with the ten worst rows added in each round."""
     chosen = np.arange(10)
     while True:
-        model = Nystroem(gamma=given.gamma, n_components=len(chosen)).fit(given.X[chosen])
-        features = model.transform(given.X)
-        if len(chosen) == given.n_components:
+        model = Nystroem(gamma=inputs.gamma, n_components=len(chosen)).fit(inputs.X[chosen])
+        features = model.transform(inputs.X)
+        if len(chosen) == inputs.n_components:
             return features
         chosen = np.r_[chosen, np.argsort((features**2).sum(axis=1))[:10]]

@@ -16,53 +16,53 @@ def _alternate(D, centres):
     return centres
 
 
-def agglomerative(given):
+def agglomerative(inputs):
     """AgglomerativeClustering and the centre of each cluster."""
-    model = AgglomerativeClustering(given.n_clusters, metric="precomputed", linkage="average")
-    return _alternate(given.D, _centres(given.D, model.fit_predict(given.D)))
+    model = AgglomerativeClustering(inputs.n_clusters, metric="precomputed", linkage="average")
+    return _alternate(inputs.D, _centres(inputs.D, model.fit_predict(inputs.D)))
 
 
-def coordinates(given):
+def coordinates(inputs):
     """KMeans in coordinates of KernelPCA."""
-    X = KernelPCA(50, kernel="precomputed").fit_transform(-(given.D**2) / 2)
-    labels = KMeans(given.n_clusters, n_init=10, random_state=0).fit_predict(X)
-    return _alternate(given.D, _centres(given.D, labels))
+    X = KernelPCA(50, kernel="precomputed").fit_transform(-(inputs.D**2) / 2)
+    labels = KMeans(inputs.n_clusters, n_init=10, random_state=0).fit_predict(X)
+    return _alternate(inputs.D, _centres(inputs.D, labels))
 
 
-def rows_of_distances(given):
+def rows_of_distances(inputs):
     """KMeans on the rows of distances."""
-    labels = KMeans(given.n_clusters, n_init=5, random_state=0).fit_predict(given.D)
-    return _alternate(given.D, _centres(given.D, labels))
+    labels = KMeans(inputs.n_clusters, n_init=5, random_state=0).fit_predict(inputs.D)
+    return _alternate(inputs.D, _centres(inputs.D, labels))
 
 
-def alternating(given):
+def alternating(inputs):
     """alternating centres and clusters from 20 starts."""
     rng = np.random.default_rng(0)
-    starts = [rng.permutation(len(given.D))[: given.n_clusters] for _ in range(20)]
+    starts = [rng.permutation(len(inputs.D))[: inputs.n_clusters] for _ in range(20)]
     found = []
     for centres in starts:
         for _ in range(8):
-            centres = _centres(given.D, given.D[:, centres].argmin(axis=1))
+            centres = _centres(inputs.D, inputs.D[:, centres].argmin(axis=1))
         found.append(centres)
-    return min(found, key=lambda centres: given.D[:, centres].min(axis=1).sum())
+    return min(found, key=lambda centres: inputs.D[:, centres].min(axis=1).sum())
 
 
-def greedy(given):
+def greedy(inputs):
     """a greedy choice of one centre after the other."""
-    nearest = np.full(len(given.D), np.inf)
+    nearest = np.full(len(inputs.D), np.inf)
     centres = []
-    for _ in range(given.n_clusters):
-        centres.append(np.minimum(given.D, nearest[:, None]).sum(axis=0).argmin())
-        nearest = np.minimum(nearest, given.D[:, centres[-1]])
-    return _alternate(given.D, np.array(centres))
+    for _ in range(inputs.n_clusters):
+        centres.append(np.minimum(inputs.D, nearest[:, None]).sum(axis=0).argmin())
+        nearest = np.minimum(nearest, inputs.D[:, centres[-1]])
+    return _alternate(inputs.D, np.array(centres))
 
 
-def exchanges(given):
+def exchanges(inputs):
     """swaps of centres with random samples."""
     rng = np.random.default_rng(0)
-    D = given.D
+    D = inputs.D
     centres = []
-    for _ in range(given.n_clusters):
+    for _ in range(inputs.n_clusters):
         nearest = D[:, centres].min(axis=1, initial=9)[:, None]
         centres.append(np.minimum(D, nearest).sum(axis=0).argmin())
     for _ in range(3000):
@@ -73,10 +73,10 @@ def exchanges(given):
     return np.array(centres)
 
 
-def best_exchanges(given):
+def best_exchanges(inputs):
     """repeating the best swap of each centre."""
-    D = given.D
-    centres = np.arange(given.n_clusters)
+    D = inputs.D
+    centres = np.arange(inputs.n_clusters)
     total = np.inf
     while D[:, centres].min(axis=1).sum() < total - 1e-9:
         total = D[:, centres].min(axis=1).sum()

@@ -32,35 +32,35 @@ class _Pairs(BaseEstimator):
         return np.mean([np.corrcoef(a, b)[0, 1] for a, b in pairs])
 
 
-def plain(given):
+def plain(inputs):
     """CCA."""
-    return CCA(3).fit(given.X, given.Y).transform(given.X_new, given.Y_new)
+    return CCA(3).fit(inputs.X, inputs.Y).transform(inputs.X_new, inputs.Y_new)
 
 
-def covariance(given):
+def covariance(inputs):
     """PLSCanonical."""
-    return PLSCanonical(3).fit(given.X, given.Y).transform(given.X_new, given.Y_new)
+    return PLSCanonical(3).fit(inputs.X, inputs.Y).transform(inputs.X_new, inputs.Y_new)
 
 
-def components(given):
+def components(inputs):
     """CCA after PCA of both views."""
     grid = {"features__n_components": [4, 6, 8, 12, 16, 24]}
-    search = GridSearchCV(_Pairs(PCA(), CCA(3, max_iter=1000)), grid).fit(given.X, given.Y)
-    return search.best_estimator_.transform(given.X_new, given.Y_new)
+    search = GridSearchCV(_Pairs(PCA(), CCA(3, max_iter=1000)), grid).fit(inputs.X, inputs.Y)
+    return search.best_estimator_.transform(inputs.X_new, inputs.Y_new)
 
 
-def kernel_components(given):
+def kernel_components(inputs):
     """CCA after KernelPCA of both views."""
     grid = {
         "features__n_components": [12, 20, 40, 60, 90],
         "features__gamma": [3e-4, 1e-3, 3e-3],
     }
     pairs = _Pairs(KernelPCA(kernel="rbf"), CCA(3, max_iter=1000))
-    search = GridSearchCV(pairs, grid).fit(given.X, given.Y)
-    return search.best_estimator_.transform(given.X_new, given.Y_new)
+    search = GridSearchCV(pairs, grid).fit(inputs.X, inputs.Y)
+    return search.best_estimator_.transform(inputs.X_new, inputs.Y_new)
 
 
-def kernel_covariance(given):
+def kernel_covariance(inputs):
     """PLSCanonical after KernelPCA of both views."""
     grid = {
         "features__n_components": [30, 100, 200],
@@ -68,14 +68,14 @@ def kernel_covariance(given):
         "model__scale": [False, True],
     }
     pairs = _Pairs(KernelPCA(kernel="rbf"), PLSCanonical(3, max_iter=1000))
-    search = GridSearchCV(pairs, grid).fit(given.X, given.Y)
-    return search.best_estimator_.transform(given.X_new, given.Y_new)
+    search = GridSearchCV(pairs, grid).fit(inputs.X, inputs.Y)
+    return search.best_estimator_.transform(inputs.X_new, inputs.Y_new)
 
 
-def regressed(given):
+def regressed(inputs):
     """KernelRidge to the components of the second view."""
-    second = PCA(3).fit(given.Y)
+    second = PCA(3).fit(inputs.Y)
     grid = {"alpha": [0.001, 0.01, 0.1, 1.0], "gamma": [3e-4, 1e-3, 3e-3]}
-    targets = StandardScaler().fit_transform(second.transform(given.Y))
-    search = GridSearchCV(KernelRidge(kernel="rbf"), grid).fit(given.X, targets)
-    return search.predict(given.X_new), second.transform(given.Y_new)
+    targets = StandardScaler().fit_transform(second.transform(inputs.Y))
+    search = GridSearchCV(KernelRidge(kernel="rbf"), grid).fit(inputs.X, targets)
+    return search.predict(inputs.X_new), second.transform(inputs.Y_new)

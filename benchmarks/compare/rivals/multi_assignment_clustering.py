@@ -7,18 +7,18 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF, FastICA
 
 
-def cut_nmf(given):
+def cut_nmf(inputs):
     """NMF thresholded at one half."""
-    model = NMF(given.n_clusters, init="nndsvda", max_iter=1000)
-    codes = model.fit_transform(given.X.astype(float))
+    model = NMF(inputs.n_clusters, init="nndsvda", max_iter=1000)
+    codes = model.fit_transform(inputs.X.astype(float))
     return model.components_ * np.quantile(codes, 0.95, axis=0)[:, None] > 0.5
 
 
-def best_nmf(given):
+def best_nmf(inputs):
     """NMF above a base rate, ten starts, thresholded."""
-    X = np.maximum(given.X - np.quantile(given.X.mean(axis=0), 0.1), 0)
+    X = np.maximum(inputs.X - np.quantile(inputs.X.mean(axis=0), 0.1), 0)
     fits = [
-        NMF(given.n_clusters, init="random", random_state=i, max_iter=400) for i in range(10)
+        NMF(inputs.n_clusters, init="random", random_state=i, max_iter=400) for i in range(10)
     ]
     for model in fits:
         model.fit(X)
@@ -27,56 +27,56 @@ def best_nmf(given):
     return (H - H.min(axis=1, keepdims=True)) > 0.5 * np.sort(H)[:, [-4]]
 
 
-def sparse_nmf(given):
+def sparse_nmf(inputs):
     """NMF with l1 penalties, thresholded at half its maximum."""
-    X = given.X.astype(float)
-    model = NMF(given.n_clusters + 1, alpha_W=0.01, alpha_H=0.05, l1_ratio=1, max_iter=1000)
+    X = inputs.X.astype(float)
+    model = NMF(inputs.n_clusters + 1, alpha_W=0.01, alpha_H=0.05, l1_ratio=1, max_iter=1000)
     H = model.fit(X).components_
     H = H[np.argsort(H.std(axis=1) / (H.mean(axis=1) + 1e-9))[1:]]
     return H > 0.5 * np.sort(H)[:, [-4]]
 
 
-def alternating(given):
+def alternating(inputs):
     """thresholded NMF with alternating refinement."""
-    sets = best_nmf(given)
+    sets = best_nmf(inputs)
     cut = 0.5
-    has = given.X @ sets.T.astype(float) > 0.6 * sets.sum(axis=1)
+    has = inputs.X @ sets.T.astype(float) > 0.6 * sets.sum(axis=1)
     for k in 20 * list(range(len(sets))):
         others = np.arange(len(sets)) != k
         is_free = has[:, others].astype(int) @ sets[others] == 0
-        gain = np.where(is_free, given.X - cut, 0.0)
+        gain = np.where(is_free, inputs.X - cut, 0.0)
         sets[k] = has[:, k].astype(float) @ gain > 0
         has[:, k] = gain @ sets[k] > 0
         covered = has.astype(int) @ sets > 0
-        cut = (given.X[covered].mean() + given.X[~covered].mean()) / 2
+        cut = (inputs.X[covered].mean() + inputs.X[~covered].mean()) / 2
     return sets
 
 
-def restarts(given):
+def restarts(inputs):
     """NMF with alternating refinement (best of six)."""
-    X = given.X.astype(float)
-    subsets = np.array(list(product([0, 1], repeat=given.n_clusters)))
+    X = inputs.X.astype(float)
+    subsets = np.array(list(product([0, 1], repeat=inputs.n_clusters)))
     best = (np.inf, None)
     for i in range(6):
         rows = np.random.default_rng(i).permutation(len(X))[: 9 * len(X) // 10]
-        sets = alternating(type(given)(X=given.X[rows], n_clusters=given.n_clusters))
+        sets = alternating(type(inputs)(X=inputs.X[rows], n_clusters=inputs.n_clusters))
         covers = (subsets @ sets > 0).astype(float)
         error = X.sum(axis=1)[:, None] + covers.sum(axis=1) - 2 * X @ covers.T
         best = min(best, (error.min(axis=1).sum(), sets), key=lambda one: one[0])
     return best[1]
 
 
-def mixtures(given):
+def mixtures(inputs):
     """thresholded centres of the largest KMeans clusters."""
-    model = KMeans(3 * given.n_clusters, n_init=10, random_state=0).fit(given.X)
+    model = KMeans(3 * inputs.n_clusters, n_init=10, random_state=0).fit(inputs.X)
     centres = model.cluster_centers_ > 0.5
-    small = np.argsort(centres.sum(axis=1))[: given.n_clusters]
+    small = np.argsort(centres.sum(axis=1))[: inputs.n_clusters]
     return centres[small]
 
 
-def independent(given):
+def independent(inputs):
     """FastICA thresholded at one half."""
-    model = FastICA(given.n_clusters, random_state=0, max_iter=1000, whiten="unit-variance")
-    A = model.fit(given.X.astype(float)).mixing_.T
+    model = FastICA(inputs.n_clusters, random_state=0, max_iter=1000, whiten="unit-variance")
+    A = model.fit(inputs.X.astype(float)).mixing_.T
     A *= np.sign(np.sum(A**3, axis=1, keepdims=True))
     return A > 0.5 * np.sort(A)[:, [-4]]

@@ -9,39 +9,39 @@ from sklearn.model_selection import GridSearchCV
 _RANKS = {"n_components": range(1, 11)}
 
 
-def pca(given):
+def pca(inputs):
     """PCA with its rank chosen by likelihood."""
-    X = SimpleImputer().fit_transform(given.X)
+    X = SimpleImputer().fit_transform(inputs.X)
     model = GridSearchCV(PCA(), _RANKS).fit(X).best_estimator_
     return model.inverse_transform(model.transform(X))
 
 
-def imputed(given):
+def imputed(inputs):
     """PCA after far cells are imputed from ten columns."""
-    middle = np.nanmedian(given.X, axis=0)
-    spread = 1.4826 * np.nanmedian(np.abs(given.X - middle), axis=0)
-    X = np.where(np.abs(given.X - middle) > 3 * spread, np.nan, given.X)
+    middle = np.nanmedian(inputs.X, axis=0)
+    spread = 1.4826 * np.nanmedian(np.abs(inputs.X - middle), axis=0)
+    X = np.where(np.abs(inputs.X - middle) > 3 * spread, np.nan, inputs.X)
     X = IterativeImputer(n_nearest_features=10, max_iter=3, random_state=0).fit_transform(X)
     model = GridSearchCV(PCA(), _RANKS).fit(X).best_estimator_
     return model.inverse_transform(model.transform(X))
 
 
-def trimmed(given):
+def trimmed(inputs):
     """PCA, refitted forty times without large residuals."""
-    X = SimpleImputer().fit_transform(given.X)
+    X = SimpleImputer().fit_transform(inputs.X)
     for step in range(40):
         if step % 10 == 0:
             rank = GridSearchCV(PCA(), _RANKS).fit(X).best_params_["n_components"]
         model = PCA(rank).fit(X)
         fitted = model.inverse_transform(model.transform(X))
-        residual = np.abs(given.X - fitted)
-        X = np.where(residual <= 3 * 1.4826 * np.nanmedian(residual), given.X, fitted)
+        residual = np.abs(inputs.X - fitted)
+        X = np.where(residual <= 3 * 1.4826 * np.nanmedian(residual), inputs.X, fitted)
     return fitted
 
 
-def growing(given):
+def growing(inputs):
     """refitted PCA with one more component every five times."""
-    X = SimpleImputer().fit_transform(given.X)
+    X = SimpleImputer().fit_transform(inputs.X)
     for step in range(60):
         s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
         beta = X.shape[1] / X.shape[0]  # the optimal threshold of Gavish and Donoho
@@ -50,21 +50,21 @@ def growing(given):
         )
         model = PCA(int(np.clip(rank, 1, 1 + step // 5))).fit(X)
         fitted = model.inverse_transform(model.transform(X))
-        residual = np.abs(given.X - fitted)
-        X = np.where(residual <= 3 * 1.4826 * np.nanmedian(residual), given.X, fitted)
+        residual = np.abs(inputs.X - fitted)
+        X = np.where(residual <= 3 * 1.4826 * np.nanmedian(residual), inputs.X, fitted)
     return fitted
 
 
-def factors(given):
+def factors(inputs):
     """FactorAnalysis without cells that have large residuals."""
-    X = SimpleImputer().fit_transform(given.X)
+    X = SimpleImputer().fit_transform(inputs.X)
     for step in range(30):
         if step % 10 == 0:
             model = PCA("mle").fit(X)
             rank = int(np.sum(model.explained_variance_ > 2 * model.noise_variance_))
         model = FactorAnalysis(min(max(rank, 1), 10), svd_method="lapack").fit(X)
         fitted = model.transform(X) @ model.components_ + model.mean_
-        residual = np.abs(given.X - fitted)
+        residual = np.abs(inputs.X - fitted)
         good = residual <= 3 * 1.4826 * np.nanmedian(residual, axis=0)
-        X = np.where(good, given.X, fitted)
+        X = np.where(good, inputs.X, fitted)
     return fitted

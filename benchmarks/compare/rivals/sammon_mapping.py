@@ -7,30 +7,30 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import MDS, Isomap
 
 
-def principal(given):
+def principal(inputs):
     """PCA."""
-    return PCA(2).fit_transform(given.X)
+    return PCA(2).fit_transform(inputs.X)
 
 
-def geodesic(given):
+def geodesic(inputs):
     """scaled Isomap."""
-    Y = Isomap(n_neighbors=30).fit_transform(given.X)
-    d = pdist(given.X)
+    Y = Isomap(n_neighbors=30).fit_transform(inputs.X)
+    d = pdist(inputs.X)
     near = pdist(Y)
     return Y * near.sum() / np.sum(near**2 / d)
 
 
-def scaled(given):
+def scaled(inputs):
     """scaled MDS, started from PCA."""
     model = MDS(2, n_init=1, init="classical_mds", random_state=0)
-    Y = model.fit_transform(given.X)
+    Y = model.fit_transform(inputs.X)
     near = pdist(Y)
-    return Y * near.sum() / np.sum(near**2 / pdist(given.X))
+    return Y * near.sum() / np.sum(near**2 / pdist(inputs.X))
 
 
-def gradient(given):
+def gradient(inputs):
     """scipy.optimize on the stress from a PCA start."""
-    D = squareform(pdist(given.X)) + np.eye(len(given.X))
+    D = squareform(pdist(inputs.X)) + np.eye(len(inputs.X))
 
     def stress(y):
         Y = y.reshape(-1, 2)
@@ -39,5 +39,5 @@ def gradient(given):
         value = np.sum((D - d) ** 2 / D) / 2
         return value, -2 * (W.sum(axis=1)[:, None] * Y - W @ Y).ravel()
 
-    start = PCA(2).fit_transform(given.X).ravel()
+    start = PCA(2).fit_transform(inputs.X).ravel()
     return minimize(stress, start, jac=True, method="L-BFGS-B").x.reshape(-1, 2)

@@ -10,38 +10,38 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 
-def part(given):
+def part(inputs):
     """GaussianProcessRegressor on 1000 rows."""
-    kernel = ConstantKernel() * RBF(np.ones(given.X.shape[1])) + WhiteKernel()
+    kernel = ConstantKernel() * RBF(np.ones(inputs.X.shape[1])) + WhiteKernel()
     model = GaussianProcessRegressor(kernel, normalize_y=True)
-    return model.fit(given.X[:1000], given.y[:1000]).predict(given.X_new)
+    return model.fit(inputs.X[:1000], inputs.y[:1000]).predict(inputs.X_new)
 
 
-def scaled_by_a_part(given):
+def scaled_by_a_part(inputs):
     """BayesianRidge on Nystroem with widths from 300 rows."""
-    kernel = ConstantKernel() * RBF(np.ones(given.X.shape[1])) + WhiteKernel()
+    kernel = ConstantKernel() * RBF(np.ones(inputs.X.shape[1])) + WhiteKernel()
     process = GaussianProcessRegressor(kernel, normalize_y=True)
-    process.fit(given.X[:300], given.y[:300])
+    process.fit(inputs.X[:300], inputs.y[:300])
     widths = process.kernel_.k1.k2.length_scale
     features = Nystroem(gamma=0.5, n_components=200, random_state=0)
     model = make_pipeline(features, BayesianRidge())
-    return model.fit(given.X / widths, given.y).predict(given.X_new / widths)
+    return model.fit(inputs.X / widths, inputs.y).predict(inputs.X_new / widths)
 
 
-def approximated(given):
+def approximated(inputs):
     """BayesianRidge on Nystroem features."""
     features = Nystroem(gamma=0.1, n_components=500, random_state=0)
     model = make_pipeline(StandardScaler(), features, BayesianRidge())
-    return model.fit(given.X, given.y).predict(given.X_new)
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def polynomials(given):
+def polynomials(inputs):
     """BayesianRidge on polynomials of degree five."""
     model = make_pipeline(StandardScaler(), PolynomialFeatures(5), BayesianRidge())
-    return model.fit(given.X, given.y).predict(given.X_new)
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def boosted(given):
+def boosted(inputs):
     """gradient boosting."""
     model = HistGradientBoostingRegressor(learning_rate=0.05, max_iter=400, random_state=0)
-    return model.fit(given.X, given.y).predict(given.X_new)
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new)

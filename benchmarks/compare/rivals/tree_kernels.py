@@ -27,48 +27,48 @@ def _nodes(tree):
     return found
 
 
-def _linear(analyzer, given):
+def _linear(analyzer, inputs):
     model = make_pipeline(TfidfVectorizer(analyzer=analyzer), LinearSVC())
     grid = {"linearsvc__C": [0.01, 0.1, 1, 10, 100]}
-    return GridSearchCV(model, grid).fit(given.X, given.y).predict(given.X_new)
+    return GridSearchCV(model, grid).fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def labels(given):
+def labels(inputs):
     """counts of labels in HistGradientBoostingClassifier."""
     counts = CountVectorizer(analyzer=lambda tree: [_cut(node, 0) for node in _nodes(tree)])
     dense = FunctionTransformer(lambda X: X.toarray().astype(float))
     model = make_pipeline(counts, dense, HistGradientBoostingClassifier(max_iter=50))
-    return model.fit(given.X, given.y).predict(given.X_new)
+    return model.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def runs(given):
+def runs(inputs):
     """runs of up to eight characters of the text."""
-    texts = [[_cut(tree, 99).replace(" ", "") for tree in X] for X in (given.X, given.X_new)]
+    texts = [[_cut(tree, 99).replace(" ", "") for tree in X] for X in (inputs.X, inputs.X_new)]
     model = make_pipeline(TfidfVectorizer(analyzer="char", lowercase=False), LinearSVC())
     ranges = [(1, 3), (1, 5), (1, 8)]
     grid = {"tfidfvectorizer__ngram_range": ranges, "linearsvc__C": [0.1, 1, 10]}
-    return GridSearchCV(model, grid).fit(texts[0], given.y).predict(texts[1])
+    return GridSearchCV(model, grid).fit(texts[0], inputs.y).predict(texts[1])
 
 
-def rules(given):
+def rules(inputs):
     """counts of rules in LinearSVC."""
-    return _linear(lambda tree: [_cut(node, 1) for node in _nodes(tree)], given)
+    return _linear(lambda tree: [_cut(node, 1) for node in _nodes(tree)], inputs)
 
 
-def pieces(given):
+def pieces(inputs):
     """counts of pieces of up to three levels in LinearSVC."""
-    return _linear(lambda tree: [_cut(v, d) for v in _nodes(tree) for d in range(4)], given)
+    return _linear(lambda tree: [_cut(v, d) for v in _nodes(tree) for d in range(4)], inputs)
 
 
-def few_pieces(given):
+def few_pieces(inputs):
     """pieces of up to four levels, the best in LinearSVC."""
     analyzer = lambda t: [_cut(v, d) for v in _nodes(t) for d in range(5)]  # noqa: E731
     model = make_pipeline(CountVectorizer(analyzer=analyzer), SelectKBest(chi2), LinearSVC())
     search = GridSearchCV(model, {"selectkbest__k": [5, 10, 20, 50, 100]})
-    return search.fit(given.X, given.y).predict(given.X_new)
+    return search.fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def products_of_paths(given):
+def products_of_paths(inputs):
     """counts of paths in SVC with products."""
 
     def paths(tree, above=()):
@@ -79,10 +79,10 @@ def products_of_paths(given):
 
     model = make_pipeline(TfidfVectorizer(analyzer=paths, lowercase=False), SVC(kernel="poly"))
     grid = {"svc__degree": [1, 2, 3], "svc__C": [1, 10, 100], "svc__coef0": [0, 1]}
-    return GridSearchCV(model, grid).fit(given.X, given.y).predict(given.X_new)
+    return GridSearchCV(model, grid).fit(inputs.X, inputs.y).predict(inputs.X_new)
 
 
-def by_hand(given):
+def by_hand(inputs):
     """SVC with sums over pairs of nodes in plain Python."""
 
     @lru_cache(None)
@@ -91,10 +91,10 @@ def by_hand(given):
             return 0.3 * prod(1 + x for x in map(common, a[1:], b[1:]))
         return 0.0
 
-    trees = [*map(_nodes, given.X), *map(_nodes, given.X_new)]
-    n = len(given.X)
+    trees = [*map(_nodes, inputs.X), *map(_nodes, inputs.X_new)]
+    n = len(inputs.X)
     K = np.array([[sum(common(v, w) for v in s for w in t) for t in trees[:n]] for s in trees])
     sizes = np.sqrt([sum(common(v, w) for v in s for w in s) for s in trees])
     search = GridSearchCV(SVC(kernel="precomputed"), {"C": [1, 10, 100]})
     K /= np.outer(sizes, sizes[:n])
-    return search.fit(K[:n], given.y).predict(K[n:])
+    return search.fit(K[:n], inputs.y).predict(K[n:])

@@ -7,7 +7,8 @@ import numpy as np
 from benchmarks.peers import Case, Contender, at_most, none_faster
 
 N_PERMUTATIONS = 999
-N_PAIRS = 3  # number of pairs tested
+# Number of pairs tested.
+N_PAIRS = 3
 LEVEL = 0.05
 
 

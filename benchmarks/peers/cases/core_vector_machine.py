@@ -7,7 +7,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-FLIPPED = 0.05  # fraction of wrong labels
+# Fraction of wrong labels.
+FLIPPED = 0.05
 
 
 class Problem(NamedTuple):

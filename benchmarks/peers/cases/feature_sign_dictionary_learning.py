@@ -7,7 +7,8 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target
 
-ALPHA = 1.0  # patches have unit variance in each pixel on average
+# Size of the penalty; patches have unit variance in each pixel on average.
+ALPHA = 1.0
 
 
 class Patches(NamedTuple):

@@ -7,7 +7,8 @@ from numpy.linalg import norm
 
 from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
 
-SIZE = 10  # features per group
+# Number of features in a group.
+SIZE = 10
 TOL = 1e-8
 
 

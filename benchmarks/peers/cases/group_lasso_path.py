@@ -11,8 +11,10 @@ from benchmarks.peers.cases.group_lasso import SIZE
 from benchmarks.peers.cases.group_lasso import work as regression
 
 N_PENALTIES = 100
-TOL = 1e-6  # duality gap, relative to half the variance of y
-CLOSE = 1e-3  # relative difference of errors that counts as equal
+# Tolerance of the duality gap, relative to half the variance of y.
+TOL = 1e-6
+# Largest relative difference of errors that counts as equal.
+CLOSE = 1e-3
 
 
 class Paths(NamedTuple):

@@ -8,7 +8,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
 
-K = 5  # number of pairs
+# Number of pairs.
+K = 5
 TAU = 0.02
 _BEST = {}
 

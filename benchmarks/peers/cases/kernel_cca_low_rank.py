@@ -7,7 +7,8 @@ import numpy as np
 from benchmarks.peers import Case, Contender, Target, at_most
 
 RANK = 300
-NEW = 4000  # number of held-out samples
+# Number of held-out samples.
+NEW = 4000
 
 
 class Views(NamedTuple):

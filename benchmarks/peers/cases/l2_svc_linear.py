@@ -6,7 +6,8 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-OFFSET_SCALE = 30.0  # for LIBLINEAR: it reduces the penalty of the offset to a 900th
+# Size of the column of ones for LIBLINEAR, which reduces the penalty of the offset to a 900th.
+OFFSET_SCALE = 30.0
 
 
 def work(size, rng):

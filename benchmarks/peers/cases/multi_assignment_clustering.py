@@ -11,7 +11,8 @@ K = 10
 LARGEST = 3
 SMALL = "10,000 x 500"
 LARGE = "100,000 x 500"
-LIMIT = 10.0  # seconds for the small size
+# Maximum number of seconds for the small size.
+LIMIT = 10.0
 EXPONENT = 1.1
 
 

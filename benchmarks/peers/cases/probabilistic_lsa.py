@@ -10,7 +10,8 @@ from benchmarks.peers import Case, Contender, Target
 
 PASSES = 100
 FREQUENCIES = 0.01
-SAME = 0.01  # nats: starts differ by about 0.03
+# Largest difference that counts as equal, in nats; starts differ by about 0.03.
+SAME = 0.01
 
 
 class Documents(NamedTuple):

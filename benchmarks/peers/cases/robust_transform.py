@@ -8,7 +8,8 @@ from numpy.linalg import norm
 from benchmarks.peers import Case, Contender, at_most
 
 RANK = 10
-JUDGED = 20  # rows whose misfit is compared with a linear program
+# Number of rows whose misfit is compared with a linear program.
+JUDGED = 20
 
 
 class Rows(NamedTuple):

@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-FRACTION = 0.2  # bound on the l1 norm of the weights / square root of the number of columns
+# Maximum l1 norm of the weights, divided by the square root of the number of columns.
+FRACTION = 0.2
 
 
 class Views(NamedTuple):

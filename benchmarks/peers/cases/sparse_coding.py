@@ -6,11 +6,15 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_least, at_most
 
-SIGMA = 20.0  # standard deviation of the noise, on the scale of 255 grey levels
-BOUND = 64 * (1.15 * SIGMA) ** 2  # on the squared residual of a patch
+# Size of the noise: its standard deviation, on the scale of 255 grey levels.
+SIGMA = 20.0
+# Maximum squared residual of a patch.
+BOUND = 64 * (1.15 * SIGMA) ** 2
 ALPHA = 50.0
-CHECKED = 400  # patches whose gap and agreement with the standard pursuit are computed
-FEW = 2  # the same for signals of the large dictionary
+# Number of patches whose gap and agreement with the standard pursuit are computed.
+CHECKED = 400
+# Number of such signals for the large dictionary.
+FEW = 2
 
 
 class Patches(NamedTuple):

@@ -4,8 +4,10 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, none_faster
 
-CLOSE = 0.01  # difference of log losses that counts as equal
-STEPS = 300  # maximum number of L-BFGS steps of a peer that optimises all parameters together
+# Largest difference of log losses that counts as equal.
+CLOSE = 0.01
+# Maximum number of L-BFGS steps of a peer that optimises all parameters together.
+STEPS = 300
 
 
 def work(size, rng):

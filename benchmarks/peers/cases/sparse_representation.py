@@ -7,7 +7,8 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
 
-SHARE = 0.1  # penalty, relative to the smallest penalty at which a code is zero
+# Size of the penalty, relative to the smallest penalty at which a code is zero.
+SHARE = 0.1
 TOL = 1e-6
 
 
