@@ -480,9 +480,9 @@ def cluster(gib):
         rounds = []
         for _ in range(ROUNDS):
             memory = apart(fit_memory, name, n)
-            one = apart(fit_cluster, name, n, 1)
-            two = apart(fit_cluster, name, n, 2)
-            rounds.append((memory, one, two))
+            single = apart(fit_cluster, name, n, 1)
+            double = apart(fit_cluster, name, n, 2)
+            rounds.append((memory, single, double))
         seconds = np.array([[run.seconds for run in runs] for runs in rounds])
         in_memory, ratio_one, ratio_two = (
             spread(column)
@@ -493,17 +493,17 @@ def cluster(gib):
             )
         )
         at_driver = max(run.resident for runs in rounds for run in runs[1:])
-        apart_by = difference(two.learned, memory.learned)
+        apart_by = difference(double.learned, memory.learned)
         rows.append((name, in_memory, ratio_one, ratio_two, at_driver, apart_by))
 
         # target
-        one, two = (np.median(seconds[:, i + 1] / seconds[:, i]) for i in range(2))
+        single, double = (np.median(seconds[:, i + 1] / seconds[:, i]) for i in range(2))
         text = (
             f"{name}: one worker at most {MOST_OF_MEMORY} times as long as in memory, two at most "
             f"{MOST_OF_ONE_WORKER} times as long as one"
         )
-        reached = one <= MOST_OF_MEMORY and two <= MOST_OF_ONE_WORKER
-        figures.append((text, f"{one:.2f}, {two:.2f}", bool(reached)))
+        reached = single <= MOST_OF_MEMORY and double <= MOST_OF_ONE_WORKER
+        figures.append((text, f"{single:.2f}, {double:.2f}", bool(reached)))
 
     most = max(row[4] for row in rows)
     text = f"driver at most {MOST_AT_DRIVER} GiB"

@@ -47,7 +47,7 @@ MOST_FALSE = 0.06
 # Minimum power, minus the power of refits compared by rank.
 LEAST_POWER = -0.02
 COLUMNS = ("normal", "Student, 3 degrees")
-# columns, pairs, correlation: large correlations are easy, small ones are not
+# Columns, number of pairs and correlation: large correlations are easy to find, small ones are not
 PLANTED = (
     ("normal", 1, 0.7),
     ("normal", 1, 0.5),
@@ -79,7 +79,7 @@ def main(arguments=None):
 
 
 def linear_views(seed, n_pairs, rho, columns="normal"):
-    """Mixed columns, of which `n_pairs` of one view correlate by `rho` with one of the other."""
+    """Mixed columns; `n_pairs` columns of each view correlate by `rho` with one of the other."""
     n, p, q = SHAPE
     rng = np.random.default_rng(seed)
     heavy = columns != "normal"
@@ -92,7 +92,7 @@ def linear_views(seed, n_pairs, rho, columns="normal"):
 
 
 def curved_views(seed, strength):
-    """Three columns each; one of Y follows the absolute value of one of X."""
+    """Three columns in each view; one column of Y follows the absolute value of a column of X."""
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(2, SHAPE[0], 3))
     Y[:, 0] += strength * np.abs(X[:, 0])
@@ -172,7 +172,7 @@ def false_pairs(runs):
 
 
 def false_pairs_of_kernels(runs):
-    """The same for kernels, which are evaluated on held-out samples."""
+    """Runs without relation in which kernels find a pair, evaluated on held-out samples."""
     found = pairs_found(KernelCCA(2), lambda run: curved_views(run, 0.0), runs)
     share = float((found > 0).mean())
     text = f"The same for {SHAPE[0]} rows of 3 and 3 normal columns, Gaussian kernels."
@@ -203,7 +203,7 @@ def power(runs):
         ranks = pairs_by_rank(RegularizedCCA(6, alpha=0), views, runs)
         auto = pairs_found(RegularizedCCA(6), views, runs)
 
-        # all planted pairs, and additional ones
+        # count runs with all planted pairs, and runs with additional pairs
         shares = []
         for found in (steps, ranks, auto):
             shares += [float((found >= n_pairs).mean()), float((found > n_pairs).mean())]
@@ -337,7 +337,7 @@ def kernels(runs):
 
 
 def loadings(runs):
-    """How often bootstrap intervals contain the loading of the population."""
+    """Fraction of bootstrap intervals that contain the loading of the population."""
     runs = max(runs // 5, 10)
     rows = []
     least = 1.0
@@ -405,7 +405,7 @@ def _population_loadings(cca):
 
 
 def _inside(low, high, true):
-    # signs of a pair may differ from the population: use the better of both
+    # The signs of a pair may differ from the population: use the better signs
     straight, turned = ((low <= value) & (value <= high) for value in (true, -true))
     return straight if straight.sum() >= turned.sum() else turned
 

@@ -1,4 +1,4 @@
-"""Every estimator and the closest one in scikit-learn: `python -m benchmarks.defaults`.
+"""Every estimator and the closest scikit-learn estimator: `python -m benchmarks.defaults`.
 
 Real tables that come with scikit-learn or this package, raw and standardised, in the form that a
 class accepts: rows with labels or values, two halves of the columns, cells above the median, gaps,
@@ -46,7 +46,7 @@ N_RANKS = 5
 N_OUTLIERS = 15
 
 # Closest scikit-learn estimator of classes whose card names none, or one for another task
-RELATIVES = {
+CLOSEST = {
     "DTWNeighborsClassifier": "sklearn.neighbors.KNeighborsClassifier",
     "DTWNeighborsRegressor": "sklearn.neighbors.KNeighborsRegressor",
     "FeatureSignDictionaryLearning": "sklearn.decomposition.MiniBatchDictionaryLearning",
@@ -150,17 +150,17 @@ def main(arguments=None):
 def measure(cls):
     """Names and mean scores, raw and standardised, of both, and the table of the largest loss."""
     ours = cls()
-    relative = relative_of(cls)
-    protocol, tables = protocol_of(cls, ours, relative)
-    ours, relative = (any_classes(m) for m in (ours, relative))
-    scores = np.array([[[score(protocol, m, t) for m in (ours, relative)] for t in form(tables)]
+    closest = closest_to(cls)
+    protocol, tables = protocol_of(cls, ours, closest)
+    ours, closest = (any_classes(m) for m in (ours, closest))
+    scores = np.array([[[score(protocol, m, t) for m in (ours, closest)] for t in form(tables)]
                        for form in (raw, standardised)])  # fmt: skip
 
     scores[np.isnan(scores).any(axis=2)] = np.nan  # compare only on tables that both accept
     loss = np.nan_to_num((scores[..., 1] - scores[..., 0]).mean(axis=0))
     worst = tables[int(loss.argmax())].name if loss.max() > MARGIN else ""
     means = np.nanmean(scores, axis=1)  # (raw or standardised, ours or scikit-learn)
-    return cls.__name__, type(relative_of(cls)).__name__, *means[0], *means[1], worst
+    return cls.__name__, type(closest_to(cls)).__name__, *means[0], *means[1], worst
 
 
 def score(protocol, model, table):
@@ -183,10 +183,10 @@ def behind(row):
     return row[3] - row[2] > MARGIN or row[5] - row[4] > MARGIN
 
 
-def relative_of(cls):
+def closest_to(cls):
     """Return the closest scikit-learn estimator, with its defaults."""
     card = cls._card
-    path = RELATIVES.get(cls.__name__) or card.comparison.baseline
+    path = CLOSEST.get(cls.__name__) or card.comparison.baseline
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)()
 
@@ -263,10 +263,10 @@ def standardised(tables):
 # protocols: estimator, table -> score --------------------------------------------------------
 
 
-def protocol_of(cls, model, relative):
+def protocol_of(cls, model, closest):
     """Return how a class is scored, and its tables."""
     card = cls._card
-    parts = any(m.__sklearn_tags__().input_tags.positive_only for m in (model, relative))
+    parts = any(m.__sklearn_tags__().input_tags.positive_only for m in (model, closest))
 
     # tasks that tags do not show: ranks, pairs of views, boolean tables, gaps
     if cls.__name__ in ("NuSVOR", "KernelPRank"):
@@ -315,7 +315,7 @@ def classes(model, table):
 
 
 def values(model, table):
-    """R2 on held-out rows, at least -1: below, predictions are useless to whatever degree."""
+    """R2 on held-out rows, cut at -1, because lower values mean equally useless predictions."""
     folds = KFold(3, shuffle=True, random_state=0).split(table.X)
     scores = [
         r2_score(table.y[b], fit(model, table.X[a], table.y[a]).predict(table.X[b]))
@@ -363,12 +363,12 @@ def neighbours(model, table):
 
 
 def neighbours_of_parts(model, table):
-    """The same for tables without negative entries."""
+    """Accuracy of neighbours for tables without negative entries."""
     return neighbours(model, table._replace(X=minmax_scale(table.X)))
 
 
 def neighbours_of_strings(model, table):
-    """The same for strings, one row each; counts letters if the baseline counts words."""
+    """Accuracy of neighbours for strings; count letters if the baseline counts words."""
     if isinstance(model, CountVectorizer):
         model = CountVectorizer(analyzer="char", ngram_range=(1, 3))
     return neighbours(model, table)
@@ -404,8 +404,8 @@ def two_views(model, table):
     for a, b in KFold(3, shuffle=True, random_state=0).split(table.X):
         views = [(part[a], part[b]) for part in (table.X[:, :half], table.X[:, half:])]
         (A, A_new), (B, B_new) = views
-        one, other = quietly(fit(model, A, B).transform, A_new, B_new)
-        found.append(np.corrcoef(np.ravel(one[:, 0]), np.ravel(other[:, 0]))[0, 1])
+        scores_a, scores_b = quietly(fit(model, A, B).transform, A_new, B_new)
+        found.append(np.corrcoef(np.ravel(scores_a[:, 0]), np.ravel(scores_b[:, 0]))[0, 1])
     return float(np.nan_to_num(np.mean(found)))
 
 
@@ -442,9 +442,9 @@ def page(rows):
         "|---|---|---|---|---|---|",
     ]
 
-    for name, relative, a, b, c, d, _ in rows:
+    for name, closest, a, b, c, d, _ in rows:
         cells = [f"{s:.2f}" for s in (a, b, c, d)]
-        lines.append(f"| {name} | {relative} | " + " | ".join(cells) + " |")
+        lines.append(f"| {name} | {closest} | " + " | ".join(cells) + " |")
 
     lines += ["", "## Classes that are behind, and why", ""]
     for row in filter(behind, rows):

@@ -1,4 +1,4 @@
-"""How often hidden entries find a planted number: `python -m benchmarks.entry_search [CASE ...]`.
+"""Planted numbers found by hidden entries: `python -m benchmarks.entry_search [CASE ...]`.
 
 Prints the number that `EntrySearchCV` chooses for each seed, and if the estimator has a score, the
 number that `GridSearchCV` over rows chooses; with `--write-docs` it writes
@@ -165,7 +165,7 @@ def main(arguments=None):
 
 def measure(name, case, n_seeds):
     """One row of the page, and whether the target is reached."""
-    chosen = []
+    numbers = []
     by_rows = []
     seconds = []
     for seed in range(n_seeds):
@@ -173,20 +173,20 @@ def measure(name, case, n_seeds):
         start = time.process_time()
         search = EntrySearchCV(case.estimator, case.grid, random_state=seed).fit(X)
         seconds.append(time.process_time() - start)
-        chosen.append(next(iter(search.best_params_.values())))
+        numbers.append(next(iter(search.best_params_.values())))
         if case.by_rows:
             rows = GridSearchCV(case.estimator, case.grid).fit(X)
             by_rows.append(next(iter(rows.best_params_.values())))
 
-    right = chosen.count(case.planted)
+    right = numbers.count(case.planted)
     reached = right >= case.least * n_seeds / 20 and np.median(seconds) <= MOST_SECONDS
-    wrong = sorted(set(chosen) - {case.planted})
+    wrong = sorted(set(numbers) - {case.planted})
     target = f"{case.least} of 20: {'yes' if reached else '**no**'}"
     row = (
         name,
         case.told,
         f"{right} of {n_seeds}",
-        ", ".join(f"{k} ({chosen.count(k)})" for k in wrong) or "-",
+        ", ".join(f"{k} ({numbers.count(k)})" for k in wrong) or "-",
         f"{by_rows.count(case.planted)} of {n_seeds}" if by_rows else "-",
         f"{np.median(seconds):.1f}",
         target if case.least else "-",

@@ -68,7 +68,7 @@ def by_blocks(X, seed):
 
 
 def by_threshold(X, seed):
-    """Singular values above those of noise [Gavish and Donoho 2014]."""
+    """Count singular values above the noise [Gavish and Donoho 2014]."""
     return optimal_rank(np.linalg.svd(X, compute_uv=False), X.shape)
 
 
@@ -86,15 +86,15 @@ WAYS = {
 
 
 def levels(seeds):
-    """How often each method finds the number, and the mean of its choices."""
+    """Number of tables in which each method finds the number, and the mean of its choices."""
     rows = []
     for shape in SHAPES:
         for noise in NOISES:
-            chosen = [
+            numbers = [
                 [way(parts(shape, noise, seed), seed) for seed in range(seeds)]
                 for way in WAYS.values()
             ]
-            cells = [f"{k.count(PLANTED)} ({np.mean(k):.1f})" for k in chosen]
+            cells = [f"{k.count(PLANTED)} ({np.mean(k):.1f})" for k in numbers]
             rows.append((f"{shape[0]} x {shape[1]}", noise, *cells))
 
     text = (

@@ -182,14 +182,16 @@ def run_stream(n=400_000, chunk=50_000):
         with Watch() as watch:
             model = stream(X, chunk)
             delta = model.delta_values_
-        whole = SlowFeatureAnalysis(n_components=3, degree=2).fit(np.array(X))
+        reference = SlowFeatureAnalysis(n_components=3, degree=2).fit(np.array(X))
         return {
             "rows": n,
             "MiB on disk": X.nbytes / 2**20,
             "MiB allocated at most": watch.mib,
             "seconds": watch.seconds,
             "delta of the slowest output": delta[0],
-            "relative difference from fit on all rows": difference(delta, whole.delta_values_),
+            "relative difference from fit on all rows": difference(
+                delta, reference.delta_values_
+            ),
         }
 
 
@@ -235,7 +237,7 @@ def run_merge(n=60_000, n_blocks=8):
     import dask.array as da
 
     X = series(n)
-    whole = SlowFeatureAnalysis(n_components=3, degree=2).fit(X)
+    reference = SlowFeatureAnalysis(n_components=3, degree=2).fit(X)
     y = np.sin(X[:, 0])
     centers = X[:: n // 50]
     ridge = RBFNetworkRegressor(centers=centers, alpha=1.0, random_state=0).fit(X, y)
@@ -253,7 +255,7 @@ def run_merge(n=60_000, n_blocks=8):
         "blocks": n_blocks,
         "seconds, both": seconds,
         "slow features, difference from fit": difference(
-            merged.delta_values_, whole.delta_values_
+            merged.delta_values_, reference.delta_values_
         ),
         "kernel ridge, difference from fit": float(
             np.abs(added.predict(X[:1000]) - ridge.predict(X[:1000])).max()

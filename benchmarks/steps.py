@@ -2,7 +2,7 @@
 
 Every class with `solver="auto"` is fitted, with defaults, to samples whose number grows by 7 %. A
 size at which the time rises or falls by more than `LARGEST` is measured again, and printed if the
-jump persists. A class is left as soon as a fit takes longer than `LONGEST` seconds.
+jump persists. The search of a class ends as soon as a fit takes longer than `LONGEST` seconds.
 """
 
 import argparse

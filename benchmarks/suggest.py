@@ -1,4 +1,4 @@
-"""How often `skmoderndata.suggest` is right on real tables: `python -m benchmarks.suggest`.
+"""Right suggestions of `skmoderndata.suggest` on real tables: `python -m benchmarks.suggest`.
 
 With `--write-docs` the section of docs/benchmarks/suggest.md is replaced. It takes some seconds.
 """
@@ -49,11 +49,11 @@ def place_of(name):
     """Place of the wanted problem among the suggestions for a table, or None; and all problems."""
     table = TABLES[name]
     found, _ = quietly(*table.load(), about=table.about)
-    problems = [one.problem for one in found]
+    problems = [suggestion.problem for suggestion in found]
     right = [
         place for place, problem in enumerate(problems) if problem.startswith(table.wanted)
     ]
-    return (right[0] if right else None), [one.names[0] for one in found]
+    return (right[0] if right else None), [suggestion.names[0] for suggestion in found]
 
 
 def real(_):

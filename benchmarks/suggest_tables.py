@@ -34,7 +34,7 @@ class Table(NamedTuple):
     load : callable
         Returns X and y; y is None for data without a target.
     about : str or None
-        Words that are given to `suggest`.
+        Words passed to `suggest`.
     """
 
     wanted: str

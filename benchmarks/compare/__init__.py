@@ -1,1 +1,1 @@
-"""The main job: every method in a tuned pipeline, compared with its scikit-learn baseline."""
+"""Every method in a tuned pipeline, compared with its scikit-learn baseline."""

@@ -31,18 +31,18 @@ def main(arguments=None, *, estimators=None, console=None):
         reasons = without_comparison()
     carded = {cls.__name__: cls for cls in estimators if _is_compared(cls)}
     options = _parse(arguments, sorted(carded))
-    chosen = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())
+    selected = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())
     plan = by_plan(options.quick, options.full, QUICK, DEFAULT, FULL)
 
-    # the cards of other methods name scikit-learn's answer: they are left to --full
-    beside = chosen
+    # only --full runs the other methods, whose cards name a scikit-learn pipeline
+    beside = selected
     if not (options.full or options.only):
-        beside = [cls for cls in chosen if cls._card.tier == "core"]
-        left_out = [cls for cls in chosen if cls._card.instead and cls._card.comparison]
+        beside = [cls for cls in selected if cls._card.tier == "core"]
+        left_out = [cls for cls in selected if cls._card.instead and cls._card.comparison]
         reasons |= {cls.__name__: f"--full only. {cls._card.instead}" for cls in left_out}
 
     start = perf_counter()
-    homes = make_home_rows(_pages(chosen), plan.size)
+    homes = make_home_rows(_pages(selected), plan.size)
     rows = [] if options.homes else make_rows(beside, plan)
     interrupted = False
     with ProgressReport(console, len(tasks_of(homes, plan.size)) + n_tasks(rows)) as progress:
@@ -59,7 +59,7 @@ def main(arguments=None, *, estimators=None, console=None):
     if options.write_docs:
         store(STORED, homes)
     if interrupted:
-        console.print("Interrupted: the report holds what was finished.", style="bold red")
+        console.print("Interrupted: the report contains what was finished.", style="bold red")
     page = write_report(
         rows,
         plan,

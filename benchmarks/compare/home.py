@@ -160,7 +160,7 @@ def find_rivals(stem):
 
 
 class Verdict(NamedTuple):
-    """The winner of a problem, and the margin.
+    """Winner of a problem, and its margin.
 
     `winner` is "method", "rival", "equal" or "undecided". `mean` and `half_width` give the
     interval that decided it: of the difference of scores, positive if the method is better, or of
@@ -186,10 +186,10 @@ def judge(home, ours, others):
     """
     sign = -1.0 if home.smaller else 1.0
     scores = {name: sign * column(results, "score") for name, results in others.items()}
-    own = sign * column(ours, "score")
+    method_scores = sign * column(ours, "score")
     strongest = max(scores, key=lambda name: scores[name].mean())
 
-    interval = mean_interval(own - scores[strongest], home.overlap)
+    interval = mean_interval(method_scores - scores[strongest], home.overlap)
     winner = decide(*interval, home.margin)
     by_score = Verdict(_of_rivals(winner), strongest, *interval)
     if not home.by_time:
@@ -197,11 +197,13 @@ def judge(home, ours, others):
 
     # Compare times with the rivals that score as well; if none certainly does, less time can only
     # help the method.
-    as_good = [name for name in scores if scores[name].mean() >= own.mean() - home.margin]
+    as_good = [
+        name for name in scores if scores[name].mean() >= method_scores.mean() - home.margin
+    ]
     fastest = min(
         as_good or [strongest], key=lambda name: column(others[name], "seconds").mean()
     )
-    if own.mean() < scores[fastest].mean() - home.margin:
+    if method_scores.mean() < scores[fastest].mean() - home.margin:
         return by_score
     ratio = column(others[fastest], "seconds") / column(ours, "seconds")
     interval = mean_interval(np.log(ratio), 0.0)

@@ -133,7 +133,7 @@ def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):
 
 
 def _round(index, stem, away, condition, seed):
-    """Run all contenders on one draw; failures are named."""
+    """Run all contenders on one draw, and name failures."""
     home = find_home(stem, away=away)
     contenders = {OURS: home.ours, **find_rivals(stem)}
     found = {}
@@ -157,7 +157,7 @@ _warmed = set()  # contenders that this process has already run
 
 
 def _contend(home, case, name, contend):
-    """Score and time of one contender; the first call in a process is not timed if time counts."""
+    """Return score and time of a contender; a first call is not timed if time counts."""
     key = (home.title, name)
     if home.by_time and key not in _warmed:
         contend(copy.deepcopy(case.inputs))

@@ -1,4 +1,4 @@
-"""Drawing that several problems share."""
+"""Pictures shared by several problems."""
 
 import matplotlib as mpl
 import numpy as np

@@ -45,7 +45,7 @@ def write_report(rows, plan, folder, *, seconds, interrupted, homes=(), reasons=
     """
     facts = _facts(rows, plan, seconds, interrupted)
     page = folder / "index.html"
-    # first, because it may record plot errors
+    # write the page first, because plotting may record errors
     page.write_text(_page(rows, homes, plan, facts, reasons or {}), encoding="utf-8")
     found = facts | {
         "homes": [home_report.as_json(row) for row in homes],
@@ -221,7 +221,7 @@ $homes
 <p>The same pipeline with the method and with the closest scikit-learn estimator. GridSearchCV
 tunes both on the same folds, on data that are not made for the method. If two grids differ in
 size, the section says so.</p>
-<p><b>$relatives</b></p>
+<p><b>$comparisons</b></p>
 <p class="quiet">$how</p>
 <details>
 <summary>By family</summary>
@@ -281,8 +281,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 def _page(rows, homes, plan, facts, reasons):
     how = (
-        f"The scores come from {plan.n_outer} outer folds, fewer where a fit is slow"
-        f"{'' if plan.quick else ' and more where it is fast'}; each search holds out a third of "
+        f"The scores come from {plan.n_outer} outer folds, fewer if a fit is slow"
+        f"{'' if plan.quick else ' and more if it is fast'}; each search holds out a third of "
         f"its rows, {('once', 'twice', 'each third in turn')[plan.n_inner - 1]}. "
         f"The run took {facts['seconds']:.0f} s and ended at {facts['finished']}."
     )
@@ -295,7 +295,7 @@ def _page(rows, homes, plan, facts, reasons):
 
     counts = count(rows)
     total = sum(counts.values(), Counter())
-    relatives = f"{len(rows)} comparisons: {summary(total)}. Time: {summary_of_times(rows)}."
+    comparisons = f"{len(rows)} comparisons: {summary(total)}. Time: {summary_of_times(rows)}."
 
     return _PAGE.substitute(
         method_color=METHOD_COLOR,
@@ -303,7 +303,7 @@ def _page(rows, homes, plan, facts, reasons):
         summary=escape(f"{home_report.summary(homes)}." if homes else ""),
         homes=home_report.take_it_when(homes),
         home_sections=home_report.sections(homes, _picture),
-        relatives=escape(relatives),
+        comparisons=escape(comparisons),
         how=escape(how),
         alert=alert,
         families="\n".join(_family(family, found) for family, found in counts.items()),
@@ -368,10 +368,12 @@ def _table_row(row):
                 f'<td class="num{win}" data-label="{label}" data-sort="{mean}">'
                 f"{_pm(row.scores(side))}</td>"
             )
-        both = " and ".join(f"{seconds_text(side.fit_seconds)} s" for side in row.contenders)
+        fit_times = " and ".join(
+            f"{seconds_text(side.fit_seconds)} s" for side in row.contenders
+        )
         cells.append(
             f'<td data-label="time" {_time_order(row)}>{escape(_time_verdict(row))} '
-            f'<span class="quiet">{both}</span></td>'
+            f'<span class="quiet">{fit_times}</span></td>'
         )
 
     cells.append(f'<td class="about">{escape(data)}</td>')
@@ -442,7 +444,7 @@ def _verdict(row):
     }[row.winner]
     interval = f" \N{PLUS-MINUS SIGN} {half_width:.4f}" if np.isfinite(half_width) else ""
     if row.winner == "undecided" and interval:
-        phrase = f"Undecided, as these folds show no difference {row.shown}"
+        phrase = f"Undecided: these folds show no difference {row.shown}"
     ratio, factor = row.time_ratio
     around = f" (95\N{NO-BREAK SPACE}%: {ratio / factor:.2g} to {ratio * factor:.2g})"
     return (
@@ -485,17 +487,17 @@ def _parameters(row):
         )
 
         # number of times that each candidate won the inner search
-        chosen = Counter(
+        choices = Counter(
             ", ".join(f"{k}={_short(v)}" for k, v in outcome.best_params.items())
             for outcome in side.outcomes.values()
         )
-        chosen = "; ".join(
-            f"{params or 'the only candidate'} ({n} of {sum(chosen.values())} folds)"
-            for params, n in chosen.most_common()
+        choices = "; ".join(
+            f"{params or 'the only candidate'} ({n} of {sum(choices.values())} folds)"
+            for params, n in choices.most_common()
         )
 
         lines.append(
-            f'<tr><td class="{kind}">{escape(side.name)}</td><td><code>{escape(chosen)}</code>'
+            f'<tr><td class="{kind}">{escape(side.name)}</td><td><code>{escape(choices)}</code>'
             f'</td><td><code>{escape(grid)}</code></td><td class="num">{side.n_candidates}</td>'
             f"<td><code>{escape(fixed)}</code></td></tr>"
         )
@@ -568,7 +570,7 @@ def _fold_chart(row):
         'xmlns="http://www.w3.org/2000/svg"><title>scores by fold; dotted: mean</title>'
     ]
 
-    # means
+    # draw the means
     for scores, kind in ((a, "method"), (b, "baseline")):
         x = place(scores.mean())
         parts.append(
@@ -576,7 +578,7 @@ def _fold_chart(row):
             f'stroke="var(--{kind})"/>'
         )
 
-    # one line for each fold, its end points the two scores
+    # draw one line for each fold, between the two scores
     for i, fold in enumerate(row.folds):
         y = step * (i + 1)
         xa = place(a[i])

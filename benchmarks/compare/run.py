@@ -94,7 +94,7 @@ class Contender:
         return self.cls.__name__
 
     def make(self):
-        """Return the step to compare; a kernel is one inside of a transformer."""
+        """Return the step to compare; a kernel is wrapped in a transformer."""
         made = self.cls(**self.params)
         return made if hasattr(made, "fit") else KernelTransformer(Normalized(made))
 
@@ -120,8 +120,8 @@ class Contender:
     def at_grid_ends(self):
         """Parameters whose best value lies at one end of the grid in most folds.
 
-        Considers only ordered grids of at least three numbers: with two there is no middle. An end
-        that the card declares as a natural bound does not count.
+        Only ordered grids of at least three numbers count, because two numbers have no middle. An
+        end that the card declares as a natural bound does not count.
         """
         found = {}
         for name, values in self.grid.items():
@@ -203,7 +203,7 @@ class Row:
 
     @property
     def faster(self):
-        """The same for the time of one fit."""
+        """Winner in the time of one fit, with the same words."""
         if self.state in ("failed", "not run"):
             return ""
         return decide(*self._log_time_ratio, np.log(TIME_MARGIN))

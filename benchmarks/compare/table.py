@@ -181,7 +181,7 @@ FRACTIONS = {
 
 
 def time_in_words(ratio):
-    """The time of the method, as a phrase for the ratio of the other time to it.
+    """Return a phrase for the time of the method, from the ratio of the other time to it.
 
     >>> time_in_words(3.1), time_in_words(1.1), time_in_words(0.28), time_in_words(0.012)
     ('a third of the time', 'about the same time', '3.6 times as long', '83 times as long')

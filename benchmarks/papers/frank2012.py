@@ -1,4 +1,4 @@
-"""Multi-assignment clustering and its competitors under growing noise."""
+"""Multi-assignment clustering and other methods under growing noise."""
 
 import numpy as np
 
@@ -67,10 +67,10 @@ def _judge(level, mismatch, n_seeds):
             f"{100 * ours:.2f} % (refine='gibbs': {100 * mismatch['gibbs']:.2f} %)",
             holds=limit is None or ours <= limit,
         ),
-        # no competitor below it if the noise leaves anything to find
+        # no other method has fewer wrong bits if the noise leaves anything to find
         value(
             setting,
-            "wrong source bits of the competitors",
+            "wrong source bits of other methods",
             "not below `MultiAssignmentClustering`" if level <= 0.8 else "no target",
             OWN_TARGET,
             ", ".join(f"{name} {100 * m:.1f} %" for name, m in rivals.items()),
@@ -99,8 +99,8 @@ def overlapping_sources(level, seed, *, k=N_SOURCES, p=N_FEATURES):
     sources = np.zeros((k, p), dtype=bool)
     for j in range(k):
         sources[j, np.arange(j * width, j * width + width + width // 2) % p] = True
-    chosen = rng.integers(1, 2**k, size=N_SAMPLES)
-    Z = (chosen[:, None] >> np.arange(k)) & 1
+    sets = rng.integers(1, 2**k, size=N_SAMPLES)
+    Z = (sets[:, None] >> np.arange(k)) & 1
     clean = (Z @ sources.astype(int)) > 0
     noisy = rng.uniform(size=clean.shape) < level
     return np.where(noisy, rng.uniform(size=clean.shape) < 0.5, clean), sources

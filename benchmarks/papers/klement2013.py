@@ -109,10 +109,10 @@ def _rounds(quick):
         model = SupportFeatureMachine(
             None, formulation="centers", n_rounds="auto", random_state=seed
         ).fit(X, y)
-        chosen = np.flatnonzero(model.get_support())
-        true = int((chosen < 10).sum())
+        selected = np.flatnonzero(model.get_support())
+        true = int((selected < 10).sum())
         recall.append(true / 10)
-        precision.append(true / chosen.size)
+        precision.append(true / selected.size)
         errors.append(100 * (1 - model.score(*_two_clouds(2000, rng))))
     setting = f"50 samples, 10 relevant of 1000, repeated selection, {len(errors)} draws"
     told = (

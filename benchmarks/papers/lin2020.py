@@ -52,15 +52,15 @@ def values(quick):
 
     found = []
     for setting, table, largest, printed in tables:
-        chosen = ranks(table, largest)
+        numbers = ranks(table, largest)
         found.append(
             value(
                 setting,
                 f"rank chosen, {RUNS} runs of 1 to {largest}",
                 str(printed),
                 PRINTED,
-                ", ".join(map(str, chosen)),
-                holds=chosen == [printed] * RUNS,
+                ", ".join(map(str, numbers)),
+                holds=numbers == [printed] * RUNS,
             )
         )
     return found

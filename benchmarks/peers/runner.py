@@ -76,11 +76,11 @@ def run_case(
         Called with one line at every step.
     """
     rounds = repeat or (2 if quick else case.repeat)
-    chosen = case.quick_sizes if quick else case.sizes
+    sizes_by_label = case.quick_sizes if quick else case.sizes
     rows = []
     warm = {}
 
-    for label, size in chosen.items():
+    for label, size in sizes_by_label.items():
         if sizes and label not in sizes:
             continue
 
@@ -211,7 +211,7 @@ def _rounds(case, table, data, label, rounds, budget, say):
 
 def _once(case, contender, data, warned):
     """Run a contender on its own copy of the data: (seconds, result, error)."""
-    own = copy.deepcopy(data)
+    copied = copy.deepcopy(data)
     with (
         contextlib.redirect_stdout(io.StringIO()),
         warnings.catch_warnings(record=True) as caught,
@@ -221,10 +221,10 @@ def _once(case, contender, data, warned):
         try:
             # preparation is not timed
             if contender.prepare is not None:
-                own = contender.prepare(own)
+                copied = contender.prepare(copied)
             gc.collect()
             start = time.perf_counter()
-            result = contender.run(own)
+            result = contender.run(copied)
             seconds = time.perf_counter() - start
         except Exception as error:
             return None, None, _one_line(error)

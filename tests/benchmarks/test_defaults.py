@@ -13,22 +13,22 @@ from skmoderndata.svm import L2SVC
 def test_every_class_has_a_relative_and_tables_or_a_reason(cls):
     if cls.__name__ in defaults.ELSEWHERE:
         return
-    relative = defaults.relative_of(cls)
-    assert type(relative).__module__.startswith("sklearn.")
-    protocol, tables = defaults.protocol_of(cls, cls(), relative)
+    closest = defaults.closest_to(cls)
+    assert type(closest).__module__.startswith("sklearn.")
+    protocol, tables = defaults.protocol_of(cls, cls(), closest)
     assert callable(protocol)
     assert tables
 
 
 def test_reasons_and_exceptions_name_classes():
     names = {cls.__name__ for cls in all_estimators()}
-    assert {*defaults.REASONS, *defaults.ELSEWHERE, *defaults.RELATIVES} <= names
+    assert {*defaults.REASONS, *defaults.ELSEWHERE, *defaults.CLOSEST} <= names
 
 
 @pytest.mark.parametrize("cls", [CCIPCA, L2SVC])
 def test_scores_are_those_of_methods_that_find_something(monkeypatch, cls):
     monkeypatch.setattr(defaults, "MOST_ROWS", 150)
-    name, _relative, *scores, _ = defaults.measure(cls)
+    name, _closest, *scores, _ = defaults.measure(cls)
     assert name == cls.__name__
     assert all(0.5 < score <= 1 for score in scores)
 

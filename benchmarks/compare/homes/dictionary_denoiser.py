@@ -12,10 +12,10 @@ from skmoderndata.image import DictionaryDenoiser
 def make(seed, sigma=25.0, side=96):
     """A part of a temple: roofs, columns and walls, in grey, with noise of known size."""
     rng = np.random.default_rng(seed)
-    whole = load_sample_image("china.jpg").mean(axis=2)
+    grey = load_sample_image("china.jpg").mean(axis=2)
     top = rng.integers(120, 340 - side)
     left = rng.integers(60, 340 - side)
-    clean = whole[top : top + side, left : left + side]
+    clean = grey[top : top + side, left : left + side]
     return Case(
         inputs=SimpleNamespace(
             noisy=clean + sigma * rng.normal(size=clean.shape), noise_std=sigma
@@ -29,9 +29,9 @@ def make(seed, sigma=25.0, side=96):
 def make_sky(seed):
     """A part of the sky above the temple, with noise."""
     rng = np.random.default_rng(seed)
-    whole = load_sample_image("china.jpg").mean(axis=2)
-    left = rng.integers(300, whole.shape[1] - 96)
-    clean = whole[:96, left : left + 96]
+    grey = load_sample_image("china.jpg").mean(axis=2)
+    left = rng.integers(300, grey.shape[1] - 96)
+    clean = grey[:96, left : left + 96]
     return Case(
         inputs=SimpleNamespace(
             noisy=clean + 25 * rng.normal(size=clean.shape), noise_std=25.0

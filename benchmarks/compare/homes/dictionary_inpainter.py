@@ -12,10 +12,10 @@ from skmoderndata.image import DictionaryInpainter
 def make(seed, missing=0.5, side=64, photograph="flower.jpg"):
     """A part of a photograph, in grey, without its margins; pixels are missing at random."""
     rng = np.random.default_rng(seed)
-    whole = load_sample_image(photograph).mean(axis=2)
+    grey = load_sample_image(photograph).mean(axis=2)
     top = rng.integers(60, 360 - side)
     left = rng.integers(100, 540 - side)
-    clean = whole[top : top + side, left : left + side]
+    clean = grey[top : top + side, left : left + side]
     return Case(
         inputs=SimpleNamespace(
             image=np.where(rng.uniform(size=clean.shape) < missing, np.nan, clean)

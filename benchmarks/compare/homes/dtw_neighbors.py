@@ -12,9 +12,9 @@ from skmoderndata.neighbors import DTWNeighborsClassifier
 def make(seed, n_fonts=2, n_names=25, size=14):
     """Randomly drawn names, and fonts drawn for the examples; the remaining fonts are new."""
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(names(), n_names, replace=False)
+    drawn = rng.choice(names(), n_names, replace=False)
     fonts = rng.permutation(FONTS)
-    series = [profile(name, font, size) for font in fonts for name in chosen]
+    series = [profile(name, font, size) for font in fonts for name in drawn]
     n = n_names * n_fonts
     inputs = SimpleNamespace(
         X=series[:n],

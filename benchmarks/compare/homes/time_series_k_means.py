@@ -13,11 +13,11 @@ from skmoderndata.cluster import TimeSeriesKMeans
 def make(seed, n_names=5, n_fonts=12, size=14):
     """A few names, each in the same fonts."""
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(names(), n_names, replace=False)
+    drawn = rng.choice(names(), n_names, replace=False)
     fonts = rng.permutation(FONTS)[:n_fonts]
     y = rng.permutation(np.arange(n_names * n_fonts) % n_names)
     X = [None] * len(y)
-    for k, name in enumerate(chosen):
+    for k, name in enumerate(drawn):
         for i, font in zip(np.flatnonzero(y == k), fonts, strict=True):
             X[i] = profile(name, font, size)
     about = f"ink in each column of pixels of {n_names} names, each printed in {n_fonts} fonts"

@@ -43,9 +43,9 @@ def grow(depth, rng, label=None):
 
 def piece(label, rng):
     """A node whose two branches end alike or differ, by class; a third branch is random."""
-    end, other = rng.permutation(["D", "E"])
+    end, another_end = rng.permutation(["D", "E"])
     left = ("C", str(end))
-    right = ("B", grow(1, rng, label="A"), ("C", str(end if label else other)))
+    right = ("B", grow(1, rng, label="A"), ("C", str(end if label else another_end)))
     return ("A", left, right)
 
 

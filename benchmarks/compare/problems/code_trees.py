@@ -23,7 +23,7 @@ def nested(node):
 
 
 def functions(library, n, rng):
-    """Trees of 20 to 200 nodes, at most three from a file."""
+    """Trees of 20 to 200 nodes, up to three from each file."""
     root = Path(importlib.import_module(library).__file__).parent
     paths = [path for path in sorted(root.rglob("*.py")) if "tests" not in path.parts]
     found = []

@@ -44,7 +44,7 @@ def acquaintances(people):
 
 
 def pipeline(step):
-    """Both know the whole network: as a kernel between people, or as rows of a table."""
+    """Use the entire network, as a kernel between people or as rows of a table."""
     if isinstance(step, SVC):
         return Pipeline([("rows", FunctionTransformer(acquaintances)), (STEP, step)])
     step.set_params(kernel__kernel__similarity=network()[0])

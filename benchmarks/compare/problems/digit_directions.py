@@ -12,7 +12,7 @@ from benchmarks.compare.problems import digits
 
 
 def pipeline(step):
-    """The step sees the classes; so does the baseline, by the discriminant that follows."""
+    """The step uses the classes, and so does the baseline, through its discriminant analysis."""
     after = [("classify", KNeighborsClassifier(5))]
     if isinstance(step, Nystroem):
         after.insert(0, ("discriminant", LinearDiscriminantAnalysis()))

@@ -43,8 +43,8 @@ def plot(fig, methods, data, test):
     labels = data.extra["labels"][test]
     for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
         step = fitted.named_steps[STEP]
-        both = "y" in inspect.signature(step.transform).parameters
-        left, right = step.transform(X, y) if both else (step.transform(X),) * 2
+        accepts_y = "y" in inspect.signature(step.transform).parameters
+        left, right = step.transform(X, y) if accepts_y else (step.transform(X),) * 2
         points = ax.scatter(left[:, 0], right[:, 0], c=labels, cmap="tab10", s=12)
         value = _correlations(left[:, :1], right[:, :1])[0]
         ax.set(title=f"{name}: first pair {value:.2f}", xlabel="score of the left half")

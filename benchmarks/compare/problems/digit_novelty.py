@@ -39,7 +39,7 @@ def plot(fig, methods, data, test):
 PROBLEM = Problem(
     title=f"digit {KIND}, with others",
     description="Among the images of one digit are 30 of other digits, in the training rows as "
-    "well; the method is not told which. The picture shows the unseen images that it finds most "
+    "well; the method does not know which. The picture shows the unseen images that it finds most "
     "novel.",
     score_name="area under ROC",
     scoring="roc_auc",

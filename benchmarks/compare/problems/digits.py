@@ -15,7 +15,7 @@ def load(quick):
 
 
 def pipeline(step):
-    # neighbours see only distances: only the subspace counts, not its basis
+    # neighbours use only distances: the subspace matters, not its basis
     return Pipeline([(STEP, step), ("classify", KNeighborsClassifier(5))])
 
 

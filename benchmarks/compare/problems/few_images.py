@@ -45,9 +45,9 @@ def plot(fig, methods, data, test):
 
 @dataclass(frozen=True)
 class FewRows:
-    """Draws of eight rows, or of half of the rows, without common rows while they last.
+    """Draws of eight rows, or of half of the rows, without common rows as long as possible.
 
-    One other row stands for the test: the score knows the truth and uses no rows.
+    One other row is the test set: the score knows the truth and uses no rows.
     """
 
     n_splits: int

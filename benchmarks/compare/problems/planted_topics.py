@@ -39,7 +39,7 @@ def explained(fitted, X):
 
 
 def overlap(fitted, X, behind):
-    """Overlap of the estimated distributions with the true ones, at most 1."""
+    """Overlap of the estimated distributions with the true distributions, between 0 and 1."""
     return float(np.minimum(explained(fitted, X), behind).sum(axis=1).mean())
 
 

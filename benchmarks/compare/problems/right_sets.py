@@ -39,8 +39,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="critical rights",
-    description="Users are sets of rights; a user is critical who holds both rights of one of six "
-    "pairs. A kernel that counts common subsets sees such pairs; the baseline is a Gaussian "
+    description="Users are sets of rights; a user with both rights of one of six pairs is "
+    "critical. A kernel that counts common subsets sees such pairs; the baseline is a Gaussian "
     "kernel on a table of rights. The picture shows the decision values of unseen users.",
     score_name="accuracy",
     scoring="accuracy",

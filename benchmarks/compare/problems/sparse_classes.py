@@ -1,4 +1,4 @@
-"""Two classes, many features, few rows: a handful of features decides."""
+"""Two classes, many features and few rows; a handful of features determines the class."""
 
 import numpy as np
 from sklearn.pipeline import Pipeline

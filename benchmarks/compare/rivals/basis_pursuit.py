@@ -7,8 +7,8 @@ from sklearn.linear_model import Lasso, lars_path, orthogonal_mp
 
 def program(inputs):
     """linprog on the linear program."""
-    both = np.hstack([inputs.X, -inputs.X])
-    solution = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=inputs.y).x
+    columns = np.hstack([inputs.X, -inputs.X])
+    solution = linprog(np.ones(columns.shape[1]), A_eq=columns, b_eq=inputs.y).x
     return solution[: inputs.X.shape[1]] - solution[inputs.X.shape[1] :]
 
 

@@ -17,12 +17,12 @@ def many_centres(inputs):
     """extreme centres among many of KMeans."""
     model = KMeans(5 * inputs.n_components, n_init=5, random_state=0).fit(inputs.X)
     rest = model.cluster_centers_.copy()
-    chosen = []
+    indices = []
     for _ in range(inputs.n_components):
-        chosen.append(int(np.argmax(np.sum(rest**2, axis=1))))
-        axis = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
+        indices.append(int(np.argmax(np.sum(rest**2, axis=1))))
+        axis = rest[indices[-1]] / np.linalg.norm(rest[indices[-1]])
         rest -= np.outer(rest @ axis, axis)
-    return model.cluster_centers_[chosen]
+    return model.cluster_centers_[indices]
 
 
 def extremes(inputs):
@@ -30,13 +30,13 @@ def extremes(inputs):
     model = TruncatedSVD(inputs.n_components, random_state=0)
     P = model.inverse_transform(model.fit_transform(inputs.X))
     rest = P.copy()
-    chosen = []
+    indices = []
     for _ in range(inputs.n_components):
-        chosen.append(int(np.argmax(np.sum(rest**2, axis=1))))
-        axis = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
+        indices.append(int(np.argmax(np.sum(rest**2, axis=1))))
+        axis = rest[indices[-1]] / np.linalg.norm(rest[indices[-1]])
         rest -= np.outer(rest @ axis, axis)
     cosine = normalize(P) @ normalize(P).T
-    return np.array([P[np.argsort(-cosine[i])[:10]].mean(axis=0) for i in chosen])
+    return np.array([P[np.argsort(-cosine[i])[:10]].mean(axis=0) for i in indices])
 
 
 def in_turn(inputs):

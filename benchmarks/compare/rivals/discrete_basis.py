@@ -74,11 +74,11 @@ def associations(inputs):
     for cut in np.arange(0.4, 0.95, 0.1):
         candidates = np.unique(together > cut, axis=0)
         covered = np.zeros(X.shape, bool)
-        chosen = []
+        indices = []
         for _ in range(inputs.n_clusters):
             gain = np.where(covered, 0, 2 * X - 1) @ candidates.T
-            chosen.append(np.maximum(gain, 0).sum(axis=0).argmax())
-            covered |= (gain[:, chosen[-1]] > 0)[:, None] & candidates[chosen[-1]]
+            indices.append(np.maximum(gain, 0).sum(axis=0).argmax())
+            covered |= (gain[:, indices[-1]] > 0)[:, None] & candidates[indices[-1]]
         wrong = np.sum(covered != inputs.X)
-        best = min(best, (wrong, candidates[chosen]), key=lambda pair: pair[0])
+        best = min(best, (wrong, candidates[indices]), key=lambda pair: pair[0])
     return best[1]

@@ -66,11 +66,13 @@ def warped_copies(inputs):
 def convolutions(inputs):
     """RidgeClassifierCV on random convolutions."""
     rng = np.random.default_rng(0)
-    both = _resampled([*inputs.X, *inputs.X_new])
+    series_of_both = _resampled([*inputs.X, *inputs.X_new])
     found = []
     for gap in 2 ** rng.integers(0, 4, 500):
         at = np.arange(60)[:, None] + gap * np.arange(9)
-        values = np.pad(both, ((0, 0), (4 * gap, 4 * gap)))[:, at] @ rng.normal(size=9)
+        values = np.pad(series_of_both, ((0, 0), (4 * gap, 4 * gap)))[:, at] @ rng.normal(
+            size=9
+        )
         found += [(values > rng.choice(values.ravel())).mean(axis=1), values.max(axis=1)]
     X, X_new = np.split(np.array(found).T, [len(inputs.X)])
     model = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-3, 4, 15)))

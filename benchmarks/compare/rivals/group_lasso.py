@@ -70,13 +70,13 @@ def adaptive(inputs):
 def pursuit(inputs):
     """RidgeCV on groups added one by one, stopped by CV."""
     names = np.unique(inputs.groups)
-    chosen = []
+    added = []
     guesses = {}
     rest = inputs.y - inputs.y.mean()
     for _ in range(20):
         fit = [np.sum((inputs.X[:, inputs.groups == g].T @ rest) ** 2) for g in names]
-        chosen = [*chosen, names[int(np.argmax(fit))]]
-        columns = np.isin(inputs.groups, chosen)
+        added = [*added, names[int(np.argmax(fit))]]
+        columns = np.isin(inputs.groups, added)
         model = RidgeCV(np.geomspace(0.1, 1e4, 16)).fit(inputs.X[:, columns], inputs.y)
         rest = inputs.y - model.predict(inputs.X[:, columns])
         guesses[model.best_score_] = model.predict(inputs.X_new[:, columns])

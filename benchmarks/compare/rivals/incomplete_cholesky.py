@@ -34,37 +34,37 @@ def column_by_column(inputs):
 
 def furthest(inputs):
     """Nystroem at the rows furthest from earlier choices."""
-    chosen = [0]
+    pivots = [0]
     nearest = np.inf
     for _ in range(inputs.n_components - 1):
-        steps = ((inputs.X - inputs.X[chosen[-1]]) ** 2).sum(axis=1)
+        steps = ((inputs.X - inputs.X[pivots[-1]]) ** 2).sum(axis=1)
         nearest = np.minimum(nearest, steps)
-        chosen.append(int(nearest.argmax()))
-    model = Nystroem(gamma=inputs.gamma, n_components=len(chosen))
-    return model.fit(inputs.X[chosen]).transform(inputs.X)
+        pivots.append(int(nearest.argmax()))
+    model = Nystroem(gamma=inputs.gamma, n_components=len(pivots))
+    return model.fit(inputs.X[pivots]).transform(inputs.X)
 
 
 def in_rounds(inputs):
     """Nystroem with the rows that it loses added in ten rounds."""
     rng = np.random.default_rng(0)
-    chosen = rng.choice(len(inputs.X), 30, replace=False)
+    pivots = rng.choice(len(inputs.X), 30, replace=False)
     while True:
-        model = Nystroem(gamma=inputs.gamma, n_components=len(chosen)).fit(inputs.X[chosen])
+        model = Nystroem(gamma=inputs.gamma, n_components=len(pivots)).fit(inputs.X[pivots])
         features = model.transform(inputs.X)
-        if len(chosen) == inputs.n_components:
+        if len(pivots) == inputs.n_components:
             return features
         rest = np.maximum(1 - (features**2).sum(axis=1), 0) ** 2
-        rest[chosen] = 0
+        rest[pivots] = 0
         new = rng.choice(len(rest), 30, replace=False, p=rest / rest.sum())
-        chosen = np.union1d(chosen, new)
+        pivots = np.union1d(pivots, new)
 
 
 def worst_rows(inputs):
     """Nystroem with the ten worst rows added in each round."""
-    chosen = np.arange(10)
+    pivots = np.arange(10)
     while True:
-        model = Nystroem(gamma=inputs.gamma, n_components=len(chosen)).fit(inputs.X[chosen])
+        model = Nystroem(gamma=inputs.gamma, n_components=len(pivots)).fit(inputs.X[pivots])
         features = model.transform(inputs.X)
-        if len(chosen) == inputs.n_components:
+        if len(pivots) == inputs.n_components:
             return features
-        chosen = np.r_[chosen, np.argsort((features**2).sum(axis=1))[:10]]
+        pivots = np.r_[pivots, np.argsort((features**2).sum(axis=1))[:10]]

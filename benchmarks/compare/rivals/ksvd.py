@@ -65,13 +65,13 @@ def principal(inputs):
 def _pursuit(X, D, s):
     G = D @ D.T
     B = X @ D.T
-    chosen = np.abs(B).argmax(axis=1)[:, None]
+    support = np.abs(B).argmax(axis=1)[:, None]
     for k in range(s):
-        products = G[chosen[:, :, None], chosen[:, None]] + 1e-9 * np.eye(k + 1)
-        values = np.linalg.solve(products, np.take_along_axis(B, chosen, 1)[:, :, None])
+        products = G[support[:, :, None], support[:, None]] + 1e-9 * np.eye(k + 1)
+        values = np.linalg.solve(products, np.take_along_axis(B, support, 1)[:, :, None])
         codes = np.zeros(B.shape)
-        np.put_along_axis(codes, chosen, values[:, :, 0], 1)
-        chosen = np.c_[chosen, np.abs(B - codes @ G).argmax(axis=1)]
+        np.put_along_axis(codes, support, values[:, :, 0], 1)
+        support = np.c_[support, np.abs(B - codes @ G).argmax(axis=1)]
     return codes
 
 

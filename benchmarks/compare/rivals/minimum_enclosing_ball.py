@@ -26,13 +26,13 @@ def growing(inputs):
     """SLSQP on a growing set of furthest points."""
     start = np.r_[inputs.X.mean(axis=0), 4 * (inputs.X**2).sum(axis=1).max()]
     norms = (inputs.X**2).sum(axis=1)
-    chosen = np.array([], int)
+    active = np.array([], int)
     for _ in range(30):
         furthest = np.argsort(2 * inputs.X @ start[:-1] - norms)[:20]
-        if np.isin(furthest[0], chosen):
+        if np.isin(furthest[0], active):
             break
-        chosen = np.union1d(chosen, furthest)
-        gaps = partial(lambda P, z: z[-1] - ((P - z[:-1]) ** 2).sum(axis=1), inputs.X[chosen])
+        active = np.union1d(active, furthest)
+        gaps = partial(lambda P, z: z[-1] - ((P - z[:-1]) ** 2).sum(axis=1), inputs.X[active])
         bound = {"type": "ineq", "fun": gaps}
         start = minimize(lambda z: z[-1], start, constraints=bound, method="SLSQP").x
     return start[:-1]
@@ -42,20 +42,20 @@ def weights(inputs):
     """SLSQP on the weights of a growing set of furthest points."""
     center = inputs.X.mean(axis=0)
     norms = (inputs.X**2).sum(axis=1)
-    chosen = np.array([], int)
+    active = np.array([], int)
     for _ in range(50):
         furthest = np.argsort(2 * inputs.X @ center - norms)[:10]
-        if np.isin(furthest[0], chosen):
+        if np.isin(furthest[0], active):
             break
-        chosen = np.union1d(chosen, furthest)
-        K = inputs.X[chosen] @ inputs.X[chosen].T
+        active = np.union1d(active, furthest)
+        K = inputs.X[active] @ inputs.X[active].T
         bound = {"type": "eq", "fun": lambda a: a.sum() - 1, "jac": np.ones_like}
         loss = partial(
             lambda K, a: (a @ K @ a - a @ K.diagonal(), 2 * K @ a - K.diagonal()), K
         )
         settings = {"method": "SLSQP", "jac": True, "tol": 1e-12, "bounds": [(0, 1)] * len(K)}
         start = np.full(len(K), 1 / len(K))
-        center = minimize(loss, start, constraints=bound, **settings).x @ inputs.X[chosen]
+        center = minimize(loss, start, constraints=bound, **settings).x @ inputs.X[active]
     return center
 
 

@@ -13,12 +13,12 @@ def pairs(inputs):
     candidates = np.unique(rows[i[keep]] & rows[j[keep]], axis=0).astype(np.float32)
     has = (~inputs.X).astype(np.float32) @ candidates.T == 0
     left = inputs.X.astype(np.float32)
-    chosen = []
+    roles = []
     for _ in range(inputs.n_clusters):
         best = np.argmax(np.sum(has * (left @ candidates.T), axis=0))
-        chosen.append(candidates[best] > 0)
-        left[np.ix_(has[:, best], chosen[-1])] = 0
-    return np.array(chosen)
+        roles.append(candidates[best] > 0)
+        left[np.ix_(has[:, best], roles[-1])] = 0
+    return np.array(roles)
 
 
 def groups(inputs):

@@ -41,15 +41,15 @@ def all_at_once(inputs):
     G = inputs.D @ inputs.D.T
     B = inputs.X @ inputs.D.T
     codes = np.zeros(B.shape)
-    chosen = np.zeros((len(B), 0), int)
-    rows = np.arange(len(B))  # that miss the bound
+    atoms = np.zeros((len(B), 0), int)
+    rows = np.arange(len(B))  # rows that miss the bound
     while len(rows):
         rest = B[rows] - codes[rows] @ G
-        chosen = np.c_[chosen, np.abs(rest).argmax(axis=1)]
-        products = G[chosen[:, :, None], chosen[:, None]]
-        values = np.linalg.solve(products, B[rows[:, None], chosen][:, :, None])
-        codes[rows[:, None], chosen] = values[:, :, 0]
+        atoms = np.c_[atoms, np.abs(rest).argmax(axis=1)]
+        products = G[atoms[:, :, None], atoms[:, None]]
+        values = np.linalg.solve(products, B[rows[:, None], atoms][:, :, None])
+        codes[rows[:, None], atoms] = values[:, :, 0]
         left = np.linalg.norm(inputs.X[rows] - codes[rows] @ inputs.D, axis=1)
-        chosen = chosen[left > inputs.residual_tol]
+        atoms = atoms[left > inputs.residual_tol]
         rows = rows[left > inputs.residual_tol]
     return codes

@@ -62,13 +62,13 @@ def all_at_once(inputs):
     G = A.T @ A
     B = inputs.Y.T @ A
     R = B
-    chosen = np.zeros((len(B), 0), int)
+    atoms = np.zeros((len(B), 0), int)
     for _ in range(inputs.n_nonzero_coefs):
         best = np.argmax(np.abs(R) / np.sqrt(G.diagonal()), axis=1)
-        chosen = np.c_[chosen, best]
-        products = G[chosen[:, :, None], chosen[:, None]]
+        atoms = np.c_[atoms, best]
+        products = G[atoms[:, :, None], atoms[:, None]]
         codes = np.zeros(B.shape)
-        values = np.linalg.solve(products, np.take_along_axis(B, chosen, 1)[:, :, None])
-        np.put_along_axis(codes, chosen, values[:, :, 0], 1)
+        values = np.linalg.solve(products, np.take_along_axis(B, atoms, 1)[:, :, None])
+        np.put_along_axis(codes, atoms, values[:, :, 0], 1)
         R = B - codes @ G
     return codes @ _COSINES

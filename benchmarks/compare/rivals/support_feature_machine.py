@@ -31,9 +31,9 @@ def reweighted(inputs):
             machine = LinearSVC(penalty="l1", C=C).fit(inputs.X * scale, inputs.y)
             scale = np.abs(machine.coef_[0] * scale)
             scale = scale / (scale.max() + 1e-12)
-        chosen = scale > 1e-3
+        columns = scale > 1e-3
         fits.append(
-            (cross_val_score(LinearSVC(), inputs.X[:, chosen], inputs.y).mean(), chosen)
+            (cross_val_score(LinearSVC(), inputs.X[:, columns], inputs.y).mean(), columns)
         )
     return max(fits, key=lambda fit: (fit[0], -fit[1].sum()))[1]
 

@@ -23,9 +23,9 @@ def resampled(inputs):
 def features(inputs):
     """KMeans on sorted values and spectra."""
     X = _resampled(inputs.X)
-    both = np.hstack([np.sort(X, axis=1), np.abs(np.fft.rfft(X))[:, :15]])
+    values = np.hstack([np.sort(X, axis=1), np.abs(np.fft.rfft(X))[:, :15]])
     model = KMeans(inputs.n_clusters, n_init=20, random_state=0)
-    return model.fit_predict(StandardScaler().fit_transform(both))
+    return model.fit_predict(StandardScaler().fit_transform(values))
 
 
 def convolutions(inputs):

@@ -61,19 +61,17 @@ def _figures(rows, name, size="100 000"):
 
 def _auc(rows):
     mine = _figures(rows, "CoreVectorOutlierDetector")
-    other = _figures(rows, "OneClassSVM")
-    if mine is None or other is None:
+    svm = _figures(rows, "OneClassSVM")
+    if mine is None or svm is None:
         return None, "not measured"
-    return mine.value("AUC") >= other.value(
+    return mine.value("AUC") >= svm.value(
         "AUC"
-    ), f"{mine.value('AUC') - other.value('AUC'):+.4f}"
+    ), f"{mine.value('AUC') - svm.value('AUC'):+.4f}"
 
 
 def _ratio(rows):
-    other = _figures(rows, "OneClassSVM")
-    return (
-        (None, "not measured") if other is None else (other.ratio >= 20, f"{other.ratio:.3g}")
-    )
+    svm = _figures(rows, "OneClassSVM")
+    return (None, "not measured") if svm is None else (svm.ratio >= 20, f"{svm.ratio:.3g}")
 
 
 def _flagged(rows):
@@ -89,8 +87,8 @@ CASE = Case(
     question="How long does it take to rank samples, and how well are outliers found?",
     remarks="Two cores. The time includes computing the threshold, which requires scoring all "
     "samples. A model trained on a random subset ranks about as well, both for "
-    "`OneClassSVM` and for `CoreVectorOutlierDetector`: this row is the fair "
-    "competitor.",
+    "`OneClassSVM` and for `CoreVectorOutlierDetector`: that row is the fair "
+    "comparison.",
     ours="CoreVectorOutlierDetector",
     sizes={"1 000": 1_000, "10 000": 10_000, "100 000": 100_000},
     quick_sizes={"2 000": 2_000},

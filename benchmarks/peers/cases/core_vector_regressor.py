@@ -89,20 +89,20 @@ def _against(kind):
             ("sinc 30 000",) if kind != "error" else ("sinc 100 000", "friedman1 100 000")
         ):
             table = {r.contender: r for r in rows if r.size == name and r.quality}
-            mine, part, whole = (
+            mine, part, full = (
                 table.get(k) for k in ("CoreVectorRegressor", "SVR, 10 000", "SVR")
             )
-            other = part if kind == "error" else whole
-            if mine is None or other is None:
+            reference = part if kind == "error" else full
+            if mine is None or reference is None:
                 continue
             if kind == "error":
                 figure = mine.value("RMSE") / part.value("RMSE")
                 met &= figure <= 1.05
             elif kind == "time":
-                figure = whole.ratio
+                figure = full.ratio
                 met &= figure >= 5
             else:
-                figure = mine.value("support") / whole.value("support")
+                figure = mine.value("support") / full.value("support")
                 met &= figure < 1
             told.append(f"{name.split()[0]}: {figure:.3g}")
         return (met, ", ".join(told)) if told else (None, "not measured")

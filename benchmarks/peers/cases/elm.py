@@ -90,7 +90,7 @@ def _as_accurate(rows):
     ]
     if not pairs:
         return None, "RidgeCV not measured"
-    worst = max(ours / other for other, ours in pairs)
+    worst = max(ours / theirs for theirs, ours in pairs)
     return worst <= 1.001, f"error {worst:.6g} times the error of RidgeCV"
 
 

@@ -34,8 +34,8 @@ def work(size, rng):
     X = X - X.mean(axis=1, keepdims=True)
     X /= np.sqrt(np.mean(X**2))
     norms = np.linalg.norm(X, axis=1)
-    chosen = rng.choice(np.flatnonzero(norms > 1), size=k, replace=False)
-    return Patches(X, X[chosen] / norms[chosen, None], passes)
+    starts = rng.choice(np.flatnonzero(norms > 1), size=k, replace=False)
+    return Patches(X, X[starts] / norms[starts, None], passes)
 
 
 def quality(patches, atoms):

@@ -16,8 +16,8 @@ def work(size, rng):
 def quality(data, K):
     """Largest deviation of the logarithm from log-sum-exp in plain loops, for one pair."""
     X, sigma = data
-    own = [_logarithm(x, x, sigma) for x in X[:2]]
-    expected = _logarithm(X[0], X[1], sigma) - sum(own) / 2
+    self_values = [_logarithm(x, x, sigma) for x in X[:2]]
+    expected = _logarithm(X[0], X[1], sigma) - sum(self_values) / 2
     value = float(np.asarray(K)[0, 1])
     if value == 0.0:  # below double precision: correct if the logarithm says so
         return {"error": 0.0 if expected < -700 else np.inf}

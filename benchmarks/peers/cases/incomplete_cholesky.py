@@ -78,9 +78,9 @@ def quality(samples, Z):
     """Fraction of the trace left, and relative error of the kernel values of 100 samples."""
     from sklearn.metrics.pairwise import rbf_kernel
 
-    some = slice(0, None, max(1, len(samples.X) // 100))
-    K = rbf_kernel(samples.X[some], gamma=samples.gamma)
-    error = K - Z[some] @ Z[some].T
+    sampled = slice(0, None, max(1, len(samples.X) // 100))
+    K = rbf_kernel(samples.X[sampled], gamma=samples.gamma)
+    error = K - Z[sampled] @ Z[sampled].T
     return {
         "residual": float(1 - np.einsum("ij,ij->", Z, Z) / len(Z)),
         "error": float(np.linalg.norm(error) / np.linalg.norm(K)),
@@ -106,7 +106,7 @@ def _against(contender, figure):
 
 
 def _in_equal_time(rows):
-    """Compare with the most accurate Nystroem features among those that are no slower."""
+    """Compare with the most accurate Nystroem features that are at least as fast."""
     found = {(row.size, row.contender): row for row in rows if row.ratio is not None}
     pairs = []
     for size in dict.fromkeys(row.size for row in rows):

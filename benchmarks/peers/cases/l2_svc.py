@@ -19,9 +19,9 @@ def work(size, rng):
         )
     else:
         images, digit = load_digits(return_X_y=True)
-        chosen = rng.integers(0, len(images), n + N_NEW)
-        X = images[chosen] / 16 + 0.3 * rng.normal(size=(n + N_NEW, 64))
-        y = digit[chosen] % 2
+        drawn = rng.integers(0, len(images), n + N_NEW)
+        X = images[drawn] / 16 + 0.3 * rng.normal(size=(n + N_NEW, 64))
+        y = digit[drawn] % 2
     return {"X": X[:n], "y": y[:n], "new": X[n:], "truth": y[n:], "C": cost}
 
 

@@ -43,8 +43,8 @@ def work(size, rng):
 def per_token(X, mixtures, topics):
     """Mean log-probability of the words."""
     rows, columns = X.nonzero()
-    chosen = np.einsum("ij,ij->i", mixtures[rows], topics.T[columns])
-    return float(X.data @ np.log(chosen) / X.data.sum())
+    probabilities = np.einsum("ij,ij->i", mixtures[rows], topics.T[columns])
+    return float(X.data @ np.log(probabilities) / X.data.sum())
 
 
 def quality(documents, found):

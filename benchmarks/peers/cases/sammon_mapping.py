@@ -74,7 +74,7 @@ def _lowest(rows):
     ]
     if not found:
         return None, "no rival measured"
-    return min(found) >= 0, f"the best competitor is {100 * min(found):.2g} % higher"
+    return min(found) >= 0, f"the best peer is {100 * min(found):.2g} % higher"
 
 
 LARGE = "digits, 2000 rows"
@@ -104,7 +104,7 @@ CASE = Case(
     targets=(
         Target(text="50 times as fast as sammon-mapping, lower stress", check=_fifty_times),
         Target(text="2000 rows in less than 1.5 s", check=_fast),
-        Target(text="stress no higher than any competitor", check=_lowest),
+        Target(text="stress no higher than any peer", check=_lowest),
     ),
     repeat=3,
 )

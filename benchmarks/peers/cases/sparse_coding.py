@@ -80,9 +80,9 @@ def quality(patches, codes):
     }
 
     # the standard implementation codes some of the signals again
-    some = slice(0, len(X), max(1, len(X) // (CHECKED if len(D) < 2000 else FEW)))
-    checked = A[some].toarray()
-    signals = X[some]
+    sample_rows = slice(0, len(X), max(1, len(X) // (CHECKED if len(D) < 2000 else FEW)))
+    checked = A[sample_rows].toarray()
+    signals = X[sample_rows]
 
     if patches.task == "lasso":
         figures["gap"] = float(_gaps(signals, checked, D).max())
@@ -176,7 +176,7 @@ def sklearn_gram(patches):
 
 
 def beats(text, rival, factor, sizes):
-    """Target: at these sizes the competitor takes at least `factor` times as long as ours."""
+    """Target: at these sizes the peer takes at least `factor` times as long as ours."""
 
     def check(rows):
         times = [row.ratio for row in rows if row.contender == rival and row.size in sizes]

@@ -9,7 +9,7 @@ LARGE = "100,000 x 8, 200 inducing"
 
 
 def work(size, rng):
-    """A noisy smooth function of eight uniform inputs, three of which matter little."""
+    """A noisy smooth function of eight uniform inputs; three inputs matter little."""
     n, m = size
     X = rng.uniform(size=(n + N_NEW, 8))
     clean = (

@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
 
 def work(size, rng):
-    """Return digits, counts, or a tall matrix like those of gene expression."""
+    """Return digits, counts, or a tall matrix as of gene expression."""
     name, task, k = size
     if name == "digits":
         from sklearn.datasets import load_digits
@@ -75,10 +75,10 @@ def quality(problem, factors):
         value += beta * (W.sum() + H.sum())
     elif problem.task == "Kim and Park":
         value += beta / 2 * (W.sum(axis=1) ** 2).sum() + problem.eta / 2 * (H**2).sum()
-    both = sides.get(problem.task, (Side(l1_sq=beta), Side(l2=problem.eta)))
+    penalties = sides.get(problem.task, (Side(l1_sq=beta), Side(l2=problem.eta)))
     return {
         "excess": value / problem.reference - 1,
-        "KKT": residual_of(CodedRows.of(Data(X), W), np.ascontiguousarray(H.T), *both),
+        "KKT": residual_of(CodedRows.of(Data(X), W), np.ascontiguousarray(H.T), *penalties),
     }
 
 

@@ -135,12 +135,12 @@ def stability_selection(draws):
                 entered = more
             counts += entered
 
-        chosen = np.flatnonzero(counts >= 0.75 * 50)
+        stable = np.flatnonzero(counts >= 0.75 * 50)
         w = np.zeros(p)
         b = 1.0
-        if chosen.size:
-            svc = LinearSVC(dual=True, max_iter=10_000).fit(draw.X[:, chosen], draw.y)
-            w[chosen] = svc.coef_[0]
+        if stable.size:
+            svc = LinearSVC(dual=True, max_iter=10_000).fit(draw.X[:, stable], draw.y)
+            w[stable] = svc.coef_[0]
             b = float(svc.intercept_[0])
         found.append(Linear(w, b))
     return found

@@ -117,7 +117,7 @@ CASE = Case(
         "0.5."
     ),
     remarks=(
-        "No Python library has this kernel, so the competitor is a direct implementation of "
+        "No Python library has this kernel, so the other contender is a direct implementation of "
         "the recursion, with a table of the pairs of nodes. It gets the productions and "
         "converts nothing."
     ),
