@@ -1,4 +1,4 @@
-"""Keep the table of README.md equal to the stored comparison.
+"""Keep the table in README.md equal to the stored comparison.
 
 python tools/catalogue.py           rewrite it
 python tools/catalogue.py --check   exit 1 if it is stale
@@ -34,13 +34,13 @@ SHOWN = (
 
 
 def public_module(cls):
-    """Module from which users import a class: its own as far as the names are public."""
+    """Return the module from which users import a class, without private parts."""
     parts = cls.__module__.split(".")
     return ".".join(takewhile(lambda part: not part.startswith("_"), parts))
 
 
 def families():
-    """Family -> its public classes, both in alphabetical order."""
+    """Map each family to its public classes, both in alphabetical order."""
     found = {}
     for cls in [*all_estimators(), *all_kernels()]:
         found.setdefault(cls._card.family, []).append(cls)
@@ -48,12 +48,12 @@ def families():
 
 
 def summary(value):
-    """First line of a docstring, fit for a table in Markdown."""
+    """Return the first line of a docstring, in a form for a table in Markdown."""
     return (inspect.getdoc(value) or "").strip().partition("\n")[0].replace("|", "\\|")
 
 
 def render_gains():
-    """Markdown between the markers: when to use some of the methods, and what you gain."""
+    """Return the Markdown between the markers: when to use some methods, and what you gain."""
     entries = json.loads(COMPARISON.read_text(encoding="utf-8"))
     homes = {entry["page"]: entry for entry in entries if not entry["away"]}
     lines = [GAINS_START, "", "| use | when | what you gain |", "|---|---|---|"]
@@ -67,7 +67,7 @@ def render_gains():
 
 
 def replace(text):
-    """Text of README with a fresh table."""
+    """Return the text of README with a new table."""
     head, rest = text.split(GAINS_START)
     return head + render_gains() + rest.split(GAINS_END)[1]
 

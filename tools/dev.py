@@ -6,7 +6,7 @@
     python3 tools/dev.py peers | papers | changelog
     python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
 
-Needs nothing but Python 3.11 or newer with its venv module. `make TASK` calls the same.
+Needs only Python 3.11 or newer with its venv module. `make TASK` does the same.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# one folder for each set of dependencies: in a shared one, a task would find what only another
-# task installs, and fail in a fresh clone
+# One folder for each set of dependencies: in a shared folder, a task could use a package that only
+# another task installs, and fail in a fresh clone
 VENV = ROOT / ".venv"
 VENV_DOCS = ROOT / ".venv-docs"
-VENV_EVIDENCE = ROOT / ".venv-evidence"  # with a cluster
-VENV_BENCH = ROOT / ".venv-bench"  # with other people's libraries for the same work
-VENV_OLDEST = ROOT / ".venv-oldest"  # the lowest version of every dependency
+VENV_EVIDENCE = ROOT / ".venv-evidence"  # adds a cluster
+VENV_BENCH = ROOT / ".venv-bench"  # adds other libraries for the same work
+VENV_OLDEST = ROOT / ".venv-oldest"  # has the lowest version of every dependency
 
 
 def main(arguments):
@@ -41,10 +41,10 @@ def main(arguments):
 
 
 def missing():
-    """One sentence that says what this machine lacks, or None."""
+    """Return a sentence about what this machine lacks, or None."""
     if sys.version_info < (3, 11):
         found = ".".join(map(str, sys.version_info[:3]))
-        return f"skmoderndata needs Python 3.11 or newer, and this is {found}."
+        return f"skmoderndata needs Python 3.11 or newer, but this is {found}."
     try:
         import ensurepip  # noqa: F401
     except ImportError:
@@ -58,9 +58,9 @@ def missing():
 def environment(folder, extra, *pins):
     """Make the virtual environment once per content of pyproject.toml; return its Python."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    checksum = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     stamp = folder / f".installed-{extra}"
-    if python.exists() and stamp.exists() and stamp.read_text() == wanted:
+    if python.exists() and stamp.exists() and stamp.read_text() == checksum:
         return python
     if not python.exists():
         print(f"Setting up {folder.relative_to(ROOT)} ...", flush=True)
@@ -73,7 +73,7 @@ def environment(folder, extra, *pins):
     done = subprocess.run([*install, "--editable", f"{ROOT}[{extra}]", *pins], check=False)
     if done.returncode:
         sys.exit(f"pip could not install skmoderndata[{extra}]; its message is above.")
-    stamp.write_text(wanted)
+    stamp.write_text(checksum)
     return python
 
 
@@ -103,21 +103,21 @@ def test(rest):
 
 
 def test_all(rest):
-    """Run every test but those marked slow."""
+    """Run all tests except the slow ones."""
     return run_tests(environment(VENV, "test"), "-m", "not slow", *(rest or PARALLEL))
 
 
 def run_tests(python, *options, **variables):
-    """Run pytest with one BLAS thread for each worker; compiled loops are compiled before."""
+    """Compile all loops, then run pytest with one BLAS thread for each worker."""
     variables = {**ONE_THREAD, **variables}
-    if "-n" in options:  # else each worker would compile the same loops
+    if "-n" in options:  # otherwise each worker would compile the same loops
         status = run(python, "-m", "skmoderndata.compile", "--jobs", "-1", **variables)
         if status:
             return status
     return run(python, "-m", "pytest", "-q", *options, **variables)
 
 
-# Processors that BLAS and Numba are told to compile for: their sums round differently.
+# Target processors for BLAS and Numba, whose sums are rounded differently.
 OTHER_ROUNDING = {
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
     "Sandybridge": {"OPENBLAS_CORETYPE": "Sandybridge"},
@@ -132,7 +132,7 @@ OTHER_ROUNDING = {
 
 
 def test_other_rounding(rest):
-    """Run the default tier as on three other processors, or on the one that is named."""
+    """Run the default tier as on three other processors, or on the named one."""
     names = [rest[0]] if rest and rest[0] in OTHER_ROUNDING else list(OTHER_ROUNDING)
     options = [option for option in rest if option not in OTHER_ROUNDING] or PARALLEL
     python = environment(VENV, "test")
@@ -144,7 +144,7 @@ def test_other_rounding(rest):
 
 
 def coverage(rest):
-    """Run the suite and write which lines it reached to build/coverage."""
+    """Run the suite and write the lines that it reached to build/coverage."""
     options = ["--cov", "--cov-report=term:skip-covered", "--cov-report=html:build/coverage"]
     return test([*PARALLEL, *options, *rest])
 
@@ -166,7 +166,7 @@ def evidence(rest):
 
 
 def check(rest):
-    """Lint, format, types, house rules, generated text up to date."""
+    """Check lint, format, types, house rules and generated text."""
     python = environment(VENV, "test")
     steps = [
         ("-m", "ruff", "check", "."),
@@ -200,17 +200,17 @@ def docs(rest):
 
 
 def peers(rest):
-    """Race our methods against other libraries for the same work."""
+    """Compare our methods with other libraries for the same work."""
     return run(environment(VENV_BENCH, "bench"), "-m", "benchmarks.peers", *rest, **ONE_THREAD)
 
 
 def papers(rest):
-    """Print published figures beside ours."""
+    """Print published figures next to ours."""
     return run(environment(VENV, "plot"), "-m", "benchmarks.papers", *rest)
 
 
 def changelog(rest):
-    """Collect the fragments of docs/changes (pass --draft to look only)."""
+    """Collect the fragments of docs/changes (--draft only shows them)."""
     return run(environment(VENV_DOCS, "docs"), "-m", "towncrier", "build", *rest)
 
 
@@ -220,7 +220,7 @@ def new(rest):
 
 
 def wheel(rest):
-    """Build the wheel, install it alone in a clean environment, run the shipped doctests."""
+    """Build the wheel, install only it in a clean environment, and run the shipped doctests."""
     python = environment(VENV, "test")
 
     with tempfile.TemporaryDirectory() as name:
@@ -232,14 +232,14 @@ def wheel(rest):
             return built
 
         (wheel_file,) = (clean / "dist").glob("*.whl")
-        # nothing of the development environment in sight
+        # keep the development environment out of sight
         venv.create(clean / "venv", with_pip=True)
         alone = clean / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
         install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         if run(alone, *install, str(wheel_file), "pytest"):
             return 1
 
-        # from a folder without the checkout, so that only the installed files are seen
+        # run from a folder without the checkout, so that only installed files are used
         shutil.copy(ROOT / "README.md", clean)
 
         options = ["-q", "-p", "no:cacheprovider", "-W", "error", "-o", FLAGS]

@@ -1,6 +1,6 @@
 """Choose the names of `skmoderndata.datasets.load_language_names` from the CLDR data in Babel.
 
-Run as ``python tools/language_names.py``; writes `skmoderndata/datasets/data/language_names.csv`.
+Run ``python tools/language_names.py`` to write `skmoderndata/datasets/data/language_names.csv`.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ TARGET = (
 
 
 def names_of(code):
-    """Names of languages and territories, in lower case: letters only, six or more."""
+    """Return names of languages and territories in lower case, with at least six letters."""
     locale = Locale(code)
     names = {
         name.lower() for name in [*locale.languages.values(), *locale.territories.values()]
@@ -31,9 +31,9 @@ def main():
     lines = ["name,language"]
     for code in LANGUAGES:
         unique = sorted(name for name in names[code] if seen[name] == 1)
-        chosen = np.linspace(0, len(unique) - 1, PER_LANGUAGE).round().astype(int)
+        positions = np.linspace(0, len(unique) - 1, PER_LANGUAGE).round().astype(int)
         print(code, len(unique), "names occur in no other language")
-        lines += [f"{unique[i]},{code}" for i in chosen]
+        lines += [f"{unique[i]},{code}" for i in positions]
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

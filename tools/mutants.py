@@ -1,4 +1,4 @@
-"""Seed faults in the solvers and count how many the tests notice.
+"""Plant faults in the solvers and count how many the tests detect.
 
     python tools/mutants.py                       # 60 faults, by the default tests
     python tools/mutants.py --tier all --faults 7 12   # two of them, by all tests
@@ -6,11 +6,11 @@
     python tools/mutants.py --baseline            # the same tests without a fault
 
 Each fault is a change of one place: a sign, a number that is off by one, a dropped term, a wrong
-axis, or two swapped arguments. The package is copied for each fault, so the checkout stays as
-it is. The tests that run are those of the class, of the solvers, and the common tests of the
-class; the first failure ends them. A fault that stops the tests from ending counts as noticed.
-Compiled loops are copied with the package: run `--baseline` once to compile them all, and leave
-out what it reports by `--without`.
+axis, or two swapped arguments. The package is copied for each fault, so the checkout does
+not change. The tests of the class, its common tests and the tests of the solvers run until the
+first failure. A fault with which the tests never end counts as detected. Compiled loops are copied
+with the package: run `--baseline` once to compile all of them, and exclude the tests that it
+reports by `--without`.
 """
 
 import argparse
@@ -26,12 +26,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLVERS = Path("skmoderndata/_solvers")
-# Number of seconds after which one run of pytest counts as hanging.
+# Number of seconds after which a run of pytest counts as hanging.
 HANGING = {"default": 600, "all": 1800}
 # Functions whose first two arguments may change places.
 SYMMETRIC = {"min", "max", "minimum", "maximum", "gcd", "isclose", "union1d"}
 
-# Class -> its test file and the solvers that hold its mathematics.
+# Test file of each class, and the solvers that implement its mathematics.
 SUBJECTS = {
     "RobustPCA": ("decomposition/test_robust_pca.py", ["lowrank/refit.py", "lowrank/svt.py"]),
     "MultiAssignmentClustering": (
@@ -117,7 +117,7 @@ def _swap(call):
 
 
 def draw(count, seed, only):
-    """Draw faults as (class, file, number of the fault in its file), evenly over the classes."""
+    """Draw faults as (class, file, number of the fault in its file), evenly over classes."""
     rng = random.Random(seed)
     names = [only] if only else list(SUBJECTS)
     drawn = []
@@ -135,11 +135,11 @@ def draw(count, seed, only):
 
 
 def plant(copy, file, number):
-    """Change one place of a file in a copy of the checkout; return what was done."""
+    """Change one place of a file in a copy of the checkout; return a description."""
     path = copy / SOLVERS / file
     source = path.read_text(encoding="utf-8")
     node, kind, change = list(faults(ast.parse(source)))[number]
-    # lines as bytes, as columns are counted; rules on comments and lengths see no change
+    # edit bytes, because columns count bytes; line lengths and comments do not change
     lines = source.encode().split(b"\n")
     first, last = node.lineno - 1, node.end_lineno - 1
     head = lines[first][: node.col_offset]
@@ -155,8 +155,8 @@ def plant(copy, file, number):
 def forget_compiled(copy, path):
     """Remove the compiled loops of a module and of all modules that import it.
 
-    Compiled callers hold the code of what they call, directly or through others: numba does not
-    see that it has changed.
+    Compiled callers contain the code of the functions that they call, directly or indirectly, and
+    numba does not notice changes of it.
     """
     imported = {}
     for source in (copy / "skmoderndata").rglob("*.py"):
@@ -164,7 +164,7 @@ def forget_compiled(copy, path):
         imported[source] = set(re.findall(r"^from (skmoderndata[\w.]*) import", text, re.M))
 
     stale = [path]
-    for changed in stale:  # grows
+    for changed in stale:  # the list grows in the loop
         module = ".".join(changed.relative_to(copy).with_suffix("").parts)
         stale += [s for s, names in imported.items() if module in names and s not in stale]
     for source in stale:
@@ -175,7 +175,8 @@ def forget_compiled(copy, path):
 def failures(copy, names, tier, *, stop=True, without=()):
     """Return the tests of classes that fail in a copy of the checkout.
 
-    `stop` after the first; leave out the tests `without`, which fail in any case.
+    If `stop`, return after the first failure. The tests `without`, which always fail, are
+    excluded.
     """
     environment = {
         **os.environ,
@@ -213,7 +214,7 @@ def failures(copy, names, tier, *, stop=True, without=()):
 
 
 def checkout(folder):
-    """Copy the checkout, compiled loops included."""
+    """Copy the checkout, including compiled loops."""
     copy = Path(folder) / "checkout"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", "build"))
     return copy
@@ -222,17 +223,23 @@ def checkout(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=60, help="number of faults to draw")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--only", choices=list(SUBJECTS), help="one class")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
+    parser.add_argument(
+        "--only", choices=list(SUBJECTS), help="draw faults of this class only"
+    )
     parser.add_argument("--tier", choices=["default", "all"], default="default")
     parser.add_argument("--faults", type=int, nargs="+", help="numbers of the draw to plant")
-    parser.add_argument("--without", nargs="+", default=[], help="tests to leave out")
-    parser.add_argument("--baseline", action="store_true", help="plant nothing")
-    parser.add_argument("--list", action="store_true", help="run nothing")
+    parser.add_argument("--without", nargs="+", default=[], help="tests to exclude")
+    parser.add_argument(
+        "--baseline", action="store_true", help="run the tests without a fault"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="list the faults without running tests"
+    )
     options = parser.parse_args()
     if options.baseline:
         names = [options.only] if options.only else list(SUBJECTS)
-        # in place, so that compiled loops stay
+        # run in place, so that compiled loops are kept
         failed = failures(ROOT, names, options.tier, stop=False)
         print("\n".join(failed) or "all pass")
         return 0
@@ -251,11 +258,11 @@ def main():
             failed = failures(copy, [name], options.tier, without=options.without)
         missed += not failed
         print(
-            f"{i} {'noticed' if failed else 'MISSED '} {name} {fault} | {' '.join(failed)}",
+            f"{i} {'detected' if failed else 'MISSED  '} {name} {fault} | {' '.join(failed)}",
             flush=True,
         )
     if not options.list:
-        print(f"{len(drawn) - missed} of {len(drawn)} noticed")
+        print(f"{len(drawn) - missed} of {len(drawn)} detected")
     return 0
 
 

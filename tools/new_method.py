@@ -24,7 +24,7 @@ from skmoderndata._estimator.registry import MethodCard
 
 
 class {name}(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""What is optimised or estimated, in one line.
+    r"""Objective or estimate, in one line.
 
     The objective with its scaling:
 
@@ -41,13 +41,13 @@ class {name}(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     components_ : ndarray of shape (n_components, n_features)
         One component per row.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.PCA : The nearest estimator of scikit-learn, and how this one differs.
+    sklearn.decomposition.PCA : The closest estimator of scikit-learn, and how this class differs.
 
     Notes
     -----
@@ -79,7 +79,7 @@ class {name}(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Training data.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class {name}(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return self
 
     def transform(self, X):
-        """Coordinates of the rows of `X`.
+        """Compute the coordinates of the rows of `X`.
 
         Parameters
         ----------
@@ -125,35 +125,35 @@ from skmoderndata.{module} import {name}
 
 
 @pytest.mark.oracle
-def test_agrees_with_an_independent_route(seed):
+def test_matches_independent_implementation(seed):
     raise AssertionError(f"compare {{{name}()}} with naive loops or a cvxpy statement")
 
 
 @pytest.mark.certificate
-def test_answer_is_optimal(seed):
-    raise AssertionError("check the duality gap, the KKT residual or monotone decrease")
+def test_solution_is_optimal(seed):
+    raise AssertionError("check the duality gap, the KKT residual or a monotone decrease")
 
 
 @pytest.mark.recovery
-def test_planted_truth_is_found(seed):
+def test_recovers_planted_truth(seed):
     raise AssertionError("recover what a generator of skmoderndata.datasets planted")
 
 
 @pytest.mark.invariance
-def test_what_must_not_matter(seed):
+def test_invariance(seed):
     raise AssertionError("row order, rotation, scale, sign, label names")
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     raise AssertionError("one row, one column, constant columns, rank deficiency")
 '''
 
 PAGE = """# {title}
 
-**Problem.** What is wanted, in one sentence.
+**Problem.** The problem in one sentence.
 
-**Idea.** Five lines.
+**Idea.** The idea in five lines.
 
 ```python
 >>> from skmoderndata.{module} import {name}
@@ -180,7 +180,7 @@ EXAMPLE = '''"""
 {title}
 {underline}
 
-One question, one figure that answers it, beside the nearest scikit-learn estimator.
+One question, and one figure that answers it, next to the closest scikit-learn estimator.
 """
 
 # %%
@@ -196,16 +196,16 @@ plt.show()
 PROBLEM_NOTE = """Next:
   1. name the paper in the card and add its entry to docs/references.bib
   2. write the naive reference in tests/oracles/{stem}.py and the generator in datasets/
-  3. give the card a `comparison` (see benchmarks/compare/problems/ for the problems there are)
+  3. give the card a `comparison` (benchmarks/compare/problems/ contains the problems)
   4. python tools/dev.py test tests/{module}/test_{stem}.py
 """
 
 
 def main(arguments):
     """Write the files for `METHOD=Name MODULE=module`."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
-    name = given.get("METHOD", "")
-    module = given.get("MODULE", "")
+    settings = dict(argument.partition("=")[::2] for argument in arguments)
+    name = settings.get("METHOD", "")
+    module = settings.get("MODULE", "")
 
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name) or not re.fullmatch(r"[a-z_]+", module):
         return "usage: make new METHOD=CamelCaseName MODULE=module_name"
@@ -229,7 +229,7 @@ def main(arguments):
         f"docs/changes/{stem}.feature.md": "`{module}.{name}`: what it does, in one sentence.\n",
     }
 
-    # nothing is overwritten
+    # overwrite nothing
     existing = [path for path in files if (ROOT / path).exists()]
     if existing:
         return f"These files exist already: {', '.join(existing)}."
@@ -255,7 +255,7 @@ def register(path, name, stem, module):
     module_name = f"skmoderndata.{module}._{stem}"
     after = next((node.lineno for node in imports if node.module > module_name), None)
     listing = next(node for node in body if isinstance(node, ast.Assign))
-    if after is None:  # below the imports, or above the list where there are none
+    if after is None:  # below the imports, or above the list if there are none
         after = imports[-1].end_lineno + 1 if imports else listing.lineno
     lines = text.splitlines()
     names = sorted({*ast.literal_eval(listing.value), name})
