@@ -60,7 +60,7 @@ for ax, picture, title in (
     ax.set_axis_off()
 graph = model.adjacency_.tocoo()
 for i, j, weight in zip(*graph.coords, graph.data, strict=True):
-    if i < j and weight >= 5:  # of 5000 pixels
+    if i < j and weight >= 5:  # at least 5 of 5000 pixels
         axes[1, 0].plot(*flat[[i, j]].T, color="0.7", lw=0.5 + 0.01 * weight, zorder=1)
 axes[1, 0].scatter(*flat.T, c=np.clip(palette, 0, 1), s=120, edgecolors="k", zorder=2)
 axes[1, 0].set(title="Colours that are neighbours", xlabel="direction 1", ylabel="direction 2")

@@ -57,7 +57,7 @@ for k in numbers:
     curves["Dirichlet allocation"].append(perplexity(topics))
 
 # %%
-# More topics predict better, at least up to sixteen. Pseudo-counts help most, because they give
+# Up to sixteen topics, more topics predict better. Pseudo-counts help most, because they give
 # some probability to words that a topic happens not to have used. The right panel shows the most
 # typical words of six topics found in all texts.
 

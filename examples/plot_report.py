@@ -3,7 +3,7 @@ What should you know about a table before you use it?
 =====================================================
 
 Chemical measurements of 178 wines, in which three numbers were typed wrongly and a sensor failed
-now and then. Does one call name what is wrong, and what else is worth knowing?
+now and then. Does one call name the errors, and everything else worth knowing?
 """
 
 # %%
