@@ -135,7 +135,7 @@ def winner_in(text, name):
     return winners[0] if winners else lines_of(text, name)[0][1]
 
 
-def test_method_and_baseline_win_where_they_do(compare):
+def test_method_and_baseline_win_on_their_problems(compare):
     status, text, page, results = compare(Strong, Weak, Equal, Uncarded)
     assert status == 0
     assert winner_in(text, "Strong") == "Strong"
@@ -167,7 +167,7 @@ def test_page_is_well_formed_and_needs_no_other_file(compare):
     assert "500 digits of 8 x 8 pixels" in page
 
 
-def test_results_hold_every_fold(compare):
+def test_results_contain_every_fold(compare):
     _, text, _, results = compare(Strong)
     method, baseline = results["rows"][0]["contenders"]
     assert (method["name"], baseline["name"]) == ("Strong", "PCA")
@@ -182,7 +182,7 @@ def test_results_hold_every_fold(compare):
     )
 
 
-def test_progress_is_a_line_per_task_where_there_is_no_terminal(compare):
+def test_progress_is_a_line_per_task_without_a_terminal(compare):
     _, text, _, _ = compare(Weak)
     assert "[ 1/10] Weak on digits, fold 1 of 5: 0." in text
     assert "[10/10] PCA on digits, fold 5 of 5: 0." in text
@@ -196,7 +196,7 @@ def test_progress_is_a_line_per_task_where_there_is_no_terminal(compare):
         (Misnamed, "has no attribute 'NoSuchThing'"),
     ],
 )
-def test_failing_row_is_named_and_the_others_go_on(compare, cls, message):
+def test_failing_row_is_named_and_other_rows_continue(compare, cls, message):
     status, text, page, results = compare(cls, Weak)
     assert status == 1
     assert winner_in(text, cls.__name__) == "failed"
@@ -235,7 +235,7 @@ def test_warnings_are_counted_not_shown(compare):
     assert results["rows"][0]["contenders"][0]["warnings"] == {"ConvergenceWarning": count}
 
 
-def test_unequal_budget_is_said(compare):
+def test_unequal_budget_is_reported(compare):
     class Greedy(PCA):
         _card = card(method=(2, 20), baseline=(20,))
 
@@ -257,14 +257,14 @@ def test_only(compare):
     assert [row["method"] for row in results["rows"]] == ["Strong", "Weak"]
 
 
-def test_only_names_what_it_knows(compare, capsys):
+def test_only_reports_known_names(compare, capsys):
     with pytest.raises(SystemExit) as stop:
         compare(Weak, Strong, Uncarded, more=["--only", "Wek"])
     assert stop.value.code == 2
     assert "no comparison named Wek; known: Strong, Weak" in capsys.readouterr().err
 
 
-def test_output_that_cannot_be_written_is_said_before_the_work(compare, tmp_path, capsys):
+def test_unwritable_output_is_reported_before_the_work(compare, tmp_path, capsys):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(SystemExit) as stop:
         compare(Interrupted, more=["--output", str(tmp_path / "file" / "below")])
@@ -360,7 +360,7 @@ def test_verdict_on_time(seconds, faster):
     assert_allclose(row.time_ratio[0], 1 / np.prod(seconds) ** (1 / 3))
 
 
-def test_folds_are_drawn_again_where_the_problem_says_so(monkeypatch):
+def test_folds_are_drawn_again_if_the_problem_requests_it(monkeypatch):
     problem = replace(find_problem("digits"), n_repeats=3)
     monkeypatch.setattr(run, "find_problem", lambda name: problem)
     (once,) = make_rows([Weak], QUICK)
@@ -397,7 +397,7 @@ def test_repeated_folds_share_their_rows():
         ([1, 2, 3], [], {}),  # interrupted before the first fold
     ],
 )
-def test_best_value_at_the_end_of_a_grid_is_said(values, best, ends):
+def test_best_value_at_the_end_of_a_grid_is_reported(values, best, ends):
     row = filled_row([0.9] * len(best), [0.8] * len(best))
     row.method.grid = {"n_components": values}
     for fold, value in enumerate(best):
@@ -410,7 +410,7 @@ def test_best_value_at_the_end_of_a_grid_is_said(values, best, ends):
 
 
 @pytest.mark.parametrize(("best", "ends"), [(3, {}), (1, {"n_components": 1})])
-def test_natural_bound_of_a_grid_is_not_said(best, ends):
+def test_natural_bound_of_a_grid_is_not_reported(best, ends):
     bounded = card(method=(1, 2, 3), bounds={"n_components": 3})
     cls = type("Bounded", (PCA,), {"_card": bounded, "__init__": PCA.__init__})
     (row,) = make_rows([cls], DEFAULT)
@@ -431,7 +431,7 @@ def test_declared_bounds_are_ends_of_their_grids():
                 assert value in (min(grid[name]), max(grid[name])), (cls, name)
 
 
-def test_warm_up_that_fails_is_no_failure(monkeypatch):
+def test_failing_warm_up_is_not_a_failure(monkeypatch):
     """Twenty components need more rows than the warm-up has; the search has enough."""
 
     class Wide(PCA):

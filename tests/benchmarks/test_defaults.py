@@ -10,7 +10,7 @@ from skmoderndata.svm import L2SVC
 
 
 @pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)
-def test_every_class_has_a_relative_and_tables_or_a_reason(cls):
+def test_every_class_has_a_closest_estimator_and_tables_or_a_reason(cls):
     if cls.__name__ in defaults.ELSEWHERE:
         return
     closest = defaults.closest_to(cls)
@@ -26,14 +26,14 @@ def test_reasons_and_exceptions_name_classes():
 
 
 @pytest.mark.parametrize("cls", [CCIPCA, L2SVC])
-def test_scores_are_those_of_methods_that_find_something(monkeypatch, cls):
+def test_scores_of_useful_methods_are_high(monkeypatch, cls):
     monkeypatch.setattr(defaults, "MOST_ROWS", 150)
     name, _closest, *scores, _ = defaults.measure(cls)
     assert name == cls.__name__
     assert all(0.5 < score <= 1 for score in scores)
 
 
-def test_a_step_is_found_and_a_smooth_course_is_not(monkeypatch):
+def test_finds_a_step_but_not_a_smooth_course(monkeypatch):
     times = {300: 0.1, 321: 0.11, 343: 0.5, 367: 0.5}
     monkeypatch.setattr(steps, "fit_time", lambda cls, n: times[n])
     found, largest, ratio = steps.steps_of(KernelDiscriminantAnalysis, list(times))

@@ -12,7 +12,7 @@ def test_parameters_may_be_estimators():
     assert min(measure("ClusteringStability", parameters)) > 0
 
 
-def test_options_that_a_class_refuses_are_left_out():
+def test_options_that_a_class_rejects_are_excluded():
     class Choosy(SparseNMF):
         def fit(self, X, y=None):
             if self.init == "random" and np.isnan(X).any():

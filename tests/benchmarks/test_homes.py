@@ -92,7 +92,7 @@ def test_verdict_rests_on_the_interval_of_the_difference(ours, theirs, winner):
     assert (turned.winner, turned.rival) == (winner, "strong")
 
 
-def test_time_counts_only_among_answers_that_are_as_good():
+def test_time_counts_only_among_equal_scores():
     home = replace(PLAIN, by_time=True)
     ours = rounds(0.9, 0.9, 0.9, seconds=1.0)
     quick_and_wrong = rounds(0.5, 0.5, 0.5, seconds=0.01)
@@ -122,7 +122,7 @@ def test_rows_in_common_widen_the_interval():
 
 
 @pytest.mark.parametrize("fails", ["make", "ours", "score", "rival"])
-def test_what_fails_is_named_and_other_rows_go_on(monkeypatch, fails):
+def test_failures_are_named_and_other_rows_continue(monkeypatch, fails):
     def broken(*args):
         raise ValueError("nothing\nworks")
 
@@ -144,7 +144,7 @@ def test_what_fails_is_named_and_other_rows_go_on(monkeypatch, fails):
     assert rows[0].gain.startswith("100% of the numbers, 100% with a guess, ")
 
 
-def test_levels_are_varied_in_full_runs_only():
+def test_levels_vary_only_in_full_runs():
     home = replace(PLAIN, levels={"noise": (1, 2), "size": (3,)})
     assert home_run.conditions(home, "default") == [()]
     assert home_run.conditions(home, "full") == [
@@ -171,7 +171,7 @@ def row():
     return found
 
 
-def test_report_opens_with_when_to_take_what(row, tmp_path):
+def test_report_opens_with_advice(row, tmp_path):
     failed = HomeRow("ksvd", ("KSVD",), "others", PLAIN, False, error="nothing works")
     path = write_report(
         [], QUICK, tmp_path, seconds=0.0, interrupted=False, homes=[failed, row]
@@ -193,7 +193,7 @@ def test_report_opens_with_when_to_take_what(row, tmp_path):
     assert len(list(root.iter("img"))) == 1 or "the plot failed" in text
 
 
-def test_documentation_keeps_what_was_not_run_again(row, tmp_path):
+def test_documentation_keeps_results_that_were_not_run_again(row, tmp_path):
     path = tmp_path / "comparison.json"
     other = replace(row, stem="ksvd")
     store(path, [row, other])

@@ -109,14 +109,14 @@ def test_warm_up_is_not_timed_and_not_repeated_at_the_next_size():
     assert all(len(row.seconds) == 3 for row in rows if row.contender == "ours")
 
 
-def test_absent_peer_is_told_how_to_be_installed():
+def test_absent_peer_has_installation_advice():
     row = by_name(run_toy(toy([])), "3")["absent"]
     assert row.status == "not installed"
     assert row.message == f'pip install "{ABSENT}"'
     assert missing("numpy>=1") == ""
 
 
-def test_failure_is_shown_on_one_line_and_the_others_go_on():
+def test_failure_is_shown_on_one_line_and_other_contenders_continue():
     rows = by_name(run_toy(toy([])), "3")
     assert rows["failing"].status == "failed"
     assert rows["failing"].message == "RuntimeError: no luck today"
@@ -131,12 +131,12 @@ def test_failing_quality_is_shown():
     assert rows["ours"].message == "quality: ValueError: not a number"
 
 
-def test_left_out_size_is_said():
+def test_excluded_size_is_reported():
     rows = by_name(run_toy(toy([])), "5")
     assert (rows["small only"].status, rows["small only"].message) == ("left out", "too slow")
 
 
-def test_quality_is_that_of_the_same_data_for_all():
+def test_quality_uses_the_same_data_for_all():
     rows = by_name(run_toy(toy([])), "5")
     assert rows["ours"].quality == {"error": 0.0}
     assert rows["sloppy"].quality["error"] == pytest.approx(0.5)
@@ -153,7 +153,7 @@ def test_contenders_cannot_spoil_the_data_of_others():
     assert rows["spoiler"].quality["error"] > 0
 
 
-def test_ratio_is_that_of_medians():
+def test_ratio_compares_medians():
     def sleep(seconds):
         return lambda data: time.sleep(seconds)
 
@@ -247,7 +247,7 @@ def test_markdown_has_one_line_per_row_and_no_seconds():
         assert part in page
 
 
-def test_terminal_tells_absence_failure_and_targets():
+def test_terminal_shows_absence_failure_and_targets():
     case = toy([], targets=(at_most("ours is exact", "ours", "error", 0),))
     rows = run_toy(case)
     measured = report.record("toy", case, rows, command="run me", quick=False, seed=0)
@@ -266,7 +266,7 @@ def test_json_round_trip():
     assert told["versions"]["numpy"] == np.__version__
 
 
-def test_peak_of_sees_an_array():
+def test_peak_of_includes_an_array():
     size = 64 * 2**20
     assert 0.8 * size < peak_of(lambda: np.ones(size // 8).sum()) < 1.5 * size
 
@@ -309,7 +309,7 @@ def test_crash_and_time_out_of_one_case_do_not_end_the_run(monkeypatch):
     assert "done, " in told[4]
 
 
-def test_resume_leaves_out_what_was_measured_by_the_same_command(tmp_path, monkeypatch):
+def test_resume_skips_measurements_of_the_same_command(tmp_path, monkeypatch):
     runs = []
 
     def pretend(names, command, *, done, say, timeout):
@@ -358,7 +358,7 @@ def test_discovery_loads_neither_peers_nor_estimators():
     assert told.stdout.strip() == "[]"
 
 
-def test_papers_show_printed_beside_ours():
+def test_papers_show_printed_values_next_to_ours():
     rows = [
         paper_value("n = 3", "sum", "6", "printed", 6.0, holds=True),
         paper_value("n = 4", "sum", "10", "theory", 9.0, holds=False),
@@ -376,14 +376,14 @@ def test_every_publication_says_where_its_values_were_read():
         assert entry.cites, name
 
 
-def test_settings_that_are_not_reached_stand_on_the_page():
+def test_page_lists_settings_that_are_not_reached():
     for name, entry in find_entries().items():
         for setting in entry.not_reached:
             page = ROOT / "docs" / "benchmarks" / f"paper_{name}.md"
             assert f"| {setting} |" in page.read_text(encoding="utf-8"), (name, setting)
 
 
-def test_unknown_names_are_answered(capsys):
+def test_unknown_names_are_reported(capsys):
     assert papers.main(["nobody1999"]) == 2
     answer = capsys.readouterr().out
     assert "no entry named nobody1999; there are: " in answer

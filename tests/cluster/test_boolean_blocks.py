@@ -98,7 +98,7 @@ def test_parameters_mean_the_same(parameters):
 
 
 @pytest.mark.invariance
-def test_bits_may_be_missing_in_some_blocks():
+def test_handles_missing_bits_in_some_blocks():
     X = access().astype(float)
     X[450:460, :3] = np.nan
     assert_same_model(model().fit(in_dask(X, (200, 200, 200))), model().fit(X))
@@ -113,7 +113,7 @@ def test_sparse_blocks():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", ["map", "HDF5"])
-def test_table_on_a_disk(kind, tmp_path, monkeypatch):
+def test_table_on_disk(kind, tmp_path, monkeypatch):
     X = access(5000).astype(float)
     limit = 2000 * X[0].nbytes  # also of the rows that are drawn
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
@@ -142,7 +142,7 @@ def test_rows_are_not_kept(no_whole_table):
         _ = model().assignments_
 
 
-def test_answers_are_lazy():
+def test_results_are_lazy():
     X = access()
     rows = in_dask(X, (200, 400))
     fitted = model().fit(rows)
@@ -187,7 +187,7 @@ def in_blocks_of_numbers(change):
 
 
 @pytest.mark.edge
-def test_bad_row_is_named():
+def test_error_names_bad_row():
     def spoil(X):
         X[450, 1] = np.inf
         X[300, 2] = -np.inf
@@ -197,7 +197,7 @@ def test_bad_row_is_named():
 
 
 @pytest.mark.edge
-def test_numbers_out_of_range_are_refused():
+def test_numbers_out_of_range_are_rejected():
     def spoil(X):
         X[450, 1] = 1e200
 
@@ -206,7 +206,7 @@ def test_numbers_out_of_range_are_refused():
 
 
 @pytest.mark.edge
-def test_threshold_left_at_its_default_is_warned_about():
+def test_warns_about_the_default_threshold():
     def spread(X):
         X[450] = np.linspace(0, 1, 24)
 
@@ -223,7 +223,7 @@ def test_threshold_left_at_its_default_is_warned_about():
 
 
 @pytest.mark.edge
-def test_tables_that_are_none_are_refused():
+def test_rejects_other_tables():
     X = in_dask(access(), (200, 400))
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
         model().fit(X[:, 0])
@@ -266,7 +266,7 @@ def assert_same_centers(one, other):
 @pytest.mark.invariance
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 @pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
-def test_boolean_k_means_is_the_same_whatever_the_cuts(lengths, init, seed, no_whole_table):
+def test_boolean_k_means_does_not_depend_on_the_cuts(lengths, init, seed, no_whole_table):
     X = access(seed=seed)
     clusters = BooleanKMeans(7, init=init, n_init=2, random_state=seed)
     rows = in_dask(X, lengths)
@@ -295,7 +295,7 @@ def test_boolean_k_means_with_empty_clusters(init):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", ["map", "HDF5"])
-def test_boolean_k_means_of_a_table_on_a_disk(kind, tmp_path, monkeypatch):
+def test_boolean_k_means_of_a_table_on_disk(kind, tmp_path, monkeypatch):
     X = access()
     limit = 100 * X[0].nbytes
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)

@@ -116,7 +116,7 @@ def test_sparse_and_permuted_input(seed):
 
 
 @pytest.mark.invariance
-def test_numbers_and_bits_say_the_same(seed):
+def test_numbers_and_bits_agree(seed):
     X = noisy_blocks(seed)[0]
     labels = BooleanKMeans(4, random_state=0).fit(X).labels_
     for same in (X.astype(np.float32), 5 * X.astype(int) - 2):
@@ -168,7 +168,7 @@ BOOLEAN = [
 
 @pytest.mark.edge
 @pytest.mark.parametrize("model", BOOLEAN, ids=lambda model: type(model).__name__)
-def test_numbers_cut_at_a_threshold_that_nobody_chose_warn(model):
+def test_warns_about_a_default_threshold_for_numbers(model):
     X = np.random.default_rng(0).integers(0, 3, size=(30, 8)).astype(float)
     count = (X > 0).sum() / X.size
     message = (
@@ -196,7 +196,7 @@ def test_numbers_cut_at_a_threshold_that_nobody_chose_warn(model):
 
 
 @pytest.mark.edge
-def test_unobserved_bits_are_no_third_value():
+def test_unobserved_bits_are_not_a_third_value():
     X = np.random.default_rng(0).integers(0, 2, size=(30, 8)).astype(float)
     X[0, 0] = np.nan
     with warnings.catch_warnings():
@@ -205,7 +205,7 @@ def test_unobserved_bits_are_no_third_value():
 
 
 @pytest.mark.edge
-def test_clear_refusals_and_warnings():
+def test_raises_and_warns_on_doubtful_input():
     X = noisy_blocks(0, noise=0.6)[0]
     with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         BooleanKMeans(4, init=X[:4], max_iter=1).fit(X)

@@ -141,7 +141,7 @@ def test_memberships_with_weights_are_best(n_clusters, seed):
 
 
 @pytest.mark.recovery
-def test_sources_are_found_beside_missing_bits(seed):
+def test_finds_sources_with_missing_bits(seed):
     X = make_boolean_sources(300, 30, 3, noise=0.1, random_state=seed)[0]
     rng = np.random.default_rng(seed)
     gaps = np.where(rng.uniform(size=X.shape) < 0.4, np.nan, X)
@@ -170,7 +170,7 @@ def test_score_counts_observed_bits_by_their_weights(seed):
 
 
 @pytest.mark.oracle
-def test_no_tau_that_the_race_leaves_behind_would_have_won(seed):
+def test_no_discarded_tau_would_have_won(seed):
     """The best of separate fits for each tau is at most a hundredth better."""
     for noise in (0.1, 0.5):
         X = make_boolean_sources(
@@ -222,7 +222,7 @@ def test_refit_is_optimal_in_each_half(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("n_clusters", [4, 15])
-def test_cost_of_the_chosen_tau_is_that_of_the_answer(n_clusters, seed):
+def test_cost_of_the_chosen_tau_matches_the_result(n_clusters, seed):
     """Also after the last re-fit, with all sets of components or without."""
     X = make_boolean_sources(120, 40, 6, max_assignments=3, noise=0.5, random_state=seed)[0]
     for tau in (None, 0.5):
@@ -315,7 +315,7 @@ def test_border_data():
 
 
 @pytest.mark.edge
-def test_clear_refusals():
+def test_raises_on_invalid_input():
     X = random_bits(0, (10, 4))
     for tau in (0.0, 1.1, (0.5, -1), ()):
         with pytest.raises(ValueError, match="association_threshold is a fraction"):

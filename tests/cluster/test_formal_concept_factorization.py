@@ -125,7 +125,7 @@ def test_border_data():
 
 
 @pytest.mark.edge
-def test_clear_refusals():
+def test_raises_on_invalid_input():
     X = random_bits(0, (10, 4))
     with pytest.raises(ValueError, match="set `threshold`"):
         FormalConceptFactorization(threshold=None).fit(3.0 * X)

@@ -43,7 +43,7 @@ def test_no_exchange_lowers_the_cost(k, seed):
 
 
 @pytest.mark.oracle
-def test_the_gain_is_that_of_the_best_exchange(seed):
+def test_the_gain_matches_the_best_exchange(seed):
     D, w = distances(seed)
     for k in (1, 3, 6):
         medoids = np.random.default_rng(seed).choice(24, size=k, replace=False)
@@ -124,7 +124,7 @@ def test_planted_groups_are_found(seed):
         ("lcss", {"epsilon": 0.3}),
     ],
 )
-def test_series_are_those_of_their_distances(metric, params, seed):
+def test_series_match_their_distances(metric, params, seed):
     rng = np.random.default_rng(seed)
     X = [
         (1 + i % 2) * np.sin(np.linspace(0, 6, rng.integers(12, 18)) + i % 2)
@@ -159,7 +159,7 @@ def test_weights_are_repetitions(seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("metric", ["manhattan", "cosine", "sqeuclidean", "chebyshev"])
-def test_tables_are_those_of_their_distances(metric, seed):
+def test_tables_match_their_distances(metric, seed):
     X = 3 + np.random.default_rng(seed).normal(size=(40, 3))
     model = KMedoids(4, metric=metric).fit(X)
     D = pairwise_distances(X, metric=metric)
@@ -212,13 +212,13 @@ D3 = pairwise_distances([[0.0], [1.0], [3.0]])
         (KMedoids(2, metric="edr"), np.eye(3), "'metric' parameter"),
     ],
 )
-def test_refusals(model, X, message):
+def test_raises_on_invalid_input(model, X, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X)
 
 
 @pytest.mark.edge
-def test_series_that_cannot_be_aligned_are_refused():
+def test_series_that_cannot_be_aligned_are_rejected():
     X = [np.zeros(3), np.zeros(9), np.ones(4)]
     params = {"radius": 1, "slanted": False}
     with (

@@ -28,7 +28,7 @@ def same_clusters(a, b):
 
 
 @pytest.mark.oracle
-def test_passes_are_those_of_the_plain_loop(seed):
+def test_passes_match_the_plain_loop(seed):
     X = blobs(seed)
     K = rbf_kernel(X, gamma=0.03)
     start = np.random.default_rng(seed).integers(5, size=len(X))
@@ -149,7 +149,7 @@ def test_low_rank_objective_and_bound_enclose_the_exact_ones(seed):
 
 
 @pytest.mark.certificate
-def test_exchanges_end_where_no_single_move_helps(seed):
+def test_exchanges_end_if_no_single_move_helps(seed):
     X = blobs(seed, n=40)
     K = rbf_kernel(X, gamma=0.05)
     for solver in ("exact", "low_rank"):
@@ -189,7 +189,7 @@ def test_criterion_is_not_the_sum_over_pairs():
 
 
 @pytest.mark.invariance
-def test_kernel_given_in_five_ways(seed):
+def test_kernel_in_five_forms(seed):
     X = blobs(seed)
     start = np.random.default_rng(seed).integers(4, size=len(X))
     want = KernelKMeans(4, gamma=0.125, init=start).fit(X)
@@ -285,7 +285,7 @@ def test_lists_of_sets():
 
 
 @pytest.mark.edge
-def test_fewer_places_than_clusters_warn():
+def test_warns_if_fewer_places_than_clusters():
     X = np.repeat([[0.0, 0.0], [5.0, 1.0]], 6, axis=0)
     for solver in ("exact", "low_rank"):
         with pytest.warns(ConvergenceWarning, match="only 2 distinct samples"):
@@ -324,7 +324,7 @@ def test_float32_and_threads(seed):
 
 
 @pytest.mark.edge
-def test_stop_before_the_end_warns(seed):
+def test_warns_if_stopped_early(seed):
     X = blobs(seed)
     start = np.random.default_rng(seed).integers(4, size=120)
     with pytest.warns(ConvergenceWarning, match="increase max_iter"):

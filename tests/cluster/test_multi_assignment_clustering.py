@@ -67,7 +67,7 @@ def random_model(rng, k=3, p=7, largest=3):
 
 
 @pytest.mark.oracle
-def test_likelihood_is_that_of_the_definition(seed):
+def test_likelihood_matches_the_definition(seed):
     rng = np.random.default_rng(seed)
     model = random_model(rng)
     X = rng.uniform(size=(9, 7)) < 0.5
@@ -289,7 +289,7 @@ def test_starts_are_compared_by_their_mean_over_sets():
 
 
 @pytest.mark.oracle
-def test_scores_with_a_candidate_are_those_of_all_sets(seed):
+def test_scores_with_a_candidate_match_all_sets(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(30, 70)) < 0.4
     seen = rng.uniform(size=X.shape) < 0.9
@@ -443,7 +443,7 @@ def start_once(X, kind, seed, k, max_assignments=3, **changed):
 
 
 @pytest.mark.invariance
-def test_annealing_that_begins_where_the_sources_separate(monkeypatch, seed):
+def test_annealing_begins_at_separation_of_the_sources(monkeypatch, seed):
     """More rows than a sample: the temperatures above change nothing."""
     X, _, U, _ = make_boolean_sources(
         600, 300, 4, max_assignments=3, noise=0.5, random_state=seed
@@ -474,7 +474,7 @@ def test_pruned_search_keeps_used_sets_and_their_neighbours(seed):
 
 
 @pytest.mark.recovery
-def test_gibbs_refinement_keeps_what_is_certain(seed):
+def test_gibbs_refinement_keeps_certain_assignments(seed):
     X, _, U, _ = overlapping(200, 36, 3, 0.4, np.random.default_rng(seed))
     model = MultiAssignmentClustering(3, refine="gibbs", random_state=seed).fit(X)
     assert source_mismatch(U, model.components_) <= 0.01
@@ -527,7 +527,7 @@ def test_mean_source_mismatch_of_the_published_set_up(noise, bound):
 
 
 @pytest.mark.invariance
-def test_temperatures_after_all_rows_have_decided_change_nothing(monkeypatch, seed):
+def test_temperatures_after_all_assignments_are_fixed_change_nothing(monkeypatch, seed):
     only_annealed(monkeypatch)
     X = overlapping(300, 120, 3, 0.3, np.random.default_rng(seed))[0]
     short = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X)
@@ -686,7 +686,7 @@ def test_row_without_observed_bits_gets_the_empty_set():
         ),
     ],
 )
-def test_bad_input_is_explained(message, call):
+def test_raises_on_bad_input_with_an_explanation(message, call):
     X = np.eye(4)
     model = MultiAssignmentClustering(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match=message):
@@ -769,7 +769,7 @@ def test_interrupted_partial_fit_changes_nothing(monkeypatch):
     assert_array_equal(model._ones, before[1])
 
 
-def test_memory_is_that_of_tables_and_blocks():
+def test_memory_is_bounded_by_tables_and_blocks():
     """No copy of the data, no table over rows and sets."""
     X = overlapping(20000, 100, 5, 0.2, np.random.default_rng(0), max_assignments=2)[0]
     model = MultiAssignmentClustering(

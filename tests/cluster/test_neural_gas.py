@@ -36,7 +36,7 @@ def blobs(seed, n_blobs=6, size=40, p=3, spread=0.15):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("width", [0.05, 0.4, 3.0, 20.0])
-def test_a_pass_is_that_of_plain_loops(width, seed):
+def test_a_pass_matches_plain_loops(width, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(50, 4))
     w = rng.uniform(size=50)
@@ -55,7 +55,7 @@ def test_a_pass_is_that_of_plain_loops(width, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("most", [1, 3, 20])
-def test_ranks_are_those_of_a_full_sort_with_ties_by_index(most, seed):
+def test_ranks_match_a_full_sort_with_ties_by_index(most, seed):
     rng = np.random.default_rng(seed)
     D = rng.uniform(size=(30, 20))
     D[:, 7] = D[:, 2]  # ties
@@ -65,7 +65,7 @@ def test_ranks_are_those_of_a_full_sort_with_ties_by_index(most, seed):
 
 
 @pytest.mark.oracle
-def test_distances_are_those_of_differences(seed):
+def test_distances_match_differences(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 4))
     C = rng.normal(size=(7, 4))
@@ -78,7 +78,7 @@ def test_distances_are_those_of_differences(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("k", [3, 40])
-def test_online_steps_are_those_of_plain_loops(k, seed):
+def test_online_steps_match_plain_loops(k, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     C = rng.normal(size=(k, 3))
@@ -93,7 +93,7 @@ def test_online_steps_are_those_of_plain_loops(k, seed):
 
 
 @pytest.mark.oracle
-def test_sparse_coding_gas_is_that_of_plain_loops(seed):
+def test_sparse_coding_gas_matches_plain_loops(seed):
     rng = np.random.RandomState(seed)
     X = rng.normal(size=(12, 6))
     D = rng.normal(size=(9, 6))
@@ -123,7 +123,7 @@ def test_for_a_fixed_range_the_objective_never_rises(width, seed):
 
 
 @pytest.mark.certificate
-def test_the_end_is_a_fixed_point_of_k_means(seed):
+def test_result_is_a_fixed_point_of_k_means(seed):
     X = blobs(seed, spread=1.0)[0]
     model = NeuralGas(7, random_state=seed).fit(X)
     for j in range(7):
@@ -173,7 +173,7 @@ def test_the_unit_that_is_missed_least_goes_to_the_largest_error(seed):
 
 
 @pytest.mark.recovery
-def test_the_graph_is_that_of_the_shape(seed):
+def test_the_graph_matches_the_shape(seed):
     """Units along a circle are joined in a ring: each to two others."""
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi, 4000)
@@ -254,7 +254,7 @@ def test_order_weights_threads_dtype_and_sparse_input_agree(seed):
 
 
 @pytest.mark.invariance
-def test_grid_search_takes_the_score(seed):
+def test_grid_search_uses_the_score(seed):
     X = np.random.default_rng(seed).permutation(blobs(seed)[0])
     search = GridSearchCV(
         NeuralGas(random_state=seed, max_iter=20), {"n_clusters": [2, 6]}, cv=3
@@ -263,7 +263,7 @@ def test_grid_search_takes_the_score(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(8, 3))
     each = NeuralGas(8, init=X, neighborhood=0.1).fit(X)
@@ -314,7 +314,7 @@ def test_borders(seed):
         ),
     ],
 )
-def test_bad_input_is_refused(seed, message, call):
+def test_bad_input_is_rejected(seed, message, call):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(8, 3))
     one = NeuralGas(1, random_state=seed).fit(X)
@@ -337,7 +337,7 @@ def test_units_scale_with_the_samples(algorithm, seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("algorithm", ["batch", "online"])
 @pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 3e4), (np.float64, 1e8)])
-def test_an_offset_changes_neither_labels_nor_distances(algorithm, dtype, offset, seed):
+def test_offset_changes_neither_labels_nor_distances(algorithm, dtype, offset, seed):
     rng = np.random.default_rng(seed)
     places = 6 * np.linalg.qr(rng.normal(size=(8, 8)))[0][:5]
     y = np.repeat(np.arange(5), 100)
@@ -354,7 +354,7 @@ def test_an_offset_changes_neither_labels_nor_distances(algorithm, dtype, offset
 
 
 @pytest.mark.oracle
-def test_small_distances_far_from_zero_are_those_of_differences(seed):
+def test_small_distances_far_from_zero_match_differences(seed):
     """Where squares cancel: two groups far apart, and sparse rows, which are not centred."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 4)) + np.where(np.arange(20) < 10, 1e9, -1e9)[:, None]
@@ -368,7 +368,7 @@ def test_small_distances_far_from_zero_are_those_of_differences(seed):
 
 
 @pytest.mark.invariance
-def test_large_single_precision_and_small_sparse_values_are_as_others(seed):
+def test_handles_large_single_precision_and_small_sparse_values(seed):
     X = np.random.default_rng(seed).normal(size=(60, 4)).astype(np.float32)
     given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}
     model = NeuralGas(**given).fit(X)
@@ -384,7 +384,7 @@ def test_large_single_precision_and_small_sparse_values_are_as_others(seed):
 
 
 @pytest.mark.oracle
-def test_distinct_rows_of_sparse_arrays_come_in_the_order_of_dense_ones(seed):
+def test_distinct_sparse_rows_have_the_order_of_dense_rows(seed):
     rng = np.random.default_rng(seed)
     for _ in range(50):
         X = rng.integers(-2, 3, size=rng.integers(1, (30, 6))).astype(float)
@@ -466,7 +466,7 @@ class Watch:
 @pytest.mark.edge
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("algorithm", ["batch", "online"])
-def test_callbacks_hear_of_all_passes_and_stop_all_starts(algorithm, n_jobs, seed):
+def test_callbacks_see_all_passes_and_can_stop_all_starts(algorithm, n_jobs, seed):
     X = blobs(seed)[0]
     given = {"n_clusters": 4, "algorithm": algorithm, "n_init": 3, "max_iter": 7}
     given |= {"n_jobs": n_jobs, "random_state": seed}

@@ -96,7 +96,7 @@ def test_from_below_and_falling_error(seed):
 
 
 @pytest.mark.certificate
-def test_greedy_coverage_is_near_that_of_brute_force(seed):
+def test_greedy_coverage_is_near_brute_force(seed):
     """Greedy maximisation of a submodular function: at least 1 - (1 - 1/k)**k of the optimum."""
     X = random_bits(seed, (12, 5))
     for k, share in ((1, 1.0), (2, 0.75)):
@@ -171,7 +171,7 @@ def test_border_data():
 
 
 @pytest.mark.edge
-def test_clear_refusals():
+def test_raises_on_invalid_input():
     X = random_bits(0, (10, 4))
     with pytest.raises(ValueError, match="set `threshold`"):
         RoleMiner(threshold=None).fit(3.0 * X)
@@ -183,7 +183,7 @@ def test_clear_refusals():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("complete", [False, True])
-def test_candidates_in_pieces_are_those_of_one_call(monkeypatch, complete, seed):
+def test_candidates_in_pieces_match_one_call(monkeypatch, complete, seed):
     """Between two pieces an interrupt is heard; a small table grows on the way."""
     rows = pack_rows(np.random.default_rng(seed).random((12, 70)) < 0.6)
     whole, n_seen = intersections(rows, 10**6, complete)

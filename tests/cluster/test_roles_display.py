@@ -94,7 +94,7 @@ def test_cells_are_the_table_and_its_reconstruction(estimator):
 
 
 @pytest.mark.invariance
-def test_people_with_the_same_roles_stand_together():
+def test_people_with_equal_roles_are_adjacent():
     X = access()
     model = RoleMiner(3).fit(X)
     display = RolesDisplay.from_estimator(model, X)
@@ -145,14 +145,14 @@ def test_large_tables_are_thinned():
         ({"column_names": ["pay"]}, "column_names has 1 names, but must have 20"),
     ],
 )
-def test_settings_that_are_refused(settings, message):
+def test_raises_on_invalid_settings(settings, message):
     X = access()
     with pytest.raises(ValueError, match=message):
         RolesDisplay.from_estimator(RoleMiner(3).fit(X), X, **settings)
 
 
 @pytest.mark.edge
-def test_what_is_refused():
+def test_raises_on_invalid_input():
     X = access()
     with pytest.raises(NotFittedError):
         RolesDisplay.from_estimator(RoleMiner(), X)

@@ -18,7 +18,7 @@ def random_bits(seed, shape, density=0.4):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
-def test_factors_are_those_of_the_svd(shape, seed):
+def test_factors_match_the_svd(shape, seed):
     X = random_bits(seed, shape)
     U, s, Vt = np.linalg.svd(X.astype(float), full_matrices=False)
     for k in (1, 4, 12):
@@ -121,7 +121,7 @@ def test_border_data():
 
 
 @pytest.mark.edge
-def test_clear_refusals():
+def test_raises_on_invalid_input():
     X = random_bits(0, (10, 4))
     for fractions in ((0.0, 0.5), (1.5,), ()):
         with pytest.raises(ValueError, match="fractions"):

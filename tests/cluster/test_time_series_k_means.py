@@ -49,7 +49,7 @@ def objective(center, X, weights=None, **settings):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("radius", [None, 12, 0.3])
-def test_average_is_the_mean_of_what_is_aligned_with_it(radius, seed):
+def test_average_is_the_mean_of_aligned_points(radius, seed):
     """A fixed point: each point of the center is the mean of the points aligned with it."""
     X, _ = bumps(seed, n=9)
     weights = np.random.default_rng(seed).uniform(0.5, 2, size=9)
@@ -155,7 +155,7 @@ def test_a_radius_does_not_sort_series_by_length(slanted, seed):
     {}, {"radius": 8}, {"averaging_iter": 4}, {"metric": "soft_dtw", "gamma": 0.5},
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_objective_never_rises_and_is_that_of_the_centers(settings, seed):
+def test_objective_never_rises_and_matches_the_centers(settings, seed):
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(rng.integers(9, 15), 2)).cumsum(axis=0) for _ in range(30)]
     model = TimeSeriesKMeans(5, random_state=seed, **settings).fit(X)
@@ -214,7 +214,7 @@ class Counting:
 
 @pytest.mark.newest
 @pytest.mark.edge
-def test_callbacks_hear_of_passes_and_may_stop():
+def test_callbacks_see_passes_and_can_stop():
     X, _ = bumps(0)
     model = TimeSeriesKMeans(3, random_state=0)
     counting = Counting()
@@ -278,7 +278,7 @@ def test_given_starts_are_used_and_kept():
 
 
 @pytest.mark.edge
-def test_end_before_convergence_is_told():
+def test_warns_if_not_converged():
     X, _ = bumps(0)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         TimeSeriesKMeans(3, max_iter=1, random_state=0).fit(X)
@@ -307,7 +307,7 @@ def test_end_before_convergence_is_told():
         ([[1.0]], {"metric": "softdtw"}, "'softdtw' is 'soft_dtw' here"),
     ],
 )
-def test_bad_input_is_named(X, settings, message):
+def test_error_names_bad_input(X, settings, message):
     with pytest.raises(ValueError, match=message):
         TimeSeriesKMeans(**settings).fit(X)
 
@@ -329,13 +329,13 @@ def test_bad_input_is_named(X, settings, message):
         (lambda: soft_dtw_barycenter([[1.0]], tol=-1), "tol=-1"),
     ],
 )
-def test_bad_parameters_of_averages_are_named(call, message):
+def test_errors_name_bad_parameters_of_averages(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
 @pytest.mark.edge
-def test_queries_of_other_channels_are_refused():
+def test_queries_of_other_channels_are_rejected():
     model = TimeSeriesKMeans(1, random_state=0).fit([[1.0], [2.0]])
     with pytest.raises(ValueError, match="same channels"):
         model.predict([np.zeros((2, 3))])

@@ -26,19 +26,19 @@ TEXT = [["anna", "read"], ["anna", "write"], ["bo", "read"]]
         (KernelKMeans, "k", "n_clusters"),
     ],
 )
-def test_a_parameter_from_elsewhere_is_translated(estimator, given, meant):
+def test_suggests_the_name_of_a_foreign_parameter(estimator, given, meant):
     with pytest.raises(TypeError, match=rf"no parameter '{given}': did you mean '{meant}'"):
         estimator(**{given: 1})
 
 
-def test_a_parameter_like_no_other_shows_all():
+def test_unknown_parameter_lists_all():
     with pytest.raises(
         TypeError, match=r"no parameter 'xyzzy': there are .'algorithm', 'alpha'"
     ):
         RobustPCA(xyzzy=1)
 
 
-def test_construction_clone_and_pickle_of_every_class_stay():
+def test_construction_clone_and_pickle_of_every_class_work():
     for estimator in all_estimators():
         required = getattr(estimator, "_required_parameters", ())
         if required:
@@ -58,19 +58,19 @@ def test_every_translation_leads_to_a_parameter_of_some_class():
 
 
 @pytest.mark.parametrize("value", ["gaussian", "Gauss", "RBF", "squared_exponential", "rbff"])
-def test_an_option_from_elsewhere_is_translated(value):
+def test_suggests_the_name_of_a_foreign_option(value):
     with pytest.raises(ValueError, match=rf"Got '{value}' instead. Did you mean 'rbf'?"):
         KernelKMeans(kernel=value).fit(np.eye(3))
 
 
-def test_an_option_like_no_other_is_left_alone():
+def test_unknown_option_has_no_suggestion():
     with pytest.raises(ValueError, match=r"Got 'wavelet' instead.$"):
         KernelKMeans(kernel="wavelet").fit(np.eye(3))
     with pytest.raises(ValueError, match=r"Got -1 instead.$"):
         KernelKMeans(n_clusters=-1).fit(np.eye(3))
 
 
-def test_options_in_the_list_are_not_the_value_itself():
+def test_valid_options_are_not_suggested_for_themselves():
     message = "The 'kernel' parameter must be a str among {'rbf', 'chi2'}. Got 'rbff' instead."
     assert meant_option("rbff", message) == "rbf"
     assert all(
@@ -95,7 +95,7 @@ def test_columns_of_text_are_named():
 
 
 @pytest.mark.parametrize("estimator", [MultiAssignmentClustering(2), SparseNMF(2)])
-def test_a_list_of_pairs_is_told_how_it_becomes_a_table(estimator):
+def test_list_of_pairs_raises_with_conversion_to_a_table(estimator):
     with pytest.raises(ValueError, match=r"list of pairs becomes a table by pandas.crosstab"):
         estimator.fit(np.array(TEXT, dtype=object))
     with pytest.raises(ValueError, match=r"pandas.crosstab"):

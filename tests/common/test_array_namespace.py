@@ -37,7 +37,7 @@ def test_other_libraries(library):
             assert_array_equal(back, [[1.0, 2.0]])
 
 
-def test_what_is_no_array_of_the_standard():
+def test_rejects_arrays_outside_the_standard():
     class Buffer:
         """Exchanges memory, and is no array of the standard."""
 

@@ -63,7 +63,7 @@ def test_warns_if_the_rank_omits_most_of_the_variance(cls):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_no_warning_for_a_small_rest_or_a_rank_that_was_asked_for(cls):
+def test_does_not_warn_for_a_small_rest_or_a_requested_rank(cls):
     X = make_swiss_roll(N_SAMPLES, random_state=0)[0]
     approximate = {"solver": "low_rank", "algorithm": "nystroem"}[route(cls)]
     noise = np.random.default_rng(0).normal(size=(N_SAMPLES, 60))

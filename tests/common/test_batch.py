@@ -75,7 +75,7 @@ def table(value):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("estimator", CASES, ids=repr)
-def test_a_far_row_changes_no_other_answer(estimator):
+def test_far_row_changes_no_other_result(estimator):
     fit_to = sample()
     batch = sample(8, seed=5)
     batch[AT] = FAR
@@ -97,7 +97,7 @@ SERIES = [
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("estimator", SERIES, ids=repr)
-def test_a_far_series_changes_no_other_answer(estimator):
+def test_far_series_changes_no_other_result(estimator):
     rng = np.random.default_rng(0)
     series, batch = rng.normal(size=(2, 12, 9, 1)).cumsum(axis=2)
     batch[AT] = FAR

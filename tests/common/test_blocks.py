@@ -101,7 +101,7 @@ def assert_same_rows(one, other, name):
 
 
 @instances_with(independent)
-def test_rows_of_a_dask_array_are_answered_lazily(estimator, lazy_only):
+def test_rows_of_a_dask_array_are_predicted_lazily(estimator, lazy_only):
     X = form(estimator, sample())
     model = fitted_to_the_sample(estimator)
     for name in row_methods(model):
@@ -125,7 +125,7 @@ def test_rows_of_a_dask_array_are_answered_lazily(estimator, lazy_only):
 
 
 @pytest.mark.parametrize("estimator", FIRST, ids=repr)
-def test_blocks_on_a_disk_are_read_one_by_one(estimator, tmp_path, monkeypatch):
+def test_blocks_on_disk_are_read_one_by_one(estimator, tmp_path, monkeypatch):
     X = form(estimator, sample())
     model = fitted_to_the_sample(estimator)
     expected = {
@@ -155,7 +155,7 @@ def test_rows_are_independent_unless_the_card_says_why_not():
 
 
 @pytest.mark.parametrize("estimator", FIRST_OF_ALL, ids=repr)
-def test_fit_takes_a_dask_array_or_says_what_to_do(estimator, lazy_only):
+def test_fit_accepts_a_dask_array_or_names_the_remedy(estimator, lazy_only):
     X = form(estimator, sample())
     if estimator._card.fits_blocks:
         return
@@ -174,7 +174,7 @@ def test_fit_takes_a_dask_array_or_says_what_to_do(estimator, lazy_only):
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_samples_of_other_kinds_are_refused_too(cls, lazy_only):
+def test_samples_of_other_kinds_are_rejected_too(cls, lazy_only):
     X = in_dask(sample())
     if not cls._card.fits_blocks:
         with pytest.raises((TypeError, ValueError), match="Dask array"):
@@ -182,7 +182,7 @@ def test_samples_of_other_kinds_are_refused_too(cls, lazy_only):
 
 
 @pytest.mark.edge
-def test_rows_of_an_image_are_no_samples(lazy_only):
+def test_rows_of_an_image_are_not_samples(lazy_only):
     image = np.random.default_rng(0).uniform(size=(24, 24))
     for name in ("fit", "transform"):
         with pytest.raises(TypeError, match=r"Dask array|image, not on the rows"):
@@ -207,9 +207,7 @@ def test_targets_in_dask_are_named():
 
 
 @pytest.mark.edge
-def test_tables_on_a_disk_are_read_as_a_whole_where_there_is_no_other_way(
-    monkeypatch, tmp_path
-):
+def test_tables_on_disk_are_read_at_once_if_necessary(monkeypatch, tmp_path):
     X = sample()
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", 100)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", 100)
@@ -224,7 +222,7 @@ def test_tables_on_a_disk_are_read_as_a_whole_where_there_is_no_other_way(
 
 
 @pytest.mark.edge
-def test_answers_that_couple_rows_are_refused():
+def test_rejects_results_that_couple_rows():
     X = sample()
     model = fitted(SparseGaussianProcessRegressor(random_state=0), X)
     embedding = TimeDelayEmbedding().fit(X)
@@ -236,7 +234,7 @@ def test_answers_that_couple_rows_are_refused():
         fitted(RobustPCA(), X).score(in_dask(X))
 
 
-def test_several_answers_come_as_several_arrays():
+def test_several_results_are_several_arrays():
     X = sample()
     model = fitted(SparseGaussianProcessRegressor(random_state=0), X)
     mean, std = model.predict(in_dask(X), return_std=True)
@@ -245,7 +243,7 @@ def test_several_answers_come_as_several_arrays():
         assert_allclose(lazy.compute(), array, rtol=1e-8)
 
 
-def test_whole_covariance_is_refused():
+def test_whole_covariance_is_rejected():
     X = sample()
     model = fitted(SparseGaussianProcessRegressor(random_state=0), X)
     with pytest.raises(TypeError, match="return_cov"):
@@ -262,7 +260,7 @@ def test_columns_are_checked_before_anything_runs(lazy_only):
         model.predict(in_dask(sample() * 1j))
 
 
-def test_bad_row_is_named():
+def test_error_names_bad_row():
     X = sample()
     X[21, 2] = np.nan
     model = fitted(KernelPerceptron(), sample())
@@ -270,7 +268,7 @@ def test_bad_row_is_named():
         model.predict(in_dask(X)).compute()
 
 
-def test_unknown_lengths_do_for_answers(lazy_only):
+def test_results_work_with_unknown_lengths(lazy_only):
     X = sample()
     rows = in_dask(X)
     rows = rows[rows[:, 0] > 3]
@@ -305,7 +303,7 @@ def test_sparse_blocks():
     assert_allclose(model.decision_function(rows).compute(), model.decision_function(X))
 
 
-def test_containers_are_refused_for_lazy_answers():
+def test_rejects_containers_for_lazy_results():
     X = sample()
     model = fitted(RobustPCA(), X).set_output(transform="pandas")
     with pytest.raises(ValueError, match=r"set_output\(transform='default'\)"):
@@ -316,14 +314,14 @@ def test_containers_are_refused_for_lazy_answers():
     assert model.transform(in_dask(X)).compute().shape == model.transform(X).shape
 
 
-def test_lazy_answers_travel():
+def test_lazy_results_can_be_pickled():
     X = sample()
     model = fitted(KernelPerceptron(), X)
     answer = pickle.loads(pickle.dumps(model.decision_function(in_dask(X))))
     assert_allclose(answer.compute(), model.decision_function(X), rtol=1e-8)
 
 
-def test_later_fits_change_no_answer():
+def test_later_fits_change_no_result():
     X = sample()
     model = fitted(KernelPerceptron(), X)
     expected = model.decision_function(X)
@@ -332,14 +330,14 @@ def test_later_fits_change_no_answer():
     assert_allclose(answer.compute(), expected, rtol=1e-8)
 
 
-def test_several_views_in_dask_are_refused():
+def test_several_views_in_dask_are_rejected():
     X = in_dask(sample())
     with pytest.raises(TypeError, match="Dask array"):
         SeriesFormatter().fit([X, X])
 
 
 @pytest.mark.edge
-def test_other_collections_are_refused_with_what_to_give(lazy_only):
+def test_rejects_other_collections_and_names_the_remedy(lazy_only):
     X = sample()
     for rows in (dask.delayed(X), pytest.importorskip("dask.bag").from_sequence([1, 2])):
         with pytest.raises(TypeError, match="give a Dask array or data frame"):
@@ -351,7 +349,7 @@ def test_other_collections_are_refused_with_what_to_give(lazy_only):
 
 
 @pytest.mark.edge
-def test_searches_are_told_to_take_a_sample():
+def test_searches_raise_and_recommend_a_sample():
     X = sample()
     with pytest.raises(TypeError, match="a random sample of the rows, to a search too"):
         fitted(SparseNMF(), X).score(in_dask(X))

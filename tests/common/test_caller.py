@@ -54,7 +54,7 @@ def assert_close(found, expected, rtol, atol=1e-12):
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 @pytest.mark.parametrize("estimator", PARALLEL, ids=repr)
-def test_any_backend_gives_the_serial_answer(estimator, backend):
+def test_any_backend_matches_the_serial_result(estimator, backend):
     X = form(estimator, sample())
     serial = fitted(estimator, X, n_jobs=1)
     with joblib.parallel_config(backend):
@@ -64,7 +64,7 @@ def test_any_backend_gives_the_serial_answer(estimator, backend):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of sockets and temporary folders that Dask leaves
-def test_dask_gives_the_serial_answer():
+def test_dask_matches_the_serial_result():
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0"
@@ -93,7 +93,7 @@ LIMITED = [
 
 
 @pytest.mark.parametrize("estimator", LIMITED, ids=repr)
-def test_more_components_than_can_be_had_are_never_passed_over(estimator):
+def test_too_many_components_always_warn_or_raise(estimator):
     """A warning with the number that is returned, or an error: nowhere silence."""
     model = clone(estimator).set_params(n_components=500)
     X = form(model, sample())
@@ -184,7 +184,7 @@ def test_models_do_not_change_with_the_array_they_were_fitted_on(estimator):
 
 @instances_with(lambda estimator: is_regressor(estimator) or is_classifier(estimator))
 @pytest.mark.parametrize("missing", [None, np.nan], ids=["None", "NaN"])
-def test_missing_targets_are_refused(estimator, missing):
+def test_missing_targets_are_rejected(estimator, missing):
     X = form(estimator, sample())
     y = np.array(target(estimator, X), dtype=object)
     y[3] = missing
@@ -225,7 +225,7 @@ def takes_kernel_values(estimator):
 
 @instances_with(lambda estimator: not takes_kernel_values(estimator))
 @pytest.mark.parametrize("kind", at_the_limits())
-def test_magnitudes_beyond_the_limits_are_refused(estimator, kind):
+def test_magnitudes_beyond_the_limits_are_rejected(estimator, kind):
     """One sentence for all estimators."""
     X = form(estimator, at_the_limits()[kind])
     with pytest.raises(ValueError, match="between 1e-100 and 1e100"):
@@ -234,7 +234,7 @@ def test_magnitudes_beyond_the_limits_are_refused(estimator, kind):
 
 @instances_with(takes_kernel_values)
 @pytest.mark.parametrize("kind", sorted(set(at_the_limits()) - {"1e155", "one subnormal"}))
-def test_kernel_values_beyond_the_limits_are_refused(estimator, kind):
+def test_kernel_values_beyond_the_limits_are_rejected(estimator, kind):
     """Of a kernel matrix only the largest entry counts."""
     X = at_the_limits()[kind][:, 1:2] @ np.ones((1, 40))
     with pytest.raises(ValueError, match="between 1e-100 and 1e100"):
@@ -244,7 +244,7 @@ def test_kernel_values_beyond_the_limits_are_refused(estimator, kind):
 @each_instance
 @pytest.mark.parametrize("scale", [1e90, 1e-90, 1e8, 1e-8])
 @pytest.mark.filterwarnings("ignore")  # a warning is a fine answer here
-def test_magnitudes_within_the_limits_have_an_answer(estimator, scale):
+def test_magnitudes_within_the_limits_have_a_result(estimator, scale):
     """A clear ValueError, or finite numbers wherever those of the unscaled data are finite."""
     X = form(estimator, sample() * scale)
     message = model = None
@@ -301,7 +301,7 @@ def fitted_with_weights(estimator, X, weights):
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6, 1e30])
 @pytest.mark.parametrize("estimator", WEIGHTED, ids=repr)
 @pytest.mark.filterwarnings("ignore:No features were selected")  # with next to no weight
-def test_weights_of_any_common_scale_give_the_same_answer(estimator, scale):
+def test_common_scale_of_weights_does_not_change_the_result(estimator, scale):
     """Where weights are relative; else a clear ValueError, or finite numbers."""
     X = form(estimator, sample())
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))

@@ -410,7 +410,7 @@ WITHOUT_ROW = {"SupportFeatureMachine", "GroupLassoCV", "SparseGaussianProcessCl
 
 
 @pytest.mark.certificate
-def test_every_certificate_is_tried():
+def test_every_certificate_is_tested():
     certified = {cls.__name__ for cls in all_estimators() if "    dual_gap_ :" in cls.__doc__}
     tried = {name.split(",")[0] for name in ROWS}
     assert certified - tried == WITHOUT_ROW
@@ -487,7 +487,7 @@ def weights_of(model):
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_free_offset_sees_linear_kernels_from_the_mean(model, y):
+def test_free_offset_centres_linear_kernels(model, y):
     near = ROWS_OF_FEW_DIGITS
     far = ROWS_OF_FEW_DIGITS + FAR
     expected, _ = scores_of(model.fit(near, y), near)
@@ -518,6 +518,6 @@ def test_column_of_time_stamps():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("cls", [sk.svm.L2SVC, sk.svm.L2SVR, sk.svm.SVDD, sk.ranking.NuSVOR])
-def test_distances_that_drown_in_a_polynomial_kernel_are_refused(cls):
+def test_rejects_distances_lost_to_rounding_in_a_polynomial_kernel(cls):
     with pytest.raises(ValueError, match="cannot resolve these samples"):
         cls(kernel="poly").fit(X + 1e15, LABELS)

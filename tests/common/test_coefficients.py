@@ -68,7 +68,7 @@ def test_last_axis_of_coef_is_the_features(estimator):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "laplacian"])
 @pytest.mark.parametrize("cls", BY_NAME, ids=lambda cls: cls.__name__)
-def test_coef_of_kernel_machines_is_that_of_the_linear_kernel(cls, kernel):
+def test_coef_of_kernel_machines_matches_the_linear_kernel(cls, kernel):
     X = sample()
     model = clone(BY_NAME[cls]).set_params(kernel=kernel)
     model.fit(X, target(model, X))
@@ -80,7 +80,7 @@ def test_coef_of_kernel_machines_is_that_of_the_linear_kernel(cls, kernel):
 @pytest.mark.edge
 @pytest.mark.parametrize("selector", [SelectFromModel, RFE])
 @pytest.mark.parametrize("cls", PREDICTORS, ids=lambda cls: cls.__name__)
-def test_selectors_take_coefficients_of_features_or_refuse(cls, selector):
+def test_selectors_use_coefficients_of_features_or_raise(cls, selector):
     """Never coefficients of hidden units, however many there are."""
     X = sample()
     estimator = clone(PREDICTORS[cls])

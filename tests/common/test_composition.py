@@ -168,7 +168,7 @@ def test_wrapped_regressors_are_as_good_as_alone(estimator):
 
 
 @pytest.mark.edge
-def test_bootstrap_of_gaussian_processes_says_what_copies_do():
+def test_bootstrap_of_gaussian_processes_warns_about_copies():
     X, t = make_friedman1(40, 5, noise=0.5, random_state=0)
     bag = BaggingRegressor(
         BayesianCommitteeMachine(max_expert_size=20, random_state=0), 1, random_state=0

@@ -117,7 +117,7 @@ def test_expected_failures_name_real_checks():
 @pytest.mark.parametrize(
     "cls", [c for c in CLASSES if c._card.known_failures], ids=lambda cls: cls.__name__
 )
-def test_expected_failures_say_what_does_not_work(cls):
+def test_expected_failures_describe_the_failure(cls):
     """In names that exist: of scikit-learn's wrappers and scores, or of the class itself."""
     theirs = {name for name, _ in [*sklearn_estimators(), *sklearn_functions()]} | {"Pipeline"}
     theirs |= set(sklearn.model_selection.__all__)
@@ -255,7 +255,7 @@ def test_read_only_memory_map(estimator, tmp_path):
 
 
 @instances_with(lambda estimator: "n_jobs" in estimator.get_params())
-def test_n_jobs_does_not_change_the_answer(estimator):
+def test_n_jobs_does_not_change_the_result(estimator):
     X = form(estimator, sample())
     one = clone(estimator).set_params(n_jobs=1)
     two = clone(estimator).set_params(n_jobs=2)
@@ -328,7 +328,7 @@ def test_callback_can_stop_the_fit(estimator):
 
 @instances_with(lambda estimator: hasattr(estimator, "set_callbacks"))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_exception_of_a_callback_is_lost(estimator):
+def test_callback_exceptions_are_raised(estimator):
     """Raised in the first passes, in the one that converges, or at the end of the fit."""
     X = form(estimator, sample())
     counting = StopAt(np.inf, "count")
@@ -367,7 +367,7 @@ def degenerate_samples():
 @each_instance
 @pytest.mark.parametrize("kind", degenerate_samples())
 @pytest.mark.filterwarnings("ignore")  # a warning is a fine answer here
-def test_degenerate_data_have_an_answer(estimator, kind):
+def test_degenerate_data_have_a_result(estimator, kind):
     """A clear ValueError, or finite numbers: never NaN, never another exception."""
     X = form(estimator, degenerate_samples()[kind])
     try:
@@ -399,7 +399,7 @@ REFUSED = {
 
 @each_instance
 @pytest.mark.parametrize("kind", REFUSED)
-def test_bad_input_is_refused(estimator, kind):
+def test_bad_input_is_rejected(estimator, kind):
     X = REFUSED[kind](sample())
     with pytest.raises((ValueError, TypeError)) as caught:
         clone(estimator).fit(X)

@@ -49,7 +49,7 @@ def process():
 @pytest.mark.few(4)
 @pytest.mark.edge
 @pytest.mark.parametrize("name", ROUTES)
-def test_an_interrupt_is_heard(name, process):
+def test_ctrl_c_stops_the_loop(name, process):
     answer = process.ask(name)
     assert answer != "None", "the call ended before the interrupt: a larger problem is needed"
     assert float(answer) <= LIMIT

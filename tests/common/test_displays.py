@@ -44,7 +44,7 @@ def test_every_display_is_tested_here():
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_display_draws_and_says_what_is_missing(name, monkeypatch):
+def test_display_draws_and_names_missing_packages(name, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     display = displays()[name](**ARGUMENTS[name])
     assert not hasattr(display, "figure_")

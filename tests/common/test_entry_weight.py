@@ -153,7 +153,7 @@ def test_every_class_has_a_case():
 
 @pytest.mark.invariance
 @each_case
-def test_weights_of_one_are_no_weights(case, seed):
+def test_weights_of_one_equal_no_weights(case, seed):
     estimator, X, _ = drawn(case, seed)
     plain = clone(estimator).fit(X)
     weighted = clone(estimator).fit(X, entry_weight=np.ones(X.shape, dtype=int))
@@ -215,7 +215,7 @@ def test_fit_transform_is_fit_and_transform(case, seed):
 
 @pytest.mark.invariance
 @each_case
-def test_data_and_weights_stay_the_callers(case, seed):
+def test_data_and_weights_of_the_caller_do_not_change(case, seed):
     estimator, X, weights = drawn(case, seed)
     weights = weights.astype(float)
     weights[2, 3] = 0
@@ -240,7 +240,7 @@ def test_data_and_weights_stay_the_callers(case, seed):
     ],
 )
 @each_case
-def test_wrong_weights_are_refused(case, change, message, seed):
+def test_wrong_weights_are_rejected(case, change, message, seed):
     estimator, X, weights = drawn(case, 0)
     with pytest.raises(ValueError, match=message):
         estimator.fit(X, entry_weight=change(weights.astype(float)))
@@ -249,7 +249,7 @@ def test_wrong_weights_are_refused(case, change, message, seed):
 
 @pytest.mark.edge
 @each_case
-def test_sparse_tables_are_refused_with_a_remedy(case, seed):
+def test_sparse_tables_are_rejected_with_a_remedy(case, seed):
     estimator, X, weights = drawn(case, seed)
     if not estimator.__sklearn_tags__().input_tags.sparse or isinstance(estimator, SPARSE):
         pytest.skip("takes no sparse table, or its weights, too")

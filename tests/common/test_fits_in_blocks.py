@@ -267,7 +267,7 @@ def test_the_same_cuts_give_the_same_bits(case):
 
 @pytest.mark.invariance
 @cases_with(lambda case: case.learned and input_tags(case).sparse and case.sparse)
-def test_sparse_blocks_are_those_of_a_dense_table(case):
+def test_sparse_blocks_match_a_dense_table(case):
     X = table()
     X[X < 0.3] = 0
     y = target(case, X)
@@ -279,7 +279,7 @@ def test_sparse_blocks_are_those_of_a_dense_table(case):
 
 @pytest.mark.edge
 @compared
-def test_gaps_are_taken_as_in_memory_or_named(case):
+def test_gaps_match_the_fit_in_memory_or_raise(case):
     X = table()
     X[111, 2] = np.nan
     if input_tags(case).allow_nan:
@@ -292,7 +292,7 @@ def test_gaps_are_taken_as_in_memory_or_named(case):
 
 @pytest.mark.edge
 @compared
-def test_single_precision_is_taken_as_in_memory(case):
+def test_single_precision_matches_the_fit_in_memory(case):
     X = table().astype(np.float32)
     model = fit_lazy(case, X, EVEN)
     whole = fit_whole(case, X)
@@ -354,7 +354,7 @@ def test_no_result_at_the_driver_is_larger_than_twice_a_block(case, monkeypatch)
 
 @pytest.mark.edge
 @all_cases
-def test_models_hold_nothing_lazy_and_travel(case):
+def test_models_contain_nothing_lazy_and_can_be_pickled(case):
     X = table()
     with nothing_whole():
         model = fit_lazy(case, X, EVEN)
@@ -388,7 +388,7 @@ def workers(**options):
 @pytest.mark.invariance
 @pytest.mark.parametrize("checkpoints", [False, True])
 @pytest.mark.parametrize("name", ["SparseNMF", "MultiAssignmentClustering", "RobustPCA"])
-def test_a_lost_worker_changes_no_bit(name, checkpoints, tmp_path):
+def test_lost_worker_changes_no_bit(name, checkpoints, tmp_path):
     case = ALL[name]
     X = table(2000)
     lengths = (500,) * 4

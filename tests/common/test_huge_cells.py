@@ -180,7 +180,7 @@ PROMISES = {
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("name", PROMISES)
-def test_promise_holds_with_huge_cells(name, value, count):
+def test_guarantee_holds_with_huge_cells(name, value, count):
     promise = PROMISES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

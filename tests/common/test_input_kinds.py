@@ -248,7 +248,7 @@ def with_entry(y, value):
 
 
 @each_supervised
-def test_targets_of_no_use_are_refused_by_name(estimator):
+def test_useless_targets_raise_with_their_name(estimator):
     """A ValueError that says what is wrong with y, whatever the kind of the estimator."""
     X = samples_of(estimator)
     y = targets_for(estimator)[0]
@@ -280,7 +280,7 @@ PARALLEL = [cls() for cls in CLASSES if "n_jobs" in cls().get_params()]
 
 
 @pytest.mark.parametrize("estimator", PARALLEL, ids=lambda one: type(one).__name__)
-def test_no_jobs_are_refused(estimator):
+def test_rejects_zero_jobs(estimator):
     """Whatever X is: parameters are looked at first."""
     with pytest.raises(ValueError, match=r"'n_jobs' parameter of .* Got 0"):
         clone(estimator).set_params(n_jobs=0).fit(sample(), sample()[:, 0])

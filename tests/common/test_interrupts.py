@@ -216,7 +216,7 @@ def test_interrupted_merge(estimator):
 
 
 @pytest.mark.parametrize("estimator", LAZY, ids=repr)
-def test_interrupted_first_answer(estimator):
+def test_interrupted_first_prediction(estimator):
     """What is solved when it is first asked for is solved afterwards."""
     X = rows(estimator, 20, seed=3)
     expected = answers(begun(estimator), X)
@@ -326,7 +326,7 @@ def shorter(model, name, field):
     setattr(model, name, state._replace(**{field: getattr(state, field)[:-1]}))
 
 
-def test_states_of_unequal_lengths_are_refused():
+def test_states_of_unequal_lengths_are_rejected():
     X = sample()
     model = CCIPCA(2).partial_fit(X)
     shorter(model, "_state", "mean")

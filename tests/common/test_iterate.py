@@ -30,7 +30,7 @@ def test_stops_at_max_iter_without_convergence():
     assert (it.n_iter, it.converged) == (5, False)
 
 
-def test_progress_sees_every_pass_and_may_stop():
+def test_progress_counts_every_pass_and_can_stop():
     seen = Recorder(stop_at=3)
     it = Iterations(10, tol=0.0, progress=seen)
     for _ in it:

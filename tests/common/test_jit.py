@@ -93,7 +93,7 @@ def test_wrapper_keeps_name_and_doc():
     assert pickle.loads(pickle.dumps(square)).__name__ == "square"
 
 
-def test_no_folder_for_the_cache_is_said_once(monkeypatch):
+def test_missing_cache_folder_is_reported_once(monkeypatch):
     real = numba.njit
 
     def without_folder(cache=False, **settings):
@@ -179,7 +179,7 @@ def test_damaged_cache_is_compiled_and_saved_again(
     assert sum(again.compiled.stats.cache_hits.values()) == 1
 
 
-def test_full_disk_is_said_once(cached, tmp_path, monkeypatch):
+def test_full_disk_is_reported_once(cached, tmp_path, monkeypatch):
     def full(self, path):
         raise OSError(errno.ENOSPC, "No space left on device", path)
 
@@ -239,7 +239,7 @@ def test_compile_fills_the_cache(tmp_path):
     assert list(tmp_path.rglob("*.nbc"))
 
 
-def test_compile_refuses_unknown_names(capsys):
+def test_compile_rejects_unknown_names(capsys):
     with pytest.raises(SystemExit):
         compile.main(["NeuralGases"])
     assert "no estimator is called NeuralGases" in capsys.readouterr().err
@@ -248,7 +248,7 @@ def test_compile_refuses_unknown_names(capsys):
 @pytest.mark.parametrize(
     "cls", [c for c in all_estimators() if c._card.samples != "rows"], ids=lambda c: c.__name__
 )
-def test_compile_fits_estimators_whose_samples_are_no_rows(cls):
+def test_compile_fits_estimators_on_samples_other_than_rows(cls):
     fitted = []
     watched = type(cls.__name__, (cls,), {"fit": lambda self, X, y=None: told(self, X, y)})
 
@@ -260,7 +260,7 @@ def test_compile_fits_estimators_whose_samples_are_no_rows(cls):
     assert len(fitted) == len(cls._card.checks)
 
 
-def test_cards_name_samples_that_are_no_rows():
+def test_cards_name_samples_other_than_rows():
     for cls in all_estimators():
         takes_rows = cls().__sklearn_tags__().input_tags.two_d_array
         assert takes_rows == (cls._card.samples == "rows"), cls.__name__

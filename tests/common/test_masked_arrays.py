@@ -196,7 +196,7 @@ def test_methods_for_new_rows_raise(cls):
 
 
 @each_class
-def test_mask_of_nothing_is_an_ordinary_array(cls):
+def test_empty_mask_equals_an_ordinary_array(cls):
     X = table(cls)
     Y = second_view(cls, X)
     expected = fit(small(cls), X, Y)
@@ -251,7 +251,7 @@ def test_masked_series_raise(cls):
             fit(small(cls), series, y)
 
 
-def test_search_over_entries_takes_a_mask_as_nan():
+def test_search_over_entries_treats_a_mask_as_nan():
     X = sample(40)
     mask = hidden(X)
     model = KSVD(2, max_iter=3, random_state=0)

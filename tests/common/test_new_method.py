@@ -77,5 +77,5 @@ def test_imports_of_several_lines_are_left_as_they_are(checkout):
 @pytest.mark.parametrize(
     "arguments", [[], ["METHOD=lower", "MODULE=cluster"], ["METHOD=Good"]]
 )
-def test_wrong_call_is_answered_by_the_usage(checkout, arguments):
+def test_wrong_call_prints_the_usage(checkout, arguments):
     assert new_method.main(arguments).startswith("usage:")

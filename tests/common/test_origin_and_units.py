@@ -119,7 +119,7 @@ def deviation(name, value, expected, estimator):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize(("name", "change"), CASES)
-def test_answers_do_not_depend_on_origin_and_units(name, change):
+def test_results_do_not_depend_on_origin_and_units(name, change):
     unit, offset = CHANGES[change]
     table = ORIGIN_MATTERS if offset else UNIT_MATTERS
     if name in table:

@@ -33,7 +33,7 @@ def fitted_names(model):
 @pytest.mark.invariance
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_a_refit_with_other_parameters_leaves_nothing_behind(first, second):
+def test_refit_with_other_parameters_removes_old_attributes(first, second):
     """Say `coef_` of a linear kernel, which selectors would read."""
     fresh = fitted(clone(second))
     again = fitted(clone(first)).set_params(**clone(second).get_params(deep=False))
@@ -47,7 +47,7 @@ def test_a_refit_with_other_parameters_leaves_nothing_behind(first, second):
 
 
 @pytest.mark.invariance
-def test_a_warm_start_goes_on_from_what_is_left():
+def test_warm_start_continues_from_the_stored_state():
     X = sample()
     machine = CoreVectorMachine(tol=1e-3, warm_start=True)
     first = fitted(machine).support_.copy()

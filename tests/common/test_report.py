@@ -73,7 +73,7 @@ def found(page):
         ("roles", ["read, write, admin"]),
     ],
 )
-def test_names_what_was_planted(page, name, words):
+def test_names_planted_defects(page, name, words):
     finding = found(page)[name]
     said = f"{finding.text} {finding.lines}"
     for word in words:
@@ -253,13 +253,13 @@ def test_lines_of_a_mixed_frame_run_as_pasted():
         (None, TypeError, "type NoneType"),
     ],
 )
-def test_says_what_is_wrong(X, error, message):
+def test_errors_name_the_problem(X, error, message):
     with pytest.raises(error, match=re.escape(message)):
         skmoderndata.report(X)
 
 
 @pytest.mark.edge
-def test_refuses_dask():
+def test_rejects_dask():
     da = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="compute"):
         skmoderndata.report(da.ones((100, 3)))
@@ -269,7 +269,7 @@ def test_refuses_dask():
 @pytest.mark.parametrize(
     ("name", "value"), [("level", 0), ("level", 1.0), ("random_state", -1)]
 )
-def test_refuses_settings(name, value):
+def test_rejects_settings(name, value):
     with pytest.raises(ValueError, match=f"{name}={value}"):
         skmoderndata.report(np.eye(30), **{name: value})
 
@@ -382,7 +382,7 @@ def test_names_are_escaped():
 
 
 @pytest.mark.edge
-def test_without_matplotlib_there_are_tables_only():
+def test_without_matplotlib_the_page_has_only_tables():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import numpy as np, skmoderndata\n"

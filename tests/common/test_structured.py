@@ -205,7 +205,7 @@ def test_models_do_not_change_with_the_samples_they_were_fitted_on(kind, estimat
 
 
 @pytest.mark.parametrize(("kind", "estimator"), FEW)
-def test_no_samples_are_refused_in_the_same_words(kind, estimator):
+def test_empty_collections_raise_the_same_message(kind, estimator):
     X = KINDS[kind][0](0)
     fresh = copy.deepcopy(estimator)
     model = fitted(copy.deepcopy(estimator), X)
@@ -234,7 +234,7 @@ def test_texts_for_a_kernel_of_rows_name_the_remedy(cls, kernel):
 
 
 @pytest.mark.parametrize(("kind", "estimator"), FEW)
-def test_every_method_says_that_the_model_is_not_fitted(kind, estimator):
+def test_every_method_raises_if_not_fitted(kind, estimator):
     X = KINDS[kind][0](0)
     model = copy.deepcopy(estimator)
     if not model.__sklearn_tags__().requires_fit or getattr(model, "n_features", None):
@@ -250,7 +250,7 @@ def on_tables_of_series():
 
 
 @pytest.mark.parametrize(("kind", "estimator"), on_tables_of_series())
-def test_a_frame_of_numbers_means_its_array(kind, estimator):
+def test_frame_of_numbers_equals_its_array(kind, estimator):
     """One series in each row; frames of other forms name the transformer that reads them."""
     X = np.random.default_rng(0).normal(size=(N, 6)).cumsum(axis=1)
     expected = outputs(fitted(copy.deepcopy(estimator), X), X)
@@ -270,7 +270,7 @@ def test_a_frame_of_numbers_means_its_array(kind, estimator):
             fitted(copy.deepcopy(estimator), frame)
 
 
-def test_series_behind_column_transformers():
+def test_series_after_column_transformers():
     """Columns of pandas output are series for what follows, or for a kernel inside."""
     X = np.random.default_rng(0).normal(size=(N, 6)).cumsum(axis=1)
     frame = pd.DataFrame(X, columns=[f"t{i}" for i in range(6)]).assign(age=1.0)

@@ -156,7 +156,7 @@ def test_kinds(X, kind):
     assert data_facts(X).kind == kind
 
 
-def test_counts_of_documents_are_no_ratings(rng):
+def test_counts_of_documents_are_not_ratings(rng):
     counts = rng.poisson(0.05, size=(100, 300))
     stars = np.where(rng.random((100, 300)) < 0.05, rng.integers(1, 6, size=(100, 300)), 0)
     assert data_facts(sparse.csr_array(counts)).kind == "document counts"
@@ -172,14 +172,14 @@ def test_columns_of_text_are_left_out(rng, capsys):
     assert 'X = X.select_dtypes(["number", "bool"])' in found[0].code
 
 
-def test_words_that_name_nothing_are_told(rng, capsys):
+def test_words_that_name_no_problem_are_reported(rng, capsys):
     skmoderndata.suggest(rng.normal(size=(100, 5)), about="protein")
     assert capsys.readouterr().out.startswith(
         "No problem for data of kind 'table' mentions 'protein'"
     )
 
 
-def test_rows_sorted_by_class_are_in_no_order(rng):
+def test_rows_sorted_by_class_are_not_in_order(rng):
     classes = np.repeat(np.arange(3), 100)[:, None] + 0.3 * rng.normal(size=(300, 4))
     walk = np.cumsum(rng.normal(size=(300, 4)), axis=0)
     assert not data_facts(classes).in_order
@@ -204,7 +204,7 @@ def test_rows_sorted_by_class_are_in_no_order(rng):
         np.broadcast_to(np.arange(8.0), (1_000_000, 8)),
     ],
 )
-def test_degenerate_data_are_answered(X, capsys):
+def test_degenerate_data_have_suggestions(X, capsys):
     skmoderndata.suggest(X)
     shown = capsys.readouterr().out
     assert ">>>" in shown or "Nothing in these data speaks for a method" in shown
@@ -250,12 +250,12 @@ def test_degenerate_data_are_answered(X, capsys):
         (np.zeros((3, 3)), ["a", None, "b"], ValueError, "y has no value for 1 of 3"),
     ],
 )
-def test_bad_input_is_named(X, y, error, message):
+def test_error_names_bad_input(X, y, error, message):
     with pytest.raises(error, match=message):
         skmoderndata.suggest(X, y)
 
 
-def test_what_it_is_about_is_a_text(rng):
+def test_about_must_be_a_text(rng):
     with pytest.raises(TypeError, match="should be words"):
         skmoderndata.suggest(rng.normal(size=(9, 2)), about=3)
 
@@ -274,7 +274,7 @@ def test_large_tables_take_less_than_two_seconds(rng, capsys):
     assert process_time() - start < 2
 
 
-def test_data_stay_as_they_are(rng, capsys):
+def test_data_do_not_change(rng, capsys):
     X = rng.normal(size=(60, 4))
     before = X.copy()
     skmoderndata.suggest(X)

@@ -35,7 +35,7 @@ def public_names(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_names_are_those_of_the_table(cls):
+def test_names_match_the_table(cls):
     replaced = words_not_used()
     # scikit-learn's word for a numerical rank, which is no number of components asked for
     found = {name: replaced[name.rstrip("_")] for name in public_names(cls) - {"rank_"}
@@ -106,7 +106,7 @@ def vague_names(source):
     return count
 
 
-def test_constants_say_thing_and_unit():
+def test_constants_name_quantity_and_unit():
     package = sorted((rules.ROOT / "skmoderndata").rglob("*.py"))
     found = {path.name: vague_constants(path.read_text(encoding="utf-8")) for path in package}
     assert not any(found.values()), {name: words for name, words in found.items() if words}

@@ -66,7 +66,7 @@ def fitted(estimator, X, factor):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 @pytest.mark.parametrize("estimator", WEIGHTED, ids=repr)
-def test_the_unit_of_weights_does_not_matter(estimator, factor):
+def test_unit_of_weights_does_not_matter(estimator, factor):
     X = sample()
     expected = answers(fitted(estimator, X, 1.0), X)
 
@@ -81,5 +81,5 @@ def test_the_unit_of_weights_does_not_matter(estimator, factor):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("cls", COUNTED, ids=lambda cls: cls.__name__)
-def test_where_weights_count_the_page_says_so(cls):
+def test_page_says_if_weights_count(cls):
     assert "weight" in (cls.fit.__doc__ or "").lower()

@@ -118,7 +118,7 @@ def wine():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("machine", [L2SVC(), CoreVectorMachine(random_state=0)], ids=repr)
-def test_bags_that_lack_a_rare_class(machine):
+def test_handles_bags_without_a_rare_class(machine):
     X, y = wine()
     kept = np.r_[np.flatnonzero(y < 2), np.flatnonzero(y == 2)[:4]]
     bags = BaggingClassifier(machine, n_estimators=8, max_samples=15, random_state=0)
@@ -191,7 +191,7 @@ def test_support_feature_machine_drops_to_two_classes():
             SupportFeatureMachine(class_weight={"low": wrong}).fit(X, y)
 
 
-def test_every_weighted_classifier_is_tried():
+def test_every_weighted_classifier_is_tested():
     named = {type(one) for one in INSTANCES if is_classifier(one)}
     assert {type(one) for one in CLASSIFIERS} <= named
     assert len({type(one) for one in CLASSIFIERS}) >= 12

@@ -91,7 +91,7 @@ def test_merged_parts_equal_fit(target, noise, seed):
         (EmpiricalCovariance().fit(rows(0)), "cannot merge with EmpiricalCovariance"),
     ],
 )
-def test_merge_refuses_other_states(other, message):
+def test_merge_rejects_other_states(other, message):
     with pytest.raises(ValueError, match=message):
         JamesStein().fit(rows(0)).merge(other)
 
@@ -100,7 +100,7 @@ def test_merge_refuses_other_states(other, message):
 @pytest.mark.parametrize(
     ("target", "m"), [("zero", 3), ("mean", 4), ("zero", 10), ("mean", 10)]
 )
-def test_risk_is_below_that_of_the_raw_means(target, m, seed):
+def test_risk_is_below_the_risk_of_the_raw_means(target, m, seed):
     rng = np.random.default_rng(seed)
     for size in (0.0, 0.5, 2.0):
         truth = size * rng.normal(size=m) + (3.0 if target == "mean" else 0.0)
@@ -130,7 +130,7 @@ def test_many_equal_means_are_found_equal(seed):
 
 
 @pytest.mark.recovery
-def test_far_from_the_target_means_stay(seed):
+def test_means_far_from_the_target_hardly_change(seed):
     X = rows(seed, spread=1e4)
     model = JamesStein(noise_variance=1.0).fit(X)
     assert_allclose(
@@ -211,7 +211,7 @@ def test_messages(parameters, n, message):
 
 
 @pytest.mark.edge
-def test_merge_refuses_other_columns():
+def test_merge_rejects_other_columns():
     X = pd.DataFrame(np.arange(20.0).reshape(4, 5), columns=list("abcde"))
     model = JamesStein().fit(X)
     with pytest.raises(ValueError, match="cannot merge: feature_names_in_ differ"):

@@ -82,7 +82,7 @@ def test_pairs_are_matched_whatever_their_order_and_signs(seed):
 
 
 @pytest.mark.recovery
-def test_intervals_hold_zero_where_there_is_no_relation():
+def test_intervals_contain_zero_without_a_relation():
     X, Y = two_views(0)
     display = CanonicalLoadingsDisplay.from_estimator(RegularizedCCA(1), X, Y, random_state=0)
     inside = [
@@ -141,13 +141,13 @@ def test_plot_has_the_names_of_the_columns():
         ),
     ],
 )
-def test_settings_that_are_refused(settings, message):
+def test_raises_on_invalid_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         CanonicalLoadingsDisplay.from_estimator(RegularizedCCA(2), *two_views(0), **settings)
 
 
 @pytest.mark.edge
-def test_views_that_are_refused():
+def test_raises_on_invalid_views():
     X, Y = two_views(0)
     with pytest.raises(ValueError, match="200 and 199 rows; pass the same samples"):
         CanonicalLoadingsDisplay.from_estimator(RegularizedCCA(2), X, Y[1:])

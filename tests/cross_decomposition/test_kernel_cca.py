@@ -98,7 +98,7 @@ def test_repeated_correlations_are_all_found(seed):
 
 
 @pytest.mark.oracle
-def test_eigendecompositions_answer_where_the_kernels_have_fewer_dimensions(seed):
+def test_eigendecompositions_are_used_if_the_kernels_have_fewer_dimensions(seed):
     X, Y, _ = circle(canonical.DENSE_UP_TO + 20, seed)
     with pytest.warns(UserWarning, match="rank 2"):
         model = KernelCCA(3, kernel="linear").fit(X, Y)
@@ -228,7 +228,7 @@ def test_sum_of_correlations_is_within_its_gap(seed):
 
 
 @pytest.mark.recovery
-def test_relation_that_linear_functions_miss(seed):
+def test_finds_a_relation_that_linear_functions_miss(seed):
     X, Y, _ = circle(500, seed)
     train = slice(0, 250)
     new = slice(250, None)
@@ -332,7 +332,7 @@ def test_ways_to_pass_views_agree(seed):
 
 
 @pytest.mark.invariance
-def test_kernels_given_in_different_ways_agree(seed):
+def test_forms_of_kernels_agree(seed):
     X, Y, _ = circle(50, seed)
     expected = KernelCCA(2, gamma=0.5).fit(X, Y)
     one, two = expected.transform(X[:7], Y[:7])
@@ -495,7 +495,7 @@ def test_shrinkage_and_ridge_are_the_same_family(seed):
         (lambda X, Y: (np.where(X > 0.9, np.nan, X), Y), {}, "NaN"),
     ],
 )
-def test_bad_input_is_named(views, setting, message):
+def test_error_names_bad_input(views, setting, message):
     X, Y, _ = circle(30, 0)
     with pytest.raises(ValueError, match=message):
         KernelCCA(2, **setting).fit(*views(X, Y))
@@ -503,7 +503,7 @@ def test_bad_input_is_named(views, setting, message):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("n", [30, canonical.DENSE_UP_TO + 20])
-def test_indefinite_kernels_are_seen_at_every_size(n):
+def test_indefinite_kernels_are_detected_at_every_size(n):
     X, Y, _ = circle(n, 0)
     v = np.where(np.arange(n) % 2, 1.0, -1.0) / np.sqrt(n)
     K = rbf_kernel(X) - 10 * np.outer(v, v)
@@ -514,7 +514,7 @@ def test_indefinite_kernels_are_seen_at_every_size(n):
 
 
 @pytest.mark.edge
-def test_too_few_passes_warn():
+def test_warns_if_too_few_passes():
     model = KernelCCA(1, criterion="sumcor", max_iter=1, tol=0)
     with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         model.fit(circle(40, 0))
@@ -555,7 +555,7 @@ def test_rank_limit_allows_no_regularisation():
 
 
 @pytest.mark.edge
-def test_other_number_of_views_or_features_afterwards():
+def test_raises_on_other_numbers_of_views_or_features():
     X, Y, Z = circle(40, 0)
     model = KernelCCA(1).fit([X, Y, Z])
     with pytest.raises(ValueError, match="3 views"):
@@ -677,7 +677,7 @@ def test_predict_with_views_that_are_missing_for_some_samples():
 
 
 @pytest.mark.edge
-def test_predict_that_is_refused():
+def test_predict_raises_on_invalid_input():
     X, Y, Z = circle(30, 0)
     with pytest.raises(ValueError, match="predict needs two views, but 3 were fitted"):
         KernelCCA(1).fit([X, Y, Z]).predict(X)

@@ -69,7 +69,7 @@ def test_square_is_found(seed):
 
 
 @pytest.mark.invariance
-def test_low_rank_sees_what_a_constant_kernel_hides(seed):
+def test_low_rank_removes_a_constant_kernel(seed):
     """`coef0` adds a constant to the kernel, which centring takes away."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 5))
@@ -93,7 +93,7 @@ def test_solvers_agree(seed, solver):
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     X, Y = data(0)
     with pytest.warns(UserWarning, match="n_components=5 exceeds the rank 2 .* returns 2"):
         assert OfCovariance(5, kernel="linear").fit(X, Y).n_components_ == 2

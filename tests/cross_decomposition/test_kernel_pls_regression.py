@@ -100,7 +100,7 @@ def test_search_finds_a_good_number_of_components(seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kernel", ["linear", "polynomial"])
-def test_low_rank_sees_what_a_common_shift_hides(seed, kernel):
+def test_low_rank_removes_a_common_shift(seed, kernel):
     """`rank_tol` is relative to the centred kernel: an offset of 1e3 leaves all components."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 6))
@@ -143,7 +143,7 @@ def test_constant_target_and_constant_columns():
 
 
 @pytest.mark.edge
-def test_bad_input_is_named():
+def test_error_names_bad_input():
     X, Y = data(0)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         KernelPLSRegression().fit(X, Y[:-1])

@@ -45,7 +45,7 @@ def test_maximum_variance_is_the_stacked_eigenproblem(seed, alpha):
 
 
 @pytest.mark.oracle
-def test_sum_of_correlations_is_what_a_general_optimiser_finds(seed):
+def test_sum_of_correlations_matches_a_general_optimiser(seed):
     views = views_of(seed, n=40, sizes=(2, 3, 2))
     model = MultisetCCA(1, criterion="sumcor", alpha=0.2, scale=False).fit(views)
     best = best_sum_of_correlations(views, 0.2, seed)
@@ -148,7 +148,7 @@ def test_criteria_agree_without_regularisation(seed):
 
 
 @pytest.mark.edge
-def test_bad_input_is_named():
+def test_error_names_bad_input():
     views = views_of(0)
     with pytest.raises(ValueError, match="at least two views"):
         MultisetCCA().fit(views[:1])
@@ -163,7 +163,7 @@ def test_bad_input_is_named():
 @pytest.mark.edge
 @pytest.mark.parametrize("criterion", ["maxvar", "sumcor"])
 @pytest.mark.parametrize("gap", [0, 1, 2])
-def test_missing_view_names_the_criterion_that_takes_it(criterion, gap):
+def test_error_for_a_missing_view_names_the_criterion(criterion, gap):
     views = views_of(0)
     views[gap][[3, 5]] = np.nan
     sides = np.cumsum([0, *(view.shape[1] for view in views)])
@@ -185,7 +185,7 @@ def test_missing_view_names_the_criterion_that_takes_it(criterion, gap):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("cls", [RegularizedCCA, KernelCCA])
-def test_missing_view_of_two_names_the_class_that_takes_it(cls):
+def test_error_for_a_missing_view_of_two_names_the_class(cls):
     X, Y, _ = views_of(0)
     Y[:4] = np.nan
     with pytest.raises(ValueError, match=r"view 2 contains NaN.*criterion='gcca'"):
@@ -193,7 +193,7 @@ def test_missing_view_of_two_names_the_class_that_takes_it(cls):
 
 
 @pytest.mark.edge
-def test_too_few_passes_warn(seed):
+def test_warns_if_too_few_passes(seed):
     with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         MultisetCCA(2, criterion="sumcor", max_iter=1).fit(views_of(seed))
 
@@ -302,7 +302,7 @@ def test_weights_that_leave_too_little():
 @pytest.mark.edge
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("scale", [False, True])
-def test_extreme_columns_and_weights_give_finite_answers(seed, criterion, scale):
+def test_extreme_columns_and_weights_give_finite_results(seed, criterion, scale):
     """Covariances up to 1e190, and weights over 60 orders of magnitude."""
     rng = np.random.default_rng(seed)
     views = [X * 10.0 ** rng.uniform(-90, 95, size=X.shape[1]) for X in views_of(seed)]
@@ -318,7 +318,7 @@ def test_extreme_columns_and_weights_give_finite_answers(seed, criterion, scale)
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("criterion", ["maxvar", "gcca"])
-def test_automatic_penalty_is_that_of_held_out_correlations(criterion, seed):
+def test_automatic_penalty_maximises_held_out_correlations(criterion, seed):
     """The penalty of `alpha="auto"` is nearly the best of others on new rows."""
     views = views_of(seed, n=400, sizes=(30, 30, 30), noise=6.0)
     train = [X[:60] for X in views]

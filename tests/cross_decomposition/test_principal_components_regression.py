@@ -54,9 +54,7 @@ def test_matches_a_pipeline_of_kernel_pca(seed):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("shape", [(40, 6), (15, 30)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_number_of_components_is_that_of_brute_force_leave_one_out(
-    seed, kernel, shape, weighted
-):
+def test_number_of_components_matches_brute_force_leave_one_out(seed, kernel, shape, weighted):
     """Least squares on the components, with each sample and its copies left out in turn."""
     X, Y = data(seed, *shape)
     # a copy
@@ -266,7 +264,7 @@ def test_large_sparse_table_and_too_little_weight():
 
 @pytest.mark.edge
 @pytest.mark.filterwarnings("ignore:kernel='rbf' with gamma:UserWarning")
-def test_kernel_that_makes_all_samples_alike_gives_the_mean():
+def test_constant_kernel_predicts_the_mean():
     """What is left of the centred kernel is rounding, of either sign."""
     X = np.random.default_rng(0).normal(size=(80, 5))
     model = PrincipalComponentsRegression(kernel="rbf", gamma=0.2).fit(1e-8 * X, X[:, 0])
@@ -291,7 +289,7 @@ def test_low_rank_is_the_dual_solution_at_full_rank(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("k", [0.5, "loo"])
-def test_leading_components_are_those_of_the_whole_spectrum(monkeypatch, seed, k):
+def test_leading_components_match_the_full_spectrum(monkeypatch, seed, k):
     """A fraction of the variance, or the best number, without all eigenvectors."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(1001, 5))
@@ -305,7 +303,7 @@ def test_leading_components_are_those_of_the_whole_spectrum(monkeypatch, seed, k
 
 
 @pytest.mark.edge
-def test_auto_takes_the_low_rank_where_it_holds_the_components():
+def test_auto_uses_the_low_rank_if_it_contains_the_components():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1001, 3))
     y = X[:, 0] ** 2

@@ -47,7 +47,7 @@ def test_equals_kernel_cca_with_the_linear_kernel(seed, alpha, p):
 
 
 @pytest.mark.oracle
-def test_limits_are_those_of_scikit_learn(seed):
+def test_limits_match_scikit_learn(seed):
     X, Y = two_views(seed)
     A, B = CCA(3, tol=1e-12, max_iter=10_000).fit(X, Y).transform(X, Y)
     expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(A.T, B.T, strict=True)]
@@ -84,7 +84,7 @@ def test_no_other_directions_are_better(seed):
 
 
 @pytest.mark.recovery
-def test_shrinkage_generalises_where_plain_cca_does_not(seed):
+def test_shrinkage_generalises_if_plain_cca_does_not(seed):
     X, Y = two_views(seed, n=120, p=25, q=25, noise=5.0)
     grid = {"alpha": [0.0, 0.5, 0.99]}
     search = GridSearchCV(RegularizedCCA(1), grid, cv=2).fit(X, Y)
@@ -140,7 +140,7 @@ def test_rank_deficient_views_without_regularisation(seed):
         (lambda X, Y: (X,), {}, "requires y"),
     ],
 )
-def test_bad_input_is_named(views, setting, message):
+def test_error_names_bad_input(views, setting, message):
     with pytest.raises(ValueError, match=message):
         RegularizedCCA(2, **setting).fit(*views(*two_views(0)))
 
@@ -158,7 +158,7 @@ def test_criteria_agree_for_two_views(seed):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0])
-def test_correlations_and_weights_are_what_their_names_say(seed, alpha, scale, weighted):
+def test_correlations_and_weights_match_their_names(seed, alpha, scale, weighted):
     """Correlations of `transform`; weights in the units of X that solve the stated problem."""
     X, Y = two_views(seed)
     X = X * [1e-5, 1, 40, 3, 1e4]
@@ -235,7 +235,7 @@ def test_pairs_and_lists_agree(seed):
     [RegularizedCCA(1), RegularizedCCA(1, criterion="sumcor"), KernelCCA(1)],
     ids=repr,
 )
-def test_labels_of_classes_are_no_second_view(model, labels):
+def test_labels_of_classes_are_not_a_second_view(model, labels):
     X, _ = two_views(0)
     with pytest.raises(ValueError, match="look like class labels"):
         model.fit(X, labels)
@@ -302,7 +302,7 @@ def test_chosen_alpha_is_as_good_as_the_best_of_a_grid(name):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_chosen_alpha_depends_on_the_rows_alone(form, seed):
+def test_chosen_alpha_depends_only_on_the_rows(form, seed):
     """Not on their order, nor on units, nor on whether copies are written as weights."""
     X, Y = two_views(seed, noise=3.0)
     rng = np.random.default_rng(seed)

@@ -54,7 +54,7 @@ def test_two_views_do_not_depend_on_order_and_storage(cls, kernel, solver, seed)
 
 
 @pytest.mark.invariance
-def test_sparse_views_are_those_of_dense_ones(seed):
+def test_sparse_views_match_dense_ones(seed):
     X, Y = views(seed)
     model = sk.KernelCCA(2, kernel="linear", solver="low_rank")
     expected = model.fit(X, Y).correlations_

@@ -50,7 +50,7 @@ def fit(X, Y, k=1, *, l1_bound=0.3, **settings):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("p", [1, 2, 3, 7, 50, 1000])
-def test_threshold_is_that_of_the_sorted_search(seed, p):
+def test_threshold_matches_the_sorted_search(seed, p):
     rng = np.random.default_rng(seed)
     for c in np.linspace(1, p**0.5, 7):
         g = rng.normal(size=p) * 10.0 ** rng.integers(-20, 20)
@@ -61,7 +61,7 @@ def test_threshold_is_that_of_the_sorted_search(seed, p):
 
 
 @pytest.mark.oracle
-def test_value_of_the_half_step_is_that_of_cvxpy(seed):
+def test_value_of_the_half_step_matches_cvxpy(seed):
     rng = np.random.default_rng(seed)
     for c in (1.0, 1.7, 3.0, 20**0.5):
         g = rng.normal(size=20).round(1)  # with ties
@@ -102,7 +102,7 @@ def test_no_start_of_the_plain_algorithm_is_better(seed, bound, n):
 
 
 @pytest.mark.oracle
-def test_later_pairs_are_those_of_the_views_without_the_scores(seed):
+def test_later_pairs_match_the_views_without_the_scores(seed):
     X, Y = two_views(seed)
     model = fit(X, Y, 2)
     A = standard(X)
@@ -115,7 +115,7 @@ def test_later_pairs_are_those_of_the_views_without_the_scores(seed):
 
 
 @pytest.mark.oracle
-def test_without_bounds_the_first_pair_is_that_of_plssvd(seed):
+def test_without_bounds_the_first_pair_matches_plssvd(seed):
     X, Y = two_views(seed)
     scores = fit(X, Y, l1_bound=1.0, tol=1e-14).transform(X)
     # scikit-learn's standard deviations have the divisor n - 1
@@ -125,7 +125,7 @@ def test_without_bounds_the_first_pair_is_that_of_plssvd(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("deflated", [False, True])
-def test_products_are_those_of_the_formed_matrix(seed, deflated):
+def test_products_match_the_formed_matrix(seed, deflated):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(12, 30))
     B = rng.normal(size=(12, 20))
@@ -188,7 +188,7 @@ def test_the_objective_never_falls(seed):
 
 
 @pytest.mark.certificate
-def test_stopped_early_it_says_so():
+def test_warns_if_stopped_early():
     X, Y = two_views(0, noise=3.0)
     with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         model = fit(X, Y, max_iter=1, l1_bound=0.8)
@@ -295,7 +295,7 @@ def test_prediction_is_least_squares_on_the_scores(seed):
         (lambda X, Y: (X,), {}, "requires y"),
     ],
 )
-def test_bad_input_is_named(views, setting, message):
+def test_error_names_bad_input(views, setting, message):
     with pytest.raises(ValueError, match=message):
         SparseCCA(2, **setting).fit(*views(*two_views(0)))
 
@@ -316,7 +316,7 @@ def test_constant_duplicate_and_single_columns():
 
 
 @pytest.mark.edge
-def test_fewer_pairs_than_asked():
+def test_fewer_pairs_than_requested():
     X, Y = two_views(0)
     with pytest.warns(UserWarning, match="returns 2"):
         model = fit(X[:, :2], Y, 3)
@@ -324,7 +324,7 @@ def test_fewer_pairs_than_asked():
 
 
 @pytest.mark.edge
-def test_float32_and_each_bound_of_its_own():
+def test_float32_and_separate_bounds():
     X, Y = two_views(0)
     model = fit(X.astype(np.float32), Y.astype(np.float32), l1_bound=[0.2, 1.0])
     assert model.transform(X.astype(np.float32)).dtype == np.float32

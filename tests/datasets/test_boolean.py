@@ -18,7 +18,7 @@ def test_rows_are_the_or_of_their_sources(seed):
 
 
 @pytest.mark.recovery
-def test_noise_is_the_mixture_asked_for(seed):
+def test_noise_is_the_requested_mixture(seed):
     for noise, rate in ((0.3, 0.5), (0.6, 0.2), (1.0, 0.9)):
         X, clean, _, _ = make_boolean_sources(
             700, 60, noise=noise, noise_rate=rate, random_state=seed
@@ -79,7 +79,7 @@ def test_border_cases():
 
 
 @pytest.mark.edge
-def test_sources_that_do_not_fit_are_refused():
+def test_sources_that_do_not_fit_are_rejected():
     with pytest.raises(ValueError, match="need 12 features, but n_features=10"):
         make_boolean_sources(5, 10, 3, size=4, overlap=0)
     with pytest.raises(ValueError, match="n_features=2"):
@@ -90,6 +90,6 @@ def test_sources_that_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     ("name", "value"), [("overlap", 1.0), ("noise", 1.5), ("noise_rate", -0.1), ("size", 0)]
 )
-def test_bad_parameters_are_refused(name, value):
+def test_bad_parameters_are_rejected(name, value):
     with pytest.raises(ValueError, match=name):
         make_boolean_sources(**{name: value})

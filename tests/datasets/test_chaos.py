@@ -35,7 +35,7 @@ def test_seeds_and_noise():
 
 
 @pytest.mark.edge
-def test_refused():
+def test_raises_on_invalid_input():
     with pytest.raises(ValueError, match="system"):
         make_chaotic_series("rossler")
     with pytest.raises(ValueError, match="step"):

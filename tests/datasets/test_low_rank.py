@@ -30,7 +30,7 @@ def test_rank_and_counts_are_exact(seed):
 
 
 @pytest.mark.recovery
-def test_errors_are_of_the_kind_asked_for(seed):
+def test_errors_are_of_the_requested_kind(seed):
     def parts(errors):
         _, low_rank, sparse = make_low_rank_plus_sparse(
             200, 100, outlier_fraction=0.2, errors=errors, magnitude=3.0, random_state=seed
@@ -92,7 +92,7 @@ def test_video_parts(seed):
 
 
 @pytest.mark.recovery
-def test_light_changes_slowly_and_as_much_as_asked():
+def test_light_changes_slowly_by_the_requested_amount():
     bright = [
         make_video(n_objects=0, illumination=0.1, random_state=k).data.mean(axis=1)
         for k in range(100)
@@ -105,7 +105,7 @@ def test_light_changes_slowly_and_as_much_as_asked():
 
 
 @pytest.mark.recovery
-def test_objects_cross_the_image_at_the_speed_asked_for(seed):
+def test_objects_cross_the_image_at_the_requested_speed(seed):
     video = make_video(
         250, image_shape=(20, 60), n_objects=1, speed=0.5, illumination=0.0, random_state=seed
     )
@@ -134,7 +134,7 @@ def test_contrast_and_noise_of_the_video(seed):
 
 
 @pytest.mark.invariance
-def test_random_state_decides(seed):
+def test_random_state_determines_the_data(seed):
     for make in (make_low_rank_plus_sparse, make_video):
         once, again, other = (make(random_state=k) for k in (seed, seed, seed + 1))
         if make is make_video:
@@ -147,7 +147,7 @@ def test_random_state_decides(seed):
 
 
 @pytest.mark.invariance
-def test_noise_leaves_the_parts_alone():
+def test_noise_does_not_change_the_parts():
     clean = make_low_rank_plus_sparse(random_state=3)
     noisy = make_low_rank_plus_sparse(noise=1.0, random_state=3)
     assert_array_equal(clean[1], noisy[1])
@@ -191,7 +191,7 @@ def test_border_cases():
         ("noise", -1.0),
     ],
 )
-def test_refused_parameters(name, value):
+def test_raises_on_invalid_parameters(name, value):
     with pytest.raises(ValueError, match=f"The '{name}' parameter"):
         make_low_rank_plus_sparse(**{name: value})
 
@@ -206,6 +206,6 @@ def test_refused_parameters(name, value):
         ("illumination", 0.5, "The 'illumination' parameter"),
     ],
 )
-def test_refused_parameters_of_videos(name, value, message):
+def test_raises_on_invalid_parameters_of_videos(name, value, message):
     with pytest.raises(ValueError, match=message):
         make_video(**{name: value})

@@ -8,7 +8,7 @@ from skmoderndata.datasets import make_moving_object
 
 
 @pytest.mark.recovery
-def test_the_object_is_where_the_truth_says(seed):
+def test_object_is_at_the_true_position(seed):
     """The centre of mass of absolute brightness follows the position, away from the borders."""
     film = make_moving_object(4, 300, image_shape=(40, 30), noise=0.0, random_state=seed)
     shape = film.image_shape
@@ -43,7 +43,7 @@ def test_noise_level(seed):
 
 
 @pytest.mark.invariance
-def test_random_state_decides(seed):
+def test_random_state_determines_the_data(seed):
     once, again = (make_moving_object(random_state=seed).data for _ in range(2))
     assert_array_equal(once, again)
     assert np.any(once != make_moving_object(random_state=seed + 1).data)
@@ -65,7 +65,7 @@ def test_small_images():
 
 
 @pytest.mark.edge
-def test_refused_parameters():
+def test_raises_on_invalid_parameters():
     with pytest.raises(ValueError, match="image_shape must be two positive integers"):
         make_moving_object(image_shape=(4, 4, 3))
     with pytest.raises(ValueError, match="The 'speed' parameter"):

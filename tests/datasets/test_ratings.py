@@ -19,7 +19,7 @@ def test_truth_rank_noise_and_share(seed):
 
 
 @pytest.mark.recovery
-def test_popularity_is_skewed_only_if_asked(seed):
+def test_popularity_is_skewed_only_on_request(seed):
     counts = {}
     for skew in (0.0, 1.0):
         X = make_ratings(500, 60, observed=0.2, skew=skew, random_state=seed)[0]
@@ -58,6 +58,6 @@ def test_smallest_and_fullest_tables():
 @pytest.mark.parametrize(
     ("name", "value"), [("observed", 0), ("observed", 1.5), ("levels", 1), ("noise", -1)]
 )
-def test_bad_parameters_are_refused(name, value):
+def test_bad_parameters_are_rejected(name, value):
     with pytest.raises(ValueError, match=name):
         make_ratings(**{name: value})

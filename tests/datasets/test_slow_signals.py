@@ -53,7 +53,7 @@ def test_linear_mixture_is_linear(seed):
 
 
 @pytest.mark.edge
-def test_bad_arguments_are_refused():
+def test_bad_arguments_are_rejected():
     with pytest.raises(ValueError, match="needs n_sources=2"):
         make_mixed_sources(100, n_sources=3)
     with pytest.raises(ValueError, match="n_samples"):

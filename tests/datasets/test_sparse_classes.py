@@ -41,7 +41,7 @@ def test_reproducible_and_in_order():
     assert np.flatnonzero(coef).tolist() == [0, 1]
 
 
-def test_borders():
+def test_edge_cases():
     _, y, _ = make_sparse_classes(2, 1, n_informative=1, weight=0.001, random_state=0)
     assert sorted(y) == [0, 1]
     with pytest.raises(ValueError, match="n_informative=3"):

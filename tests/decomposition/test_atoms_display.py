@@ -45,7 +45,7 @@ def test_sheet_holds_the_most_used_atoms_row_by_row():
 
 
 @pytest.mark.oracle
-def test_signals_lie_one_below_the_other_with_largest_magnitude_one():
+def test_signals_are_stacked_with_largest_magnitude_one():
     atoms = signed_atoms(3, 12)
     display = AtomsDisplay(atoms=atoms).plot()
     assert display.image_ is None
@@ -67,7 +67,7 @@ def test_features_of_a_table_are_the_largest_of_each_atom():
 
 
 @pytest.mark.invariance
-def test_names_of_the_table_are_those_of_the_plot():
+def test_names_of_the_table_match_the_plot():
     X = pd.DataFrame(np.random.default_rng(0).random((30, 5)), columns=list("vwxyz"))
     display = AtomsDisplay.from_estimator(SparseNMF(2).fit(X))
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == list("vwxyz")
@@ -142,14 +142,14 @@ def test_sparse_atoms_make_the_same_picture():
         ({"max_atoms": 0}, "max_atoms=0 should be an integer of at least 1"),
     ],
 )
-def test_settings_that_are_refused(settings, message):
+def test_raises_on_invalid_settings(settings, message):
     pca = PCA(3).fit(signed_atoms(20))
     with pytest.raises(ValueError, match=message):
         AtomsDisplay.from_estimator(pca, **settings)
 
 
 @pytest.mark.edge
-def test_estimators_that_are_refused():
+def test_raises_on_invalid_estimators():
     with pytest.raises(NotFittedError):
         AtomsDisplay.from_estimator(PCA())
     with pytest.raises(ValueError, match="but StandardScaler has none: pass"):

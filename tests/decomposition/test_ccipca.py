@@ -48,7 +48,7 @@ def orthonormal_in_order(vectors):
 @pytest.mark.parametrize(
     "schedule", [{}, {"amnesic": 4.0, "ramp": (5, 50), "growth": 80.0}, {"floor": 0.02}]
 )
-def test_stream_is_the_rule_written_out(seed, schedule):
+def test_stream_matches_the_written_rule(seed, schedule):
     X = correlated(seed)
     vectors, mean = oracle.ccipca(X, 3, **schedule)
     names = {"ramp": "amnesic_ramp", "growth": "amnesic_growth", "floor": "min_learning_rate"}
@@ -64,7 +64,7 @@ def test_stream_is_the_rule_written_out(seed, schedule):
 
 
 @pytest.mark.oracle
-def test_passes_of_fit_are_the_rule_with_the_exact_mean(seed):
+def test_passes_of_fit_match_the_rule_with_the_exact_mean(seed):
     X = correlated(seed, n=60)
     vectors, _ = oracle.ccipca(X, 2, n_passes=3, fixed_mean=True)
     model = CCIPCA(2, refine=False, shuffle=False, max_iter=3, tol=None).fit(X)
@@ -93,7 +93,7 @@ def test_rows_on_a_line_give_their_variance(seed):
 
 
 @pytest.mark.oracle
-def test_all_components_refined_are_those_of_pca(seed):
+def test_all_components_refined_match_pca(seed):
     X = correlated(seed)
     model = CCIPCA(random_state=0).fit(X)
     exact = PCA().fit(X)
@@ -151,7 +151,7 @@ def test_residuals_and_orthonormality(seed, refine):
 
 
 @pytest.mark.certificate
-def test_refined_variances_are_those_of_the_outputs(seed):
+def test_refined_variances_match_the_outputs(seed):
     X = correlated(seed)
     Z = CCIPCA(3, random_state=0).fit(X).transform(X)
     model = CCIPCA(3, random_state=0).fit(X)
@@ -203,7 +203,7 @@ def test_amnesia_pays_when_variances_are_close():
 
 
 @pytest.mark.recovery
-def test_follows_drift_if_asked_to(seed):
+def test_follows_drift_on_request(seed):
     rng = np.random.default_rng(seed)
     first, second = rng.normal(size=(2, 3000, 5))
     first[:, 0] *= 4
@@ -246,7 +246,7 @@ def test_cutting_changes_nothing_when_sizes_leap(seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("scale", [2.0**100, 2.0**-100])
-def test_unit_of_the_data(seed, scale):
+def test_units_do_not_matter(seed, scale):
     X = correlated(seed)
     for make in (CCIPCA(3, random_state=0).fit, CCIPCA(3).partial_fit):
         model = make(X)
@@ -292,7 +292,7 @@ def test_storage_of_the_rows(seed, form):
 
 
 @pytest.mark.invariance
-def test_seed_decides_and_input_is_left_alone(seed):
+def test_seed_determines_the_result_and_input_is_unchanged(seed):
     X = correlated(seed)
     before = X.copy()
     one, two = (CCIPCA(2, random_state=seed).fit(X) for _ in range(2))
@@ -304,7 +304,7 @@ def test_seed_decides_and_input_is_left_alone(seed):
 
 
 @pytest.mark.edge
-def test_fit_then_partial_fit_goes_on_as_if_rows_counted_once(seed):
+def test_partial_fit_after_fit_continues_as_if_rows_counted_once(seed):
     X = correlated(seed)
     model = CCIPCA(2, amnesic=0, random_state=0).fit(X)
     variance = model.explained_variance_[0]
@@ -444,7 +444,7 @@ def test_more_components_than_features_warn(fit):
 
 
 @pytest.mark.edge
-def test_refused():
+def test_raises_on_invalid_input():
     X = correlated(0, n=20)
     with pytest.raises(ValueError, match="n_components=3, but the estimate has 2"):
         CCIPCA(2).partial_fit(X).set_params(n_components=3).partial_fit(X)
@@ -457,7 +457,7 @@ def test_refused():
 
 
 @pytest.mark.edge
-def test_warns_with_the_figure_reached_and_the_way_out():
+def test_warning_names_figure_and_remedy():
     X = correlated(0, scales=(1, 1, 1, 1, 1, 1))
     with pytest.warns(
         ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"

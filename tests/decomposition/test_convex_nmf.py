@@ -107,7 +107,7 @@ def test_weights_are_sparse_by_themselves():
 
 
 @pytest.mark.invariance
-def test_linear_kernel_is_no_kernel(seed):
+def test_linear_kernel_matches_the_plain_method(seed):
     X, _ = hull(seed=seed, noise=0.3)
     plain = ConvexNMF(3, init="random", random_state=0).fit(X)
     gram = ConvexNMF(3, kernel="precomputed", init="random", random_state=0).fit(X @ X.T)
@@ -190,7 +190,7 @@ def test_repeated_entries_add_up(seed):
 
 
 @pytest.mark.edge
-def test_kernels_that_are_none(seed):
+def test_rejects_invalid_kernels(seed):
     rng = np.random.default_rng(seed)
     K = rng.normal(size=(20, 20))
     model = ConvexNMF(3, kernel="precomputed", random_state=0)
@@ -212,7 +212,7 @@ def test_kernels_that_are_none(seed):
 
 
 @pytest.mark.certificate
-def test_not_a_number_is_no_small_residual():
+def test_nan_is_not_a_small_residual():
     rows = np.full((4, 3), np.nan)
     result = convex_factorize(rows, np.ones((4, 2)), np.full((4, 2), 0.25), max_iter=2)
     assert np.isnan(result.residual)
@@ -258,7 +258,7 @@ def test_extreme_units(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("kernel", ["linear", "precomputed"])
-def test_objective_of_exact_factors_is_no_rounding(kernel, seed):
+def test_objective_of_exact_factors_has_no_rounding_noise(kernel, seed):
     rng = np.random.default_rng(seed)
     X = rng.gamma(1.0, size=(40, 3)) @ rng.gamma(1.0, size=(3, 10))
     X[:3] = np.eye(3) @ rng.gamma(1.0, size=(3, 10))

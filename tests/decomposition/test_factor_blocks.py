@@ -161,14 +161,14 @@ def test_sparse_blocks(name, weighted):
         (SemiNMF, "random"),
     ],
 )
-def test_starts_are_those_of_the_table(cls, init):
+def test_starts_match_the_table(cls, init):
     X = table()
     settings = {"init": init, "n_init": 2, "random_state": 0}
     here = cls(K, **settings).fit(X)
     assert_same_model(cls(K, **settings).fit(in_dask(X, (100, 1, 139))), here)
 
 
-def test_start_of_many_rows_is_that_of_a_sample(monkeypatch):
+def test_start_of_many_rows_matches_a_sample(monkeypatch):
     X = table(2000)
     here = SparseNMF(K).fit(X)
     monkeypatch.setattr(row_sample, "MOST_ROWS", 100)
@@ -199,7 +199,7 @@ def test_codes_of_given_sparseness():
     assert_allclose(lazy.objective_, here.objective_, rtol=1e-6)
 
 
-def test_single_precision_stays():
+def test_single_precision_is_preserved():
     X = table().astype(np.float32)
     lazy = fresh("plain").fit(in_dask(X, (100, 140)))
     here = fresh("plain").fit(X)
@@ -210,14 +210,14 @@ def test_single_precision_stays():
     assert_allclose(lazy.objective_, double.objective_, rtol=1e-3)
 
 
-def test_whole_numbers_are_taken():
+def test_whole_numbers_are_accepted():
     X = np.round(5 * table()).astype(np.int32)
     assert_same_model(fresh("l1").fit(in_dask(X, (100, 140))), fresh("l1").fit(X))
 
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", ["map", "HDF5"])
-def test_table_on_a_disk(kind, tmp_path, monkeypatch):
+def test_table_on_disk(kind, tmp_path, monkeypatch):
     X = table()
     limit = 50 * X[0].nbytes
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
@@ -229,7 +229,7 @@ def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     assert_allclose(lazy.transform(rows), here.transform(X), atol=1e-7)
 
 
-def test_fitted_estimator_goes_on_and_travels(no_whole_table):
+def test_fitted_estimator_continues_and_can_be_pickled(no_whole_table):
     X = table()
     lazy = fresh("l1").fit(in_dask(X, (100, 140)))
     again = pickle.loads(pickle.dumps(lazy))
@@ -242,13 +242,13 @@ def test_fitted_estimator_goes_on_and_travels(no_whole_table):
     )
 
 
-def test_sums_are_not_kept_where_entries_are_missing():
+def test_sums_are_not_kept_if_entries_are_missing():
     lazy = fresh("l1").fit(in_dask(with_gaps(table()), (100, 140)))
     with pytest.raises(ValueError, match="missing entries"):
         lazy.partial_fit(table())
 
 
-def test_answers_are_lazy():
+def test_results_are_lazy():
     X = table()
     rows = in_dask(X, (100, 140))
     codes = fresh("l1").fit_transform(rows)
@@ -257,7 +257,7 @@ def test_answers_are_lazy():
 
 
 @pytest.mark.edge
-def test_sparseness_over_rows_is_refused(no_whole_table):
+def test_sparseness_over_rows_is_rejected(no_whole_table):
     model = SparseNMF(K, penalty="hoyer", sparseness_codes=0.3)
     with pytest.raises(ValueError, match="codes_axis='sample'"):
         model.fit(in_dask(table(), (100, 140)))
@@ -272,7 +272,7 @@ BAD = {
 @pytest.mark.edge
 @pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("kind", [*BAD, "NaN"])
-def test_bad_row_is_named(kind, as_sparse):
+def test_error_names_bad_row(kind, as_sparse):
     X = table()
     value, message = BAD.get(kind, (np.nan, "NaN or infinity in row 150"))
     X[[150, 200], 3] = value

@@ -139,7 +139,7 @@ def test_sparse_blocks():
     assert_same_model(model().fit(rows), model().fit(sparse.csr_array(X)))
 
 
-def test_single_precision_stays():
+def test_single_precision_is_preserved():
     X = signals().astype(np.float32)
     lazy = model().fit(in_dask(X, (80, 120)))
     assert lazy.components_.dtype == np.float32
@@ -148,7 +148,7 @@ def test_single_precision_stays():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", ["map", "HDF5"])
-def test_table_on_a_disk(kind, tmp_path, monkeypatch):
+def test_table_on_disk(kind, tmp_path, monkeypatch):
     X = signals()
     limit = 50 * X[0].nbytes
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
@@ -186,7 +186,7 @@ def test_rows_are_not_kept(no_whole_table):
 
 
 @pytest.mark.edge
-def test_codes_of_all_rows_are_refused(no_whole_table):
+def test_codes_of_all_rows_are_rejected(no_whole_table):
     with pytest.raises(ValueError, match="store_codes=False"):
         model(store_codes=True).fit(in_dask(signals(), (80, 120)))
 
@@ -194,7 +194,7 @@ def test_codes_of_all_rows_are_refused(no_whole_table):
 @pytest.mark.edge
 @pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-def test_bad_row_is_named(value, as_sparse):
+def test_error_names_bad_row(value, as_sparse):
     X = signals()
     X[[90, 150], 3] = value
     rows = in_dask(X, (80, 1, 119))

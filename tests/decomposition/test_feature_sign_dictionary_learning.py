@@ -45,7 +45,7 @@ def statistics(seed, n_signals=60, n=6, k=8, unused=False):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("unused", [False, True])
-def test_atoms_are_those_of_a_conic_solver(unused, seed):
+def test_atoms_match_a_conic_solver(unused, seed):
     X, A, S, T = statistics(seed, unused=unused)
     rng = np.random.default_rng(seed)
     start = rng.normal(size=T.shape)
@@ -64,7 +64,7 @@ def test_atoms_are_those_of_a_conic_solver(unused, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("unused", [False, True])
-def test_atoms_of_at_least_zero_are_those_of_a_conic_solver(unused, seed):
+def test_non_negative_atoms_match_a_conic_solver(unused, seed):
     X, A, S, T = statistics(seed, unused=unused)
     start = np.abs(np.random.default_rng(seed).normal(size=T.shape))
     start /= np.linalg.norm(start, axis=1, keepdims=True)
@@ -211,7 +211,7 @@ def test_statistics_are_products(seed):
         "sparse",
     ],
 )
-def test_objective_is_what_is_stated_and_never_rises(kind, seed):
+def test_objective_matches_its_definition_and_never_rises(kind, seed):
     X, _, _ = planted(seed, 300, noise=0.1)
     rng = np.random.default_rng(seed)
     known = rng.uniform(size=X.shape) < 0.8 if kind == "masked" else np.ones(X.shape, bool)
@@ -249,7 +249,7 @@ def test_objective_is_what_is_stated_and_never_rises(kind, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("positive", [False, True])
-def test_codes_are_those_of_a_conic_solver(positive, seed):
+def test_codes_match_a_conic_solver(positive, seed):
     X, D, _ = planted(seed, 60, noise=0.1)
     model = FeatureSignDictionaryLearning(
         18, alpha=0.2, init=D, max_iter=1, tol=0, positive_code=positive
@@ -262,7 +262,7 @@ def test_codes_are_those_of_a_conic_solver(positive, seed):
 
 
 @pytest.mark.oracle
-def test_codes_are_those_of_the_textbook_search(seed):
+def test_codes_match_the_textbook_search(seed):
     X, D, _ = planted(seed, 60, noise=0.1)
     model = FeatureSignDictionaryLearning(18, alpha=0.2, init=D, max_iter=1, tol=0).fit(X)
     for x, a in zip(X[:20], model.transform(X[:20]), strict=True):
@@ -426,7 +426,7 @@ def test_sparse_signals_as_dense_ones(positive, seed):
 
 
 @pytest.mark.edge
-def test_opposite_atoms_differ_for_codes_of_at_least_zero():
+def test_opposite_atoms_differ_for_non_negative_codes():
     atoms = np.array([[1.0, 0.0], [-1.0, 0.0]])
     X = np.array([[2.0, 0.0], [-3.0, 0.0]])
     model = FeatureSignDictionaryLearning(
@@ -467,7 +467,7 @@ def test_warm_start_and_grid_search(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(10, 4))
     many = FeatureSignDictionaryLearning(30, alpha=0.1, random_state=seed).fit(X)
@@ -530,7 +530,7 @@ def test_borders(seed):
         ("5 codes a row", lambda X, zeros, hidden: zeros.inverse_transform(np.ones((1, 5)))),
     ],
 )
-def test_bad_input_is_refused(seed, message, call):
+def test_bad_input_is_rejected(seed, message, call):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(10, 4))
     zeros = FeatureSignDictionaryLearning(3, random_state=seed).fit(np.zeros((5, 4)))
@@ -542,7 +542,7 @@ def test_bad_input_is_refused(seed, message, call):
 
 
 @pytest.mark.edge
-def test_unused_atoms_come_to_be_used(seed):
+def test_unused_atoms_are_revived(seed):
     X, D, _ = planted(seed, 400, k=12, density=0.2)
     start = D.copy()
     start[5:] = D[0]  # all the same
@@ -600,7 +600,7 @@ class StopAtOnce:
 @pytest.mark.newest
 @pytest.mark.edge
 @pytest.mark.filterwarnings("error")
-def test_a_callback_that_stops_the_fit_is_no_reason_to_warn(seed):
+def test_does_not_warn_if_a_callback_stops_the_fit(seed):
     X, _, _ = planted(seed, 60)
     model = FeatureSignDictionaryLearning(5, alpha=0.1, random_state=seed)
     assert model.set_callbacks(StopAtOnce()).fit(X).n_iter_ == 1

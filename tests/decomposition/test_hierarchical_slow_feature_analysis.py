@@ -277,7 +277,7 @@ def test_transform_looks_at_one_row_at_a_time(seed):
 
 
 @pytest.mark.invariance
-def test_float32_stays(seed):
+def test_float32_is_preserved(seed):
     film = make_moving_object(3, 300, random_state=seed)
     X = film.data.astype(np.float32)
     est = HierarchicalSlowFeatureAnalysis(4, image_shape=film.image_shape)
@@ -323,7 +323,7 @@ def test_default_layers_leave_no_pixel_out():
     "X", [np.zeros((9, 6)), np.full((999, 6), 0.1), np.tile([1.1, 2e9], (999, 3))]
 )
 @pytest.mark.parametrize("sharing", [True, False])
-def test_constant_images_are_refused(X, sharing):
+def test_constant_images_are_rejected(X, sharing):
     est = HierarchicalSlowFeatureAnalysis(
         image_shape=(2, 3), weight_sharing=sharing, batch_size=70
     )
@@ -355,7 +355,7 @@ def test_constant_fields_have_no_features(seed, sharing):
 
 
 @pytest.mark.edge
-def test_fewer_directions_than_asked_for():
+def test_fewer_directions_than_requested():
     """Rank one input: one linear output, two monomials."""
     X = np.outer(np.sin(np.arange(50) / 3), np.arange(1.0, 5))
     with pytest.warns(UserWarning, match="n_components=5 exceeds the rank 2 .* returns 2"):
@@ -401,7 +401,7 @@ def test_more_pixels_than_rows_is_finite(seed):
         ({"layers": [{"weight_sharing": "no"}]}, r"layers\[0\]\['weight_sharing'\]"),
     ],
 )
-def test_impossible_layers_are_refused(params, match):
+def test_impossible_layers_are_rejected(params, match):
     est = HierarchicalSlowFeatureAnalysis(**{"image_shape": (4, 6), **params})
     with pytest.raises(ValueError, match=match):
         est.fit(np.random.default_rng(0).normal(size=(10, 24)))
@@ -409,7 +409,7 @@ def test_impossible_layers_are_refused(params, match):
 
 
 @pytest.mark.edge
-def test_layers_that_are_no_dicts_are_refused():
+def test_rejects_layers_that_are_not_dicts():
     with pytest.raises(TypeError, match=r"layers\[0\] must be a dict"):
         HierarchicalSlowFeatureAnalysis(layers=[(3, 3)]).fit(np.ones((5, 9)))
 
@@ -439,13 +439,13 @@ def test_uncovered_margin_can_be_allowed(seed):
         (np.ones((1, 4)), ValueError, "minimum of 2"),
     ],
 )
-def test_refused_input(X, error, match):
+def test_raises_on_invalid_input(X, error, match):
     with pytest.raises(error, match=match):
         HierarchicalSlowFeatureAnalysis().fit(X)
 
 
 @pytest.mark.edge
-def test_refused_sequence_ids(seed):
+def test_raises_on_invalid_sequence_ids(seed):
     X = np.random.default_rng(seed).normal(size=(6, 3))
     est = HierarchicalSlowFeatureAnalysis(2)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[6, 2\]"):
@@ -460,7 +460,7 @@ def test_refused_sequence_ids(seed):
 
 
 @pytest.mark.edge
-def test_score_is_the_slowness_on_the_rows_given(seed):
+def test_score_is_the_slowness_on_the_passed_rows(seed):
     X, ids = images(seed)
     est = HierarchicalSlowFeatureAnalysis(3).fit(X[:400], sequence_ids=ids[:400])
     Y = est.transform(X[400:])

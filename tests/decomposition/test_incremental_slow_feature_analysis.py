@@ -45,7 +45,7 @@ def largest_sine(A, B):
 
 
 @pytest.mark.oracle
-def test_stream_is_the_rule_written_out(seed):
+def test_stream_matches_the_written_rule(seed):
     X, _ = sources(seed, n=400)
     W = check_random_state(seed).standard_normal((2, 5))
     Q, R = np.linalg.qr(W.T)
@@ -68,7 +68,7 @@ def test_stream_is_the_rule_written_out(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("degree", [1, 2])
-def test_all_features_refined_are_those_of_the_batch_solution(seed, degree):
+def test_all_features_refined_match_the_batch_solution(seed, degree):
     X, _ = sources(seed, p=3, persistence=(0.99, 0.9, 0.2))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     batch = SlowFeatureAnalysis(degree=degree).fit(X)
@@ -162,7 +162,7 @@ def test_whitening_of_very_different_variances(seed):
 
 
 @pytest.mark.certificate
-def test_residuals_are_those_of_the_eigenproblem(seed):
+def test_residuals_match_the_eigenproblem(seed):
     X, _ = sources(seed)
     model = ISFA(2, random_state=seed).fit(X)
     C = np.cov(X.T, bias=True)
@@ -213,7 +213,7 @@ def test_cosines_come_in_the_order_of_their_frequencies(seed):
 
 
 @pytest.mark.recovery
-def test_follows_drift_if_asked_to():
+def test_follows_drift_on_request():
     first, S1 = sources(0, n=8000, p=3, persistence=(0.98, 0.3, 0))
     second, S2 = sources(1, n=8000, p=3, persistence=(0.98, 0.3, 0))
     model = ISFA(1, min_learning_rate=0.004, rank_tol=1e-6, random_state=0)
@@ -247,7 +247,7 @@ def test_cutting_into_calls_changes_nothing(seed, degree, with_ids):
 @pytest.mark.invariance
 @pytest.mark.parametrize("scale", [2.0**100, 2.0**-100])
 @pytest.mark.parametrize("fit", ["fit", "partial_fit"])
-def test_unit_of_the_data(seed, scale, fit):
+def test_units_do_not_matter(seed, scale, fit):
     X, _ = sources(seed, n=300)
     model = getattr(ISFA(2, random_state=seed), fit)(X)
     scaled = getattr(ISFA(2, random_state=seed), fit)(X * scale)
@@ -294,7 +294,7 @@ def test_polynomial_features_do_not_depend_on_the_origin(seed, offset):
 
 
 @pytest.mark.invariance
-def test_expansion_is_that_of_polynomial_features(seed):
+def test_expansion_matches_polynomial_features(seed):
     X, _ = sources(seed, n=300, p=3, persistence=(0.99, 0.5, 0.1))
     inside = ISFA(2, degree=3, random_state=seed).partial_fit(X)
     assert_allclose(inside.origin_, X[:200].mean(axis=0), rtol=1e-12)
@@ -368,7 +368,7 @@ def test_ids_in_some_calls_begin_new_sequences():
 
 
 @pytest.mark.edge
-def test_fit_then_partial_fit_goes_on_where_it_was(seed):
+def test_partial_fit_after_fit_continues_from_the_state(seed):
     X, _ = sources(seed)
     model = ISFA(2, random_state=seed).fit(X)
     before = model.transform(X)
@@ -423,7 +423,7 @@ def test_interrupted_partial_fit_leaves_no_trace(monkeypatch):
 
 
 @pytest.mark.edge
-def test_more_components_than_can_be_had_warn():
+def test_warns_if_too_many_components():
     X, _ = sources(0, n=300)
     with pytest.warns(
         UserWarning, match="n_components=7 exceeds the number 6 of whitened dir"
@@ -461,14 +461,14 @@ def test_more_components_than_can_be_had_warn():
         ("amnesic_ramp", lambda X: ISFA(2, amnesic_ramp=()).fit(X)),
     ],
 )
-def test_refused(message, call):
+def test_raises_on_invalid_input(message, call):
     X, _ = sources(0, n=30)
     with pytest.raises(ValueError, match=message):
         call(X)
 
 
 @pytest.mark.edge
-def test_warns_with_the_figure_reached_and_the_way_out():
+def test_warning_names_figure_and_remedy():
     X, _ = sources(0, n=300)
     with pytest.warns(
         ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"

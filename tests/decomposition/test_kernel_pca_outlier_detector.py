@@ -36,7 +36,7 @@ def test_linear_kernel_is_the_error_of_pca(seed, solver):
 
 
 @pytest.mark.oracle
-def test_scores_are_those_of_kernel_pca(seed):
+def test_scores_match_kernel_pca(seed):
     X = rows(seed)
     new = rows(seed + 1)
     model = KernelPCAOutlierDetector(4, gamma=0.05).fit(X)
@@ -50,7 +50,7 @@ def test_scores_are_those_of_kernel_pca(seed):
 
 
 @pytest.mark.certificate
-def test_no_subspace_leaves_less(seed):
+def test_no_subspace_has_a_smaller_residual(seed):
     X = rows(seed)
     K = rbf_kernel(X, gamma=0.05)
     model = KernelPCAOutlierDetector(4, gamma=0.05, contamination="max").fit(X)
@@ -151,7 +151,7 @@ def test_copies_are_held_out_together(seed):
 
 
 @pytest.mark.invariance
-def test_kernel_given_in_five_ways(seed):
+def test_kernel_in_five_forms(seed):
     X = rows(seed)
     new = rows(seed + 1)
     named = KernelPCAOutlierDetector(3, gamma=0.125).fit(X)
@@ -195,7 +195,7 @@ def test_weights_and_scale(seed, solver):
 
 
 @pytest.mark.edge
-def test_whole_space_is_refused():
+def test_rejects_the_full_space():
     X = rows(0, p=3)
     with pytest.raises(ValueError, match=r"n_components=3 explains .* span 3 dimensions"):
         KernelPCAOutlierDetector(3, kernel="linear").fit(X)
@@ -236,7 +236,7 @@ def test_lists_and_messages():
 
 
 @pytest.mark.oracle
-def test_a_fraction_of_the_variance_is_that_of_the_whole_spectrum(monkeypatch, seed):
+def test_fraction_of_the_variance_refers_to_the_full_spectrum(monkeypatch, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(700, 4))
     settings = {"n_components": 0.7, "gamma": 0.1, "solver": "exact"}
@@ -252,7 +252,7 @@ def test_a_fraction_of_the_variance_is_that_of_the_whole_spectrum(monkeypatch, s
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
-def test_ball_and_slab_exclude_what_is_beside_and_beyond(seed, solver):
+def test_ball_and_slab_exclude_samples_beside_and_beyond(seed, solver):
     rng = np.random.default_rng(seed)
     plate = rng.uniform(-1, 1, size=(1000, 3)) * [1, 1, 0.02]
     beside = [0.0, 0.0, 0.5]

@@ -56,7 +56,7 @@ def coded(seed, **kwargs):
 
 
 @pytest.mark.oracle
-def test_sweeps_are_those_of_full_residuals(seed):
+def test_sweeps_match_full_residuals(seed):
     X, D, codes = coded(seed)
     order = np.random.default_rng(seed).permutation(len(D))
     for exact in (False, True):
@@ -111,7 +111,7 @@ def test_every_update_of_an_atom_lowers_the_objective(kind, seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("update", ["approximate", "exact"])
-def test_monotone_means_monotone(update, seed):
+def test_monotone_option_never_raises_the_objective(update, seed):
     X = planted(seed, 400, snr=15)[0]
     model = KSVD(
         30, n_nonzero_coefs=3, update=update, monotone=True, max_iter=15, replace_until=0,
@@ -231,7 +231,7 @@ def test_ridges_match_plain_sums(seed):
 
 
 @pytest.mark.certificate
-def test_larger_ridges_shrink_what_is_predicted(seed):
+def test_larger_ridges_shrink_predictions(seed):
     X, D, codes = coded(seed)
     known = np.random.default_rng(seed).uniform(size=X.shape) < 0.4
     values = codes.values.copy()
@@ -258,7 +258,7 @@ def test_larger_ridges_shrink_what_is_predicted(seed):
 
 
 @pytest.mark.recovery
-def test_entries_that_no_user_shows_do_not_balance_an_atom():
+def test_unobserved_entries_do_not_balance_an_atom():
     """Atoms beside the constant one have zero sum; an entry without data must not provide it."""
     rng = np.random.default_rng(0)
     D = np.vstack([np.full(8, 8**-0.5), rng.normal(size=8)])
@@ -310,7 +310,7 @@ def test_streams_find_the_atoms_by_default(seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("positive", [False, True])
-def test_streams_replace_atoms_alike_and_those_never_used(positive, seed):
+def test_streams_replace_duplicate_and_unused_atoms(positive, seed):
     rng = np.random.default_rng(seed)
     D = np.eye(12)
     lines = rng.uniform(0.5, 1, size=(400, 1)) * D[rng.integers(12, size=400)]
@@ -434,7 +434,7 @@ def test_units_within_the_limits_do_not_matter(settings, power, seed):
 
 
 @pytest.mark.edge
-def test_fourth_powers_and_far_too_many_atoms_are_refused(seed):
+def test_fourth_powers_and_far_too_many_atoms_are_rejected(seed):
     X = planted(seed, 30, n=8, k=10, s=2)[0]
     with pytest.raises(ValueError, match=r"fourth powers over- or underflow: rescale it"):
         KSVD(max_iter=2).fit(1e60 * X)
@@ -455,7 +455,7 @@ def test_warm_starts_keep_to_the_number_of_atoms(seed):
 
 @pytest.mark.newest
 @pytest.mark.edge
-def test_a_callback_that_stops_the_fit_is_no_failure(seed):
+def test_callback_that_stops_the_fit_is_not_a_failure(seed):
     class Stop:
         def setup(self, estimator, context):
             pass
@@ -628,7 +628,7 @@ def test_between_batches_atoms_move_to_their_optima(positive, seed):
 
 
 @pytest.mark.oracle
-def test_batches_are_those_of_plain_loops(seed):
+def test_batches_match_plain_loops(seed):
     """Codes of earlier batches count less and less: as much as half of the signals."""
     X, D, former = coded(seed)
 
@@ -679,7 +679,7 @@ def test_batches_learn_faster_and_recover_as_much(update, seed):
 
 
 @pytest.mark.invariance
-def test_sizes_of_batches_when_none_is_given(seed):
+def test_default_sizes_of_batches(seed):
     """Eight signals for each atom, at most a quarter of all, at least one for each atom."""
     given = {"n_nonzero_coefs": 2, "max_iter": 3, "random_state": seed}
     for n_signals, k, size in ((900, 20, 160), (300, 20, 75), (60, 20, 20), (20, 20, None)):
@@ -750,7 +750,7 @@ def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
 
 
 @pytest.mark.edge
-def test_the_start_looks_past_signals_that_are_the_same(seed):
+def test_start_skips_duplicate_signals(seed):
     rng = np.random.default_rng(seed)
     X = np.ones((400, 5))  # the signals looked at first hold few directions
     X[rng.choice(400, 6, replace=False)] = rng.normal(size=(6, 5))
@@ -766,7 +766,7 @@ def test_the_start_looks_past_signals_that_are_the_same(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(10, 4))
     assert np.isfinite(
@@ -825,7 +825,7 @@ def test_a_start_from_neural_gas_is_ahead_after_few_passes(seed):
 
 
 @pytest.mark.edge
-def test_starts_from_neural_gas_keep_their_promises(seed):
+def test_starts_from_neural_gas_keep_their_guarantees(seed):
     X = planted(seed, 100, n=8, k=10)[0]
     for given in ({"positive": True}, {"dc_atom": True}, {"residual_tol": 0.3}):
         model = KSVD(10, init="neural_gas", max_iter=1, random_state=seed, **given).fit(X)

@@ -39,7 +39,7 @@ def largest_sine(A, B):
 
 
 @pytest.mark.oracle
-def test_stream_is_the_rule_written_out(seed):
+def test_stream_matches_the_written_rule(seed):
     X = correlated(seed)
     state, mean = oracle.minor_components(X, start(seed, 3, 6), hold=100)
     model = MCA(3, learning_rate_hold=100, random_state=seed).partial_fit(X)
@@ -52,7 +52,7 @@ def test_stream_is_the_rule_written_out(seed):
 
 
 @pytest.mark.oracle
-def test_passes_of_fit_are_the_rule_with_the_exact_mean(seed):
+def test_passes_of_fit_match_the_rule_with_the_exact_mean(seed):
     X = correlated(seed, n=50)
     state, _ = oracle.minor_components(
         X, start(seed, 2, 6), n_passes=3, fixed_mean=True, hold=40
@@ -70,7 +70,7 @@ def test_passes_of_fit_are_the_rule_with_the_exact_mean(seed):
 
 
 @pytest.mark.oracle
-def test_all_components_refined_are_those_of_pca_reversed(seed):
+def test_all_components_refined_match_pca_reversed(seed):
     X = correlated(seed)
     model = MCA(6, random_state=0).fit(X)
     exact = PCA().fit(X)
@@ -112,7 +112,7 @@ def test_residuals_and_orthonormality(seed, refine):
 
 
 @pytest.mark.certificate
-def test_outputs_have_the_variances_and_score_is_their_share(seed):
+def test_outputs_have_the_variances_and_score_is_their_fraction(seed):
     X = correlated(seed)
     model = MCA(2, random_state=seed).fit(X)
     Z = model.transform(X)
@@ -123,7 +123,7 @@ def test_outputs_have_the_variances_and_score_is_their_share(seed):
 
 
 @pytest.mark.certificate
-def test_residual_tells_rest_from_convergence():
+def test_residual_distinguishes_rest_from_convergence():
     """A spectrum over four decades: the estimate rests early, and the residual is not small."""
     X = correlated(0, n=500, scales=np.logspace(-2, 2, 12))
     model = MCA(2, refine=False, tol=0.05, random_state=0).fit(X)
@@ -161,7 +161,7 @@ def test_linear_relation_among_columns(seed):
 
 
 @pytest.mark.recovery
-def test_follows_drift_if_asked_to(seed):
+def test_follows_drift_on_request(seed):
     rng = np.random.default_rng(seed)
     first, second = rng.normal(size=(2, 4000, 4))
     first[:, 0] *= 0.1
@@ -191,7 +191,7 @@ def test_cutting_into_calls_changes_nothing(seed):
 @pytest.mark.invariance
 @pytest.mark.parametrize("scale", [2.0**100, 2.0**-100])
 @pytest.mark.parametrize("fit", ["fit", "partial_fit"])
-def test_unit_of_the_data(seed, scale, fit):
+def test_units_do_not_matter(seed, scale, fit):
     X = correlated(seed)
     model = getattr(MCA(2, random_state=seed), fit)(X)
     scaled = getattr(MCA(2, random_state=seed), fit)(X * scale)
@@ -305,7 +305,7 @@ def test_float32(fit):
 
 
 @pytest.mark.edge
-def test_fit_then_partial_fit_goes_on_where_it_was():
+def test_partial_fit_after_fit_continues_from_the_state():
     X = correlated(0, n=50)
     model = MCA(2, random_state=0).fit(X)
     before = model.components_.copy()
@@ -348,7 +348,7 @@ def test_more_components_than_features_warn(fit):
 
 
 @pytest.mark.edge
-def test_refused():
+def test_raises_on_invalid_input():
     X = correlated(0)
     with pytest.raises(ValueError, match="n_components=3, but the estimate has 2"):
         MCA(2).partial_fit(X).set_params(n_components=3).partial_fit(X)
@@ -361,7 +361,7 @@ def test_refused():
 
 
 @pytest.mark.edge
-def test_warns_with_the_figure_reached_and_the_way_out():
+def test_warning_names_figure_and_remedy():
     X = correlated(0)
     with pytest.warns(
         ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol\.$"

@@ -66,7 +66,7 @@ def test_stream_of_single_rows_is_the_printed_algorithm(seed, forgetting):
 
 
 @pytest.mark.oracle
-def test_scores_of_new_rows_are_those_of_the_interior_point_method(seed):
+def test_scores_of_new_rows_match_the_interior_point_method(seed):
     X, *_ = planted((50, 20), missing=0.2, seed=seed)
     X[0, :15] = np.nan
     V = np.linalg.qr(np.random.default_rng(seed).normal(size=(20, 3)))[0]
@@ -75,7 +75,7 @@ def test_scores_of_new_rows_are_those_of_the_interior_point_method(seed):
 
 
 @pytest.mark.oracle
-def test_noise_and_number_of_components_are_those_of_the_batch(seed):
+def test_noise_and_number_of_components_match_the_batch(seed):
     X, *_ = planted((1000, 60), rank=3, seed=seed)
     batch = RobustPCA(tol=1e-3).fit(X)
     stream = OnlineRobustPCA().partial_fit(X)
@@ -321,7 +321,7 @@ def test_first_batch_of_few_rows_is_harmless(n_first, cell):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
-def test_unit_of_the_data(scale, seed):
+def test_units_do_not_matter(scale, seed):
     X, *_ = planted((200, 20), seed=seed)
     model = OnlineRobustPCA(2).fit(X)
     other = OnlineRobustPCA(2).fit(scale * X)
@@ -364,7 +364,7 @@ def test_one_row_at_a_time_starts_again_until_there_are_many(seed):
 
 
 @pytest.mark.edge
-def test_more_components_than_there_are_fade(seed):
+def test_superfluous_components_fade(seed):
     X, *_ = planted((1000, 30), seed=seed)
     s = OnlineRobustPCA(6, alpha=1).fit(X).singular_values_
     assert (s[2:] < 0.1 * s[1]).all()
@@ -403,7 +403,7 @@ def test_few_distinct_rows_end_soon(seed):
 
 
 @pytest.mark.edge
-def test_refused_input(seed):
+def test_raises_on_invalid_input(seed):
     with pytest.raises(ValueError, match="at least one observed entry, but all 3 x 2 entries"):
         OnlineRobustPCA().fit(np.full((3, 2), np.nan))
     X, *_ = planted((60, 8), seed=seed)

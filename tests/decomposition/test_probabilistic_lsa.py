@@ -286,7 +286,7 @@ def test_folding_in_meets_its_bound_where_topics_overlap(k, p, concentration, le
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("settings", [{}, {"smoothing": 0.2}, {"tempering": True}], ids=str)
-def test_what_is_reported_is_that_of_the_stored_topics(settings, seed):
+def test_reported_values_refer_to_the_stored_topics(settings, seed):
     X, _, _ = corpus(seed=seed)
 
     def agrees(model, X):
@@ -507,7 +507,7 @@ def test_completion_predicts_only_what_it_has_not_seen(seed):
 
 
 @pytest.mark.edge
-def test_beside_latent_dirichlet_allocation(seed):
+def test_compares_with_latent_dirichlet_allocation(seed):
     X, _, topics = corpus(200, 60, 3, length=150, seed=seed)
     ours = ProbabilisticLSA(3, n_init=3, random_state=0).fit(X)
     theirs = LatentDirichletAllocation(3, random_state=0, max_iter=50).fit(X)

@@ -149,7 +149,7 @@ def test_scores_with_weights_minimise_weighted_huber_losses(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("sigma", [0.0, 0.2])
-def test_gap_with_weights_is_what_full_decompositions_say(sigma, seed):
+def test_gap_with_weights_matches_full_decompositions(sigma, seed):
     X = planted((30, 20), 2, 0.1, seed, noise=0.2, missing=0.1)[0]
     weights = weights_of(X, seed)
     w = np.where(weights > 0, weights, 1.0)
@@ -170,7 +170,7 @@ def test_gap_with_weights_is_what_full_decompositions_say(sigma, seed):
 
 
 @pytest.mark.recovery
-def test_weights_find_the_truth_where_poor_cells_hide_it(seed):
+def test_weights_recover_the_truth_hidden_by_poor_cells(seed):
     rng = np.random.default_rng(seed)
     X, L, _ = planted((100, 80), 3, 0.05, seed)
     poor = rng.uniform(size=X.shape) < 0.4
@@ -280,7 +280,7 @@ def test_scores_of_the_stable_algorithm_minimise_the_huber_loss(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_scores_for_a_narrow_huber_function_are_those_of_absolute_values(missing, seed):
+def test_scores_for_a_narrow_huber_function_match_absolute_values(missing, seed):
     rng = np.random.default_rng(seed)
     V = np.linalg.qr(rng.normal(size=(40, 5)))[0].T
     X = rng.normal(size=(30, 5)) @ V + 0.3 * rng.normal(size=(30, 40))
@@ -299,7 +299,7 @@ def test_scores_for_a_narrow_huber_function_are_those_of_absolute_values(missing
 @pytest.mark.certificate
 @pytest.mark.parametrize("solver", ["auto", "full", "gram", "subspace"])
 @pytest.mark.parametrize("schedule", ["balanced", "constant", "ialm"])
-def test_gap_is_what_full_decompositions_say(solver, schedule, seed):
+def test_gap_matches_full_decompositions(solver, schedule, seed):
     X = planted((90, 80), 4, 0.1, seed)[0]
     model = RobustPCA(solver=solver, schedule=schedule).fit(X)
     gap = oracle.relative_gap(X, model.low_rank_, model.dual_, model.alpha_)
@@ -309,7 +309,7 @@ def test_gap_is_what_full_decompositions_say(solver, schedule, seed):
 
 
 @pytest.mark.certificate
-def test_gap_tells_a_good_answer_from_a_bad_one(seed):
+def test_gap_distinguishes_good_from_bad_solutions(seed):
     X = planted((40, 30), 2, 0.1, seed)[0]
     few = principal_component_pursuit(X, lam=40**-0.5, max_iter=4)
     many = principal_component_pursuit(X, lam=40**-0.5)
@@ -377,7 +377,7 @@ def test_polishing_reaches_machine_precision(seed):
 
 
 @pytest.mark.certificate
-def test_polishing_never_spoils_an_answer(seed):
+def test_polishing_never_worsens_a_solution(seed):
     X = planted((60, 50), 2, 0.05, seed, noise=0.1)[0]
     plain = RobustPCA(algorithm="pcp").fit(X)
     asked = RobustPCA(algorithm="pcp", polish=True).fit(X)
@@ -681,7 +681,7 @@ def test_row_with_fewer_entries_than_components(seed):
 
 
 @pytest.mark.edge
-def test_n_components_caps_and_never_pads(seed):
+def test_n_components_is_an_upper_bound(seed):
     X = planted((50, 40), 3, 0.05, seed)[0]
     full = RobustPCA().fit(X)
     assert RobustPCA(40).fit(X).n_components_ == 3
@@ -726,14 +726,14 @@ REFUSALS = {
 
 @pytest.mark.edge
 @pytest.mark.parametrize("message", REFUSALS)
-def test_clear_refusals(message):
+def test_raises_on_invalid_input(message):
     settings, X = REFUSALS[message]
     with pytest.raises(ValueError, match=message):
         RobustPCA(**settings).fit(X)
 
 
 @pytest.mark.edge
-def test_codes_that_do_not_fit_are_refused():
+def test_codes_that_do_not_fit_are_rejected():
     with pytest.raises(ValueError, match="X has 5 codes a row"):
         RobustPCA().fit(planted((30, 20))[0]).inverse_transform(np.ones((2, 5)))
 
@@ -759,7 +759,7 @@ def test_passes_of_all_problems_together_may_exceed_max_iter(max_iter, seed):
 
 
 @pytest.mark.edge
-def test_input_is_left_alone():
+def test_input_is_unchanged():
     X = planted(missing=0.1)[0]
     before = X.copy()
     model = RobustPCA(center="median").fit(X)
@@ -977,7 +977,7 @@ def test_a_part_of_a_large_table_proves_noise_and_no_exact_rank(
 @pytest.mark.recovery
 @LARGE_TABLES
 @pytest.mark.parametrize(("part", "share"), [(10, 0.05), (7, 0.0)])
-def test_no_noise_is_proved_where_pursuit_of_the_whole_recovers_the_rank(
+def test_no_noise_is_claimed_if_full_pursuit_recovers_the_rank(
     part, share, shape, missing, seed, monkeypatch
 ):
     """A block of the table does not recover it."""
@@ -1012,7 +1012,7 @@ def test_real_tables_are_noisy(load, standardised):
 
 
 @pytest.mark.recovery
-def test_noise_of_a_table_of_which_just_over_half_is_zero():
+def test_noise_of_a_table_with_just_over_half_zeros():
     """The median cell is met exactly, and the columns that are not mostly zero tell the noise."""
     X = load_digits().data[:300]
     folds = StratifiedKFold(3).split(X, load_digits().target[:300])
@@ -1043,7 +1043,7 @@ def test_broken_cells_of_real_tables(load, precision, marked):
 
 
 @pytest.mark.edge
-def test_cells_that_are_all_noise_or_without_noise(seed):
+def test_tables_of_pure_noise_or_without_noise(seed):
     X = np.random.default_rng(seed).normal(size=(80, 40))
     with pytest.warns(UserWarning, match="no component above the noise"):
         model = RobustPCA().fit(X)
@@ -1054,7 +1054,7 @@ def test_cells_that_are_all_noise_or_without_noise(seed):
 
 
 @pytest.mark.edge
-def test_answers_of_yes_and_no_are_no_low_rank(seed):
+def test_boolean_answers_are_not_low_rank(seed):
     """Columns of two values say nothing on noise; that most entries are marked is said."""
     rng = np.random.default_rng(seed)
     X = (rng.random((300, 30)) < rng.uniform(0.2, 0.4, 30)).astype(float)
@@ -1066,7 +1066,7 @@ def test_answers_of_yes_and_no_are_no_low_rank(seed):
 
 
 @pytest.mark.edge
-def test_noise_that_is_given_is_taken(seed):
+def test_known_noise_is_used(seed):
     X, _, _ = noisy(seed=seed)
     model = RobustPCA(noise_std=0.1, tol=1e-4).fit(X)
     assert (model.algorithm_, model.noise_std_) == ("stable", 0.1)

@@ -36,7 +36,7 @@ def test_covariance_of_tables_with_wrong_cells(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("kwargs", [{}, {"center": "auto", "scale": "auto"}])
-def test_covariance_is_that_of_the_repaired_rows_plus_noise(kwargs):
+def test_covariance_matches_the_repaired_rows_plus_noise(kwargs):
     X, _ = factor_table(20)
     X[:20] += 4.0 * np.random.default_rng(0).choice([-1, 1], size=20)
     X = X * 10.0 ** np.linspace(-1, 1, 20) + 50.0

@@ -30,7 +30,7 @@ def noisy_table(kind, size, seed, shape=(300, 40)):
 
 
 @pytest.mark.oracle
-def test_threshold_is_that_of_benjamini_and_hochberg(seed):
+def test_threshold_matches_benjamini_and_hochberg(seed):
     rng = np.random.default_rng(seed)
     sizes = np.abs(np.r_[rng.normal(size=900), rng.normal(size=100) + 4])
     for rate, dof in ((0.05, np.inf), (0.2, np.inf), (0.2, 8.0)):
@@ -83,7 +83,7 @@ def test_small_errors_in_gaussian_noise_are_found_at_the_rate():
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("kind", ["t3", "t5", "laplace"])
-def test_heavy_tails_are_no_errors(kind):
+def test_heavy_tails_are_not_errors(kind):
     X, _ = noisy_table(kind, 0, 0)
     model = RobustPCA(outlier_threshold="fdr", tol=1e-3).fit(X)
     assert model.noise_dof_ < 10

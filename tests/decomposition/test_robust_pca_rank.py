@@ -21,7 +21,7 @@ def planted(shape=(100, 20), rank=3, seed=0):
 @pytest.mark.recovery
 @pytest.mark.parametrize("shape", [(100, 20), (300, 60)])
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_fits_so_many_components_and_finds_the_cells(shape, k, seed):
+def test_fits_the_requested_components_and_finds_the_cells(shape, k, seed):
     X, _, sparse = planted(shape, seed=seed)
     auto = RobustPCA(tol=TOL).fit(X)
     model = RobustPCA(k, tol=TOL).fit(X)
@@ -45,7 +45,7 @@ def test_fits_so_many_components_and_finds_the_cells(shape, k, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(30, 12), (12, 30)])
-def test_leading_vectors_are_those_of_the_full_decomposition(shape, seed):
+def test_leading_vectors_match_the_full_decomposition(shape, seed):
     X = np.random.default_rng(seed).normal(size=shape)
     V, s = leading_vectors(X, 4)
     _, expected, Vt = np.linalg.svd(X, full_matrices=False)
@@ -54,7 +54,7 @@ def test_leading_vectors_are_those_of_the_full_decomposition(shape, seed):
 
 
 @pytest.mark.edge
-def test_says_where_components_are_noise_or_leave_no_freedom(seed):
+def test_warns_if_components_are_noise_or_leave_no_freedom(seed):
     X, *_ = planted(seed=seed)
     with pytest.warns(DoubtfulResultWarning, match="has fitted 7 components, but only 3"):
         assert RobustPCA(7, tol=TOL).fit(X).n_components_ == 7

@@ -112,7 +112,7 @@ def test_a_large_group_is_structure_unless_a_larger_share_is_allowed(seed):
 
 
 @pytest.mark.certificate
-def test_the_certificate_is_that_of_the_other_rows(seed):
+def test_certificate_refers_to_the_inlying_rows(seed):
     X, _, outlying = rows_table(0.15, "together", cells=0.05, seed=seed)
     model = RobustPCA(algorithm="stable").fit(X)
     others = RobustPCA(algorithm="stable", rows=False).fit(X[~outlying])
@@ -179,7 +179,7 @@ def test_weights_of_zero_are_gaps_for_rows_too(seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("options", [{"rows": False}, {"polish": False}, {"algorithm": "pcp"}])
-def test_nothing_is_said_of_rows_where_nobody_looked(options):
+def test_rows_have_no_attributes_if_not_tested(options):
     X, *_ = rows_table(0.0, "together")
     model = RobustPCA(tol=1e-3).fit(X).set_params(**options).fit(X)
     for name in ("outlying_rows_", "leverage_", "row_distances_"):

@@ -41,7 +41,7 @@ def test_huge_cells_turn_nothing(size, n_cells, seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("algorithm", ["pcp", "stable"])
-def test_the_certificate_is_that_of_the_table_with_huge_cells_pulled_in(algorithm, seed):
+def test_the_certificate_matches_the_table_with_huge_cells_pulled_in(algorithm, seed):
     _, X, _ = sentinels(1e6, 5, seed)
     model = RobustPCA(algorithm=algorithm, polish=False, noise_std=None, tol=TOL).fit(X)
     Y = model.dual_

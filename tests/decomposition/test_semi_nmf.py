@@ -32,7 +32,7 @@ def test_codes_are_non_negative_least_squares(seed):
 
 
 @pytest.mark.oracle
-def test_factors_with_weights_of_entries_are_those_of_scaled_rows(seed):
+def test_factors_with_weights_of_entries_match_scaled_rows(seed):
     X = mixed(seed=seed)
     weights = np.random.default_rng(seed).gamma(1.0, size=X.shape)
     root = np.sqrt(weights)
@@ -86,7 +86,7 @@ def test_least_squares_end_below_the_multiplicative_rule(seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("passes", [3, 300])
-def test_kkt_residual_is_what_the_gradients_say(missing, passes, seed):
+def test_kkt_residual_matches_the_gradients(missing, passes, seed):
     X = mixed(seed=seed)
     rng = np.random.default_rng(seed)
     known = rng.uniform(size=X.shape) >= missing
@@ -129,7 +129,7 @@ def test_objective_never_rises_and_respects_the_bound(seed):
 
 
 @pytest.mark.certificate
-def test_bound_is_met_where_the_leading_codes_can_be_made_positive(seed):
+def test_bound_is_attained_if_the_leading_codes_can_be_made_positive(seed):
     rng = np.random.default_rng(seed)
     X = np.c_[np.full(40, 5.0), rng.normal(size=(40, 6))]  # all rows in a half space
     model = SemiNMF(3, n_init=5, random_state=0, tol=1e-5, max_iter=5000).fit(X)
@@ -225,7 +225,7 @@ def test_starts_and_messages(seed):
 
 
 @pytest.mark.edge
-def test_nothing_to_find(seed):
+def test_handles_data_without_structure(seed):
     model = SemiNMF(2).fit(np.zeros((5, 3)))
     assert_array_equal(model.transform(np.ones((2, 3)) * 0), 0)
     assert model.score(np.zeros((2, 3))) == 0
@@ -293,7 +293,7 @@ def test_extreme_units(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_objective_of_exact_factors_is_no_rounding(dtype, seed):
+def test_objective_of_exact_factors_has_no_rounding_noise(dtype, seed):
     rng = np.random.default_rng(seed)
     X = (rng.gamma(1.0, size=(40, 3)) @ rng.normal(size=(3, 10))).astype(dtype)
     with warnings.catch_warnings():
@@ -312,7 +312,7 @@ def test_objective_of_exact_factors_is_no_rounding(dtype, seed):
 @pytest.mark.parametrize(
     "X", [np.zeros((8, 5)), np.ones((8, 5)), np.tile(np.eye(5)[:2], (4, 1))]
 )
-def test_few_distinct_rows_need_no_warning_of_k_means(X):
+def test_few_distinct_rows_give_no_warning_of_k_means(X):
     model = SemiNMF(3, init="kmeans", random_state=0).fit(X)
     assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-3)
     wide = sparse.csr_array(X)
@@ -343,7 +343,7 @@ def test_sparse_codes_and_weights_of_scores(seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_weights_beyond_the_limits_are_refused(scale):
+def test_weights_beyond_the_limits_are_rejected(scale):
     """Their objective would be zero or infinite, and the start the answer."""
     X = np.random.default_rng(0).normal(size=(30, 5))
     with pytest.raises(ValueError, match=r"sample_weight .* between 1e-100 and 1e100"):

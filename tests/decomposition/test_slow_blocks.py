@@ -113,7 +113,7 @@ def test_rounding_errors_are_corrected_in_blocks_too():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", ["map", "HDF5"])
-def test_table_on_a_disk(kind, tmp_path, monkeypatch):
+def test_table_on_disk(kind, tmp_path, monkeypatch):
     X = series()
     limit = 50 * X[0].nbytes
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
@@ -124,7 +124,7 @@ def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     assert_allclose(fitted.transform(rows), fitted.transform(X), rtol=1e-10, atol=1e-12)
 
 
-def test_single_precision_stays():
+def test_single_precision_is_preserved():
     X = series().astype(np.float32)
     lazy = SlowFeatureAnalysis().fit(in_dask(X, (150, 250)))
     assert_same_model(lazy, SlowFeatureAnalysis().fit(X), rtol=1e-7)
@@ -132,7 +132,7 @@ def test_single_precision_stays():
     assert (answer.dtype, answer.chunks) == (np.float32, ((150, 250), (5,)))
 
 
-def test_fitted_estimator_goes_on_and_travels():
+def test_fitted_estimator_continues_and_can_be_pickled():
     X = series()
     lazy = SlowFeatureAnalysis().fit(in_dask(X[:250], (100, 150)))
     again = pickle.loads(pickle.dumps(lazy))
@@ -149,7 +149,7 @@ def test_frozen_expansion():
 
 
 @pytest.mark.edge
-def test_what_cannot_be_done_is_refused():
+def test_rejects_unsupported_options():
     X = series()
     rows = in_dask(X, (150, 250))
     with pytest.raises(ValueError, match="FrozenEstimator"):
@@ -169,7 +169,7 @@ def test_what_cannot_be_done_is_refused():
 
 
 @pytest.mark.edge
-def test_bad_rows_are_named():
+def test_errors_name_bad_rows():
     X = series()
     X[301, 2] = np.inf
     with pytest.raises(ValueError, match="contains infinity in row 301"):

@@ -349,7 +349,7 @@ def test_splitting_a_sequence_removes_one_step(seed):
 
 
 @pytest.mark.invariance
-def test_a_sequence_whose_id_returns_is_a_new_one():
+def test_repeated_id_begins_a_new_sequence():
     X = series(0, n=60, p=2)
     ids = np.repeat([0, 1, 0], 20)
     assert SlowFeatureAnalysis(lag=25).fit(X).n_steps_ == 35
@@ -384,7 +384,7 @@ def test_partial_fit_equals_fit_however_the_rows_are_cut(seed, size, setting):
 
 
 @pytest.mark.invariance
-def test_partial_fit_goes_on_after_fit(seed):
+def test_partial_fit_continues_after_fit(seed):
     X = series(seed, n=600, p=3)
     whole = SlowFeatureAnalysis(degree=2).fit(X)
     times = np.arange(600.0)
@@ -439,7 +439,7 @@ def test_float32_input_gives_the_result_of_float64(seed):
 
 
 @pytest.mark.invariance
-def test_transform_of_a_row_depends_on_that_row_alone(seed):
+def test_transform_of_a_row_depends_only_on_that_row(seed):
     X = series(seed, p=4)
     model = SlowFeatureAnalysis(degree=2, n_components=5).fit(X)
     Y = model.transform(X)
@@ -658,7 +658,7 @@ def test_merged_blocks_equal_fit_however_the_rows_are_cut(seed, lag, rows):
 
 
 @pytest.mark.invariance
-def test_rows_go_on_after_a_merge(seed):
+def test_rows_continue_after_a_merge(seed):
     """`partial_fit` after `merge` and `merge` after `partial_fit`, blocks below the lag."""
     X = series(seed, p=3)
     whole = SlowFeatureAnalysis(lag=4).fit(X)
@@ -684,7 +684,7 @@ def test_merge_of_other_sequences_has_no_seam(seed):
 
 
 @pytest.mark.invariance
-def test_merge_leaves_sources_as_they_are_and_takes_itself():
+def test_merge_leaves_sources_unchanged_and_accepts_itself():
     X = series(0, n=100, p=2)
     model = SlowFeatureAnalysis().fit(X[:60])
     other = SlowFeatureAnalysis().fit(X[60:])
@@ -728,7 +728,7 @@ def test_merge_with_an_expansion(seed):
         ({}, 1, "n_features_in_ differs, 2 here and 1 there"),
     ],
 )
-def test_merge_refuses_other_states(parameters, columns, message):
+def test_merge_rejects_other_states(parameters, columns, message):
     X = series(0, n=60, p=2)
     model = SlowFeatureAnalysis().fit(X[:30])
     other = SlowFeatureAnalysis(**parameters).fit(X[30:, :columns])
@@ -738,7 +738,7 @@ def test_merge_refuses_other_states(parameters, columns, message):
 
 
 @pytest.mark.edge
-def test_merge_refuses_what_it_cannot_join():
+def test_merge_rejects_states_that_cannot_be_joined():
     X = series(0, n=60, p=2)
     model = SlowFeatureAnalysis().fit(X[:30])
     frames = [pd.DataFrame(X, columns=list(names)) for names in ("ab", "ba")]
@@ -816,7 +816,7 @@ def test_names_of_features_and_outputs():
 
 
 @pytest.mark.invariance
-def test_pickle_of_a_stream_goes_on(seed):
+def test_pickle_of_a_stream_continues(seed):
     X = series(seed, p=3)
     model = SlowFeatureAnalysis().partial_fit(X[:200])
     again = pickle.loads(pickle.dumps(model)).partial_fit(X[200:])
@@ -841,7 +841,7 @@ def test_more_components_than_rank_warns():
 @pytest.mark.edge
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e9, -1e-9])
-def test_constant_data_are_refused(degree, value):
+def test_constant_data_are_rejected(degree, value):
     with pytest.raises(ValueError, match="feature is constant"):
         SlowFeatureAnalysis(degree=degree).fit(np.full((50, 3), value))
     with pytest.raises(ValueError, match="feature is constant"):
@@ -849,7 +849,7 @@ def test_constant_data_are_refused(degree, value):
 
 
 @pytest.mark.edge
-def test_rows_without_steps_are_refused():
+def test_rows_without_steps_are_rejected():
     X = series(0, n=20, p=2)
     with pytest.raises(ValueError, match=r"no step of lag=1 within a sequence"):
         SlowFeatureAnalysis().fit(X, sequence_ids=np.arange(20))
@@ -867,7 +867,7 @@ def test_rows_without_steps_are_refused():
     [(np.full((5, 2), np.nan), None), (np.ones((5, 2)), np.zeros(5, dtype=bool))],
     ids=["missing", "masked"],
 )
-def test_no_usable_row_is_refused(X, mask):
+def test_rejects_data_without_usable_rows(X, mask):
     with pytest.raises(ValueError, match="no usable row"):
         SlowFeatureAnalysis().fit(X, sample_mask=mask)
 
@@ -973,7 +973,7 @@ def test_times_restart_with_a_sequence():
         ("score needs at least one step", lambda X, fit, times, model: model.score(X[:1])),
     ],
 )
-def test_bad_row_information_is_refused(message, call):
+def test_bad_row_information_is_rejected(message, call):
     X = series(0, n=30, p=2)
     fit = SlowFeatureAnalysis().fit
     times = np.tile(np.arange(15.0), 2)
@@ -1018,7 +1018,7 @@ def test_attributes_and_pre_pca_of_unfitted_estimators():
         ),
     ],
 )
-def test_bad_parameters_are_refused(error, message, call):
+def test_bad_parameters_are_rejected(error, message, call):
     X = series(0, n=30, p=2)
     with pytest.raises(error, match=message):
         call(X)
@@ -1034,7 +1034,7 @@ def test_bad_parameters_are_refused(error, message, call):
         (lambda rows: rows[:, : 1 + len(rows) % 2], "columns, but must return"),
     ],
 )
-def test_bad_expansions_are_refused(expansion, message):
+def test_bad_expansions_are_rejected(expansion, message):
     with pytest.raises(ValueError, match=message):
         SlowFeatureAnalysis(expansion=expansion).fit(series(0, n=30, p=2))
 

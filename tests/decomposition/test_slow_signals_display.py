@@ -33,7 +33,7 @@ def walks(seed, n=300, p=4):
 @pytest.mark.oracle
 @pytest.mark.parametrize("lag", [1, 3])
 @pytest.mark.parametrize("unequal", [False, True])
-def test_slowness_of_the_training_rows_is_that_of_the_fit(lag, unequal, seed):
+def test_slowness_of_the_training_rows_matches_the_fit(lag, unequal, seed):
     X = walks(seed)
     ids = np.repeat([0, 1, 0], 100)
     times = np.cumsum(np.random.default_rng(seed).uniform(0.5, 2, 300)) if unequal else None
@@ -60,7 +60,7 @@ def test_signals_have_unit_variance_on_their_level_and_a_gap_between_sequences()
 
 
 @pytest.mark.recovery
-def test_labels_tell_a_fit_to_noise():
+def test_labels_show_a_fit_to_noise():
     rng = np.random.default_rng(0)
     noise = SlowFeatureAnalysis(1).fit(rng.normal(size=(60, 30)))
     display = SlowSignalsDisplay.from_estimator(noise, rng.normal(size=(600, 30)))
@@ -128,14 +128,14 @@ def test_gaps_and_constant_signals():
         ({"sequence_ids": [0, 1]}, "inconsistent numbers of samples"),
     ],
 )
-def test_settings_that_are_refused(settings, message):
+def test_raises_on_invalid_settings(settings, message):
     sfa = SlowFeatureAnalysis(2).fit(walks(0))
     with pytest.raises(ValueError, match=message):
         SlowSignalsDisplay.from_estimator(sfa, walks(0), **settings)
 
 
 @pytest.mark.edge
-def test_estimators_that_are_refused():
+def test_raises_on_invalid_estimators():
     with pytest.raises(NotFittedError):
         SlowSignalsDisplay.from_estimator(SlowFeatureAnalysis(), walks(0))
     with pytest.raises(

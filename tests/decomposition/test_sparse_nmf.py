@@ -59,7 +59,7 @@ def projected_gradient_ratio(X, W, H, beta, eta, weights=1.0):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_objective_is_the_sum_it_should_be(missing, seed):
+def test_objective_matches_its_definition(missing, seed):
     X = mixed(seed=seed)
     X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
     model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-9, max_iter=20_000).fit(X)
@@ -71,7 +71,7 @@ def test_objective_is_the_sum_it_should_be(missing, seed):
 
 
 @pytest.mark.oracle
-def test_codes_with_weights_of_entries_are_those_of_scaled_rows(seed):
+def test_codes_with_weights_of_entries_match_scaled_rows(seed):
     X = mixed(seed=seed)
     weights = np.random.default_rng(seed).uniform(0, 4, size=X.shape)
     weights[weights < 0.5] = 0
@@ -174,7 +174,7 @@ def test_codes_of_new_rows_are_minimisers(settings, penalty, seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("solver", ["hals", "bpp"])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_kkt_residual_is_what_the_gradients_say(solver, missing, seed):
+def test_kkt_residual_matches_the_gradients(solver, missing, seed):
     X = mixed(seed=seed)
     X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
     model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-7, max_iter=20_000, solver=solver).fit(X)
@@ -184,7 +184,7 @@ def test_kkt_residual_is_what_the_gradients_say(solver, missing, seed):
 
 
 @pytest.mark.certificate
-def test_kkt_residual_with_weights_is_what_the_gradients_say(seed):
+def test_kkt_residual_with_weights_matches_the_gradients(seed):
     X = mixed(seed=seed)
     weights = np.random.default_rng(seed).gamma(1.0, size=X.shape)
     model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-7, max_iter=20_000)
@@ -285,7 +285,7 @@ def test_sparseness_is_exact(level, seed):
 
 
 @pytest.mark.certificate
-def test_warns_and_tells_what_was_reached(seed):
+def test_warning_names_the_residual_reached(seed):
     X = mixed(seed=seed)
     with pytest.warns(
         ConvergenceWarning, match=r"KKT residual is .* increase max_iter or tol"
@@ -297,7 +297,7 @@ def test_warns_and_tells_what_was_reached(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("level", [0.3, 0.6, 0.9, 1.0])
-def test_codes_of_rows_are_as_good_as_those_of_many_starts(level, seed):
+def test_codes_of_rows_are_as_good_as_many_starts(level, seed):
     X = np.abs(np.random.default_rng(seed).normal(size=(40, 12)))
     model = SparseNMF(
         8, penalty="hoyer", sparseness_codes=level, codes_axis="sample", tol=1e-3, max_iter=300
@@ -468,7 +468,7 @@ def test_float32_is_nearly_as_good(seed):
 
 
 @pytest.mark.invariance
-def test_a_full_mask_is_no_mask(seed):
+def test_full_mask_equals_no_mask(seed):
     from skmoderndata._solvers.factors.coded_rows import CodedRows
     from skmoderndata._solvers.factors.factor_updates import Side
     from skmoderndata._solvers.factors.factorization import factorize
@@ -537,7 +537,7 @@ def test_weights_of_a_stream_repeat_rows(seed):
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("first", [1, 6, 20])
-def test_a_small_first_batch_does_not_decide(first, seed):
+def test_small_first_batch_does_not_determine_the_result(first, seed):
     """Components that the first rows do not determine used to stay at zero."""
     rng = np.random.default_rng(seed)
     codes = np.abs(rng.normal(size=(1000, 6))) * (rng.uniform(size=(1000, 6)) < 0.4)
@@ -569,7 +569,7 @@ def test_partial_fit_lowers_the_objective_of_the_sums(settings, seed):
 
 
 @pytest.mark.edge
-def test_partial_fit_refuses_what_does_not_add_up():
+def test_partial_fit_rejects_options_that_do_not_add_up():
     X = mixed()
     holes = X.copy()
     holes[0, 0] = np.nan
@@ -673,7 +673,7 @@ def test_messages(message):
 
 
 @pytest.mark.edge
-def test_weights_and_codes_that_do_not_fit_are_refused():
+def test_weights_and_codes_that_do_not_fit_are_rejected():
     X = mixed()
     with pytest.raises(ValueError, match="accepts no sample_weight"):
         SparseNMF(penalty="hoyer", sparseness_codes=0.5).fit(X, sample_weight=np.ones(len(X)))
@@ -760,7 +760,7 @@ def test_extreme_units(settings, seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("size", [1e60, 1e-60])
-def test_fourth_powers_are_refused(size):
+def test_fourth_powers_are_rejected(size):
     with pytest.raises(ValueError, match=r"must be between 1e-50 and 1e\+50 .* rescale it"):
         SparseNMF(2).fit(size * mixed(20, 8, 3))
     with pytest.raises(
@@ -771,14 +771,14 @@ def test_fourth_powers_are_refused(size):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("penalty", [None, "l1", "hoyer"])
-def test_far_too_many_components_are_refused(penalty):
+def test_far_too_many_components_are_rejected(penalty):
     given = {"sparseness_codes": 0.5, "codes_axis": "sample"} if penalty == "hoyer" else {}
     with pytest.raises(ValueError, match=r"n_components=5000.*use at most 100"):
         SparseNMF(5000, penalty=penalty, **given).fit(mixed(40, 6, 3))
 
 
 @pytest.mark.edge
-def test_long_codes_of_given_sparseness_are_refused():
+def test_long_codes_of_given_sparseness_are_rejected():
     model = SparseNMF(301, penalty="hoyer", sparseness_codes=0.5, codes_axis="sample")
     with pytest.raises(ValueError, match=r"minutes for each row: use at most 300"):
         model.fit(mixed(400, 6, 3))
@@ -851,7 +851,7 @@ def test_codes_beyond_single_precision(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_objective_of_exact_factors_is_no_rounding(dtype, seed):
+def test_objective_of_exact_factors_has_no_rounding_noise(dtype, seed):
     rng = np.random.default_rng(seed)
     X = (rng.gamma(1.0, size=(40, 3)) @ rng.gamma(1.0, size=(3, 10))).astype(dtype)
     model = SparseNMF(3, penalty=None, tol=1e-9, max_iter=3000)
@@ -866,7 +866,7 @@ def test_objective_of_exact_factors_is_no_rounding(dtype, seed):
 
 
 @pytest.mark.invariance
-def test_a_row_of_weight_zero_is_no_row(seed):
+def test_row_of_weight_zero_equals_no_row(seed):
     X = mixed(seed=seed)
     odd = np.vstack([X, np.full((1, X.shape[1]), 1e40)])
     weights = np.r_[np.ones(len(X)), 0.0]
@@ -912,7 +912,7 @@ def counts_of_words(n, p, density, k, seed):
 @pytest.mark.parametrize("side", ["codes", "components", "both"])
 @pytest.mark.parametrize("form", ["squared", "plain"])
 @pytest.mark.parametrize("with_gaps", [False, True])
-def test_weight_zero_is_no_penalty(side, form, with_gaps, seed):
+def test_weight_zero_equals_no_penalty(side, form, with_gaps, seed):
     """With a ridge on one factor alone the scale would run away."""
     X = mixed(60, 24, 4, seed)
     if with_gaps:
@@ -927,7 +927,7 @@ def test_weight_zero_is_no_penalty(side, form, with_gaps, seed):
 
 
 @pytest.mark.edge
-def test_warns_of_a_ridge_beside_weight_zero(seed):
+def test_warns_about_a_ridge_with_weight_zero(seed):
     X = mixed(60, 24, 4, seed)
     with pytest.warns(UserWarning, match="has no minimum.*Set penalty=None"):
         SparseNMF(2, alpha=0, ridge=5.0, tol=0.1).fit(X)

@@ -73,7 +73,7 @@ def test_no_step_raises_the_energy(prior, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("prior", ["log", "gauss"])
-def test_codes_are_optima_that_another_minimiser_confirms(prior, seed):
+def test_codes_match_another_minimiser(prior, seed):
     X, D = problem(seed)
     codes = smooth_codes(X, D, alpha=0.3, prior=prior, tol=1e-7, max_iter=2000).codes
     for x, a in zip(X, codes, strict=True):
@@ -181,7 +181,7 @@ def test_threads_dtype_batches_and_grid_search(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(10, 4))
     for prior in ("log", "abs", "gauss"):
@@ -207,7 +207,7 @@ def test_borders(seed):
 
 
 @pytest.mark.edge
-def test_codes_above_their_tolerance_are_told_of(seed):
+def test_warns_about_codes_above_their_tolerance(seed):
     X, _ = planted(seed, 100)
     given = {"n_components": 16, "alpha": 1e-4, "tol_code": 1e-13, "max_iter": 1}
     given |= {"prior": "gauss", "random_state": seed}

@@ -128,7 +128,7 @@ def test_sparse_blocks_and_whole_numbers():
     assert_same_model(model().fit(in_dask(X.astype(np.int32), (50, 70))), here)
 
 
-def test_single_precision_stays():
+def test_single_precision_is_preserved():
     X = corpus().astype(np.float32)
     lazy = model().fit(in_dask(X, (50, 70)))
     assert lazy.components_.dtype == np.float32
@@ -137,7 +137,7 @@ def test_single_precision_stays():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", ["map", "HDF5"])
-def test_table_on_a_disk(kind, tmp_path, monkeypatch):
+def test_table_on_disk(kind, tmp_path, monkeypatch):
     X = corpus()
     limit = 50 * X[0].nbytes
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
@@ -148,7 +148,7 @@ def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     assert lazy.transform(rows).shape == (120, 3)
 
 
-def test_fitted_estimator_goes_on_and_travels(no_whole_table):
+def test_fitted_estimator_continues_and_can_be_pickled(no_whole_table):
     X = corpus()
     lazy = model().fit(in_dask(X, (50, 70)))
     again = pickle.loads(pickle.dumps(lazy))
@@ -159,13 +159,13 @@ def test_fitted_estimator_goes_on_and_travels(no_whole_table):
 
 
 @pytest.mark.edge
-def test_tempering_is_refused(no_whole_table):
+def test_tempering_is_rejected(no_whole_table):
     with pytest.raises(ValueError, match="tempering=False"):
         model(tempering=True).fit(in_dask(corpus(), (50, 70)))
 
 
 @pytest.mark.edge
-def test_flattened_posteriors_take_no_gaps():
+def test_flattened_posteriors_reject_gaps():
     flat = model(posterior_exponent=0.8)
     with pytest.raises(ValueError, match="NaN or infinity in row 9"):
         flat.fit(in_dask(with_gaps(corpus()), (50, 70)))
@@ -182,7 +182,7 @@ def test_flattened_posteriors_take_no_gaps():
     ],
 )
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_bad_row_is_named(value, message, as_sparse):
+def test_error_names_bad_row(value, message, as_sparse):
     X = corpus()
     X[[60, 90], 3] = value
     rows = in_dask(X, (50, 1, 69))

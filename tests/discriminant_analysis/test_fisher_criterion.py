@@ -75,7 +75,7 @@ def test_balanced_classes_agree_with_other_methods(seed):
 
 
 @pytest.mark.oracle
-def test_direction_is_that_of_the_textbook_in_feature_space(seed):
+def test_direction_matches_the_textbook_in_feature_space(seed):
     X, y = classes(seed)
     Z = quadratic_features(X)
     model = Fisher("poly", degree=2, coef0=0, gamma=1, alpha=0.02).fit(X, y)
@@ -200,7 +200,7 @@ def test_scatter_of_the_classes(seed):
         KernelPLSRegression(1),
     ],
 )
-def test_samples_far_from_the_origin_are_refused(estimator, kernel, solver, seed):
+def test_samples_far_from_the_origin_are_rejected(estimator, kernel, solver, seed):
     """Rounding of the kernel values is above the squared distances of the samples."""
     X = np.random.default_rng(seed).normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int)
@@ -211,7 +211,7 @@ def test_samples_far_from_the_origin_are_refused(estimator, kernel, solver, seed
 
 
 @pytest.mark.edge
-def test_another_solver_leaves_no_attributes_of_the_last():
+def test_another_solver_removes_attributes_of_the_last():
     X = np.random.default_rng(0).normal(size=(30, 2))
     y = X[:, 0] > 0
     model = Fisher(solver="exact").fit(X, y)

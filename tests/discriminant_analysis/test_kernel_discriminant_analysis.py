@@ -123,7 +123,7 @@ def test_parts_of_a_plane_that_lines_do_not_cut(seed):
 
 
 @pytest.mark.recovery
-def test_probabilities_are_those_of_the_model(seed):
+def test_probabilities_match_the_model(seed):
     rng = np.random.default_rng(seed)
     means = np.array([[0, 0], [2, 0], [0, 3.0]])
     y = rng.integers(3, size=3000)
@@ -135,7 +135,7 @@ def test_probabilities_are_those_of_the_model(seed):
 
 
 @pytest.mark.invariance
-def test_kernel_given_in_five_ways(seed):
+def test_kernel_in_five_forms(seed):
     X, y = classes(seed)
     new = classes(seed + 1)[0]
     want = KernelDiscriminantAnalysis(gamma=0.125).fit(X, y).transform(new)
@@ -212,7 +212,7 @@ def test_lists_of_sets_float32_and_messages():
 @pytest.mark.parametrize(
     ("solver", "shift", "alpha"), [("exact", 1e6, 1e-9), ("low_rank", 0, 1e-20)]
 )
-def test_what_is_singular_in_double_precision_is_said(solver, shift, alpha):
+def test_raises_if_singular_in_double_precision(solver, shift, alpha):
     X, y = classes(0)
     kernel = "linear" if shift else "rbf"
     model = KernelDiscriminantAnalysis(kernel, alpha=alpha, solver=solver)

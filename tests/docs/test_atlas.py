@@ -107,7 +107,7 @@ def test_available_homes_exist():
                 assert hasattr(importlib.import_module(f"skmoderndata.{module}"), name)
 
 
-def test_the_page_says_what_is_there_and_what_is_not():
+def test_page_lists_available_and_missing_methods():
     page = atlas.render(DATA, DOCS)
     lines = [line for line in page.splitlines() if line.startswith("| ")]
     lines = [line for line in lines if line != "| method | text | where it is |"]
@@ -119,20 +119,20 @@ def test_the_page_says_what_is_there_and_what_is_not():
             assert ("not there yet" in line) != atlas.is_available(row)
 
 
-def test_a_home_that_is_not_there():
+def test_detects_a_missing_home():
     assert atlas.find("decomposition.NoSuchMethod") is None
     assert atlas.find("no_such_module.NoSuchMethod") is None
     assert not atlas.is_available({"home": ["decomposition.NoSuchMethod"]})
 
 
-def test_a_setting_that_a_class_does_not_take():
+def test_detects_an_unknown_setting():
     cls = next(cls for cls in all_estimators() if cls.__name__ == "TimeDelayEmbedding")
     assert atlas.accepts(cls, {"n_lags": 2})
     assert not atlas.accepts(cls, {"n_lags": -1})
     assert not atlas.accepts(cls, {"no_such_parameter": 1})
 
 
-def test_a_broken_row_is_seen():
+def test_detects_a_broken_row():
     assert faults({"method": "m", "source": ["no such text"], "have": "new", "home": ["a.B"]})
     assert faults({"method": "m", "source": ["book"], "have": "sk", "home": ["a.B"]})
     assert faults({"method": "m", "source": ["book"], "have": "new", "home": ["a.b.C"]})

@@ -20,11 +20,11 @@ MACHINES = table.machines()
 @pytest.mark.few(20)
 @pytest.mark.invariance
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
-def test_equal_predictions_whatever_holds_the_samples(machine):
+def test_predictions_do_not_depend_on_the_container(machine):
     assert table.check(machine) == list(table.containers(["a"]))
 
 
-def test_no_estimator_with_a_kernel_is_left_out():
+def test_every_estimator_with_a_kernel_is_tested():
     names = {machine.name for machine in MACHINES} | table.OTHERS
     with_kernel = {
         cls.__name__ for cls in all_estimators() if "kernel" in cls._parameter_constraints

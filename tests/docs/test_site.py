@@ -48,12 +48,12 @@ def test_every_method_page_is_in_exactly_one_chapter():
     assert sorted(listed) == sorted(path.stem for path in (DOCS / "methods").glob("*.md"))
 
 
-def test_a_family_without_a_chapter_is_seen():
+def test_detects_a_family_without_a_chapter():
     with pytest.raises(ValueError, match="0 chapters take 'alchemy'"):
         guide.chapter_of("alchemy", guide.load(DOCS))
 
 
-def test_a_family_in_two_chapters_is_seen():
+def test_detects_a_family_in_two_chapters():
     twice = [
         {"page": "a", "families": ["kernels *"]},
         {"page": "b", "families": ["kernels on *"]},
@@ -168,7 +168,7 @@ def test_the_link_is_in_the_html_of_a_pipeline():
     )
 
 
-def test_address_of_the_documentation_is_that_of_the_project():
+def test_address_of_the_documentation_matches_the_project():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert settings["project"]["urls"]["Documentation"] == DOCUMENTATION
 
@@ -190,7 +190,7 @@ def test_every_estimator_is_in_the_table_of_the_reference():
         assert names == sorted(names, key=str.lower)
 
 
-def test_table_of_the_reference_says_what_estimators_take():
+def test_table_of_the_reference_lists_accepted_input():
     found = {
         cls.__name__: dict(zip(api.ABILITIES, api.abilities(cls), strict=True))
         for cls in (SparseNMF, SupportFeatureMachine)
@@ -230,7 +230,7 @@ ENTRY = {
 }
 
 
-def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
+def test_page_of_a_method_opens_with_its_purpose(tmp_path):
     away = ENTRY | {"away": True, "when": "atoms are not wanted", "winner": "rival"}
     (tmp_path / "comparison.json").write_text(json.dumps([ENTRY, away]))
     text = comparison.in_short("ksvd", [KSVD], tmp_path)
@@ -253,7 +253,7 @@ def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
 
 
 @pytest.mark.parametrize("tier", ["standard", "textbook"])
-def test_other_tiers_name_what_scikit_learn_has(tier, tmp_path):
+def test_other_tiers_name_the_scikit_learn_alternative(tier, tmp_path):
     card = replace(KSVD._card, tier=tier, instead="Use PCA: it is as good.")
     text = comparison.in_short("ksvd", [type("Old", (), {"_card": card})], tmp_path)
     assert f"{tier.capitalize()} method" in text
@@ -295,7 +295,7 @@ def test_a_page_of_figures_is_read(tmp_path):
         (r"\begin{aligned} a &= b \end{aligned}", '<mtabledisplaystyle="true"'),
     ],
 )
-def test_formulas_are_set_as_they_are_meant(tex, expected):
+def test_formulas_are_rendered_correctly(tex, expected):
     assert expected in re.sub(r"\s+", "", mathml.to_mathml(tex, block=True))
 
 

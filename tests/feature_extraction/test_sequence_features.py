@@ -68,7 +68,7 @@ def test_inner_products_are_the_kernel(kernel, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("p", [1, 2, 4])
-def test_columns_count_the_substrings_they_are_named_after(p, seed):
+def test_columns_count_their_substrings(p, seed):
     X = strings(seed)
     Y = strings(seed + 1, symbols="abx")
     features = SequenceFeatures(PSpectrum(p), normalize=False).fit(X)
@@ -81,7 +81,7 @@ def test_columns_count_the_substrings_they_are_named_after(p, seed):
 
 @pytest.mark.certificate
 @each
-def test_new_samples_meet_the_training_samples_as_in_the_kernel(kernel, seed):
+def test_inner_products_with_new_samples_match_the_kernel(kernel, seed):
     """Substrings that no training sample has change no inner product with one."""
     X = strings(seed)
     Y = strings(seed + 1, symbols="abcd")
@@ -183,7 +183,7 @@ def test_containers_copies_and_order(n_features):
 
 
 @pytest.mark.invariance
-def test_hashes_are_those_of_every_process():
+def test_hashes_are_equal_in_every_process():
     code = (
         "from skmoderndata.feature_extraction import SequenceFeatures as S\n"
         "A = S(n_features=2**20).transform(['gattaca'])\n"
@@ -236,7 +236,7 @@ def test_names():
         (lambda: SequenceFeatures(Mismatch(1)).fit(["ab"]).transform(["c"]), "'c' is not in"),
     ],
 )
-def test_refusals(make, message):
+def test_raises_on_invalid_input(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -286,7 +286,7 @@ def test_columns_of_scores_and_texts(kernel, symbols, dense, seed):
         (TfIdf(), "rows of a table; use FunctionTransformer"),
     ],
 )
-def test_kernels_without_columns_are_refused(kernel, message):
+def test_kernels_without_columns_are_rejected(kernel, message):
     with pytest.raises(TypeError, match=message):
         SequenceFeatures(kernel).fit(["ab", "ba"])
 
@@ -309,7 +309,7 @@ def test_columns_that_are_fixed_are_not_hashed(kernel):
     ],
     ids=repr,
 )
-def test_samples_that_are_all_empty_are_refused(kernel):
+def test_samples_that_are_all_empty_are_rejected(kernel):
     """There are no symbols, and no columns."""
     with pytest.raises(
         ValueError, match=r"samples are empty|no training sample has|at least one"

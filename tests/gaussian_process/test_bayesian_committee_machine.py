@@ -89,7 +89,7 @@ def test_one_expert_is_the_exact_process(combine, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("kernel", [ConstantKernel() * RBF(), RBF() + DotProduct()])
-def test_optimiser_finds_the_maximum_that_scikit_learn_finds(kernel, seed):
+def test_optimiser_matches_the_maximum_of_scikit_learn(kernel, seed):
     X, y = data(seed)
     model = BayesianCommitteeMachine(kernel, n_experts=1, tol=1e-8, max_iter=200).fit(X, y)
     exact = GaussianProcessRegressor(kernel + WhiteKernel(0.1), normalize_y=True).fit(X, y)
@@ -193,7 +193,7 @@ def test_threads_targets_and_units(seed):
 
 
 @pytest.mark.edge
-def test_degenerate_data_have_finite_answers(seed):
+def test_degenerate_data_have_finite_results(seed):
     X, y = data(seed)
     for Z, target in (
         (X, np.full(120, 3.0)),
@@ -225,7 +225,7 @@ def test_degenerate_data_have_finite_answers(seed):
         ),
     ],
 )
-def test_errors_say_what_to_do(parameters, message):
+def test_errors_name_the_remedy(parameters, message):
     X, y = data(0)
     with pytest.raises(ValueError, match=message):
         BayesianCommitteeMachine(**parameters).fit(X, y)

@@ -181,7 +181,7 @@ def test_no_result_is_larger_than_twice_a_block(monkeypatch):
 
 
 @pytest.mark.edge
-def test_bad_rows_are_named():
+def test_errors_name_bad_rows():
     X, y = table()
     lengths = (100,) * 3
     w = weights_of()
@@ -197,7 +197,7 @@ def test_bad_rows_are_named():
 
 
 @pytest.mark.edge
-def test_chunks_that_lie_and_unknown_chunks():
+def test_handles_wrong_and_unknown_chunks():
     X, y = table()
     rows = in_dask(X, (150, 150))
     lying = rows.map_blocks(lambda block: block[:147], dtype=float, chunks=rows.chunks)
@@ -209,7 +209,7 @@ def test_chunks_that_lie_and_unknown_chunks():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("algorithm", ["subset", "nystroem"])
-def test_posteriors_that_are_no_sums_are_refused(algorithm, no_whole_table):
+def test_rejects_posteriors_that_are_not_sums(algorithm, no_whole_table):
     X, y = table()
     model = model_of("vfe").set_params(algorithm=algorithm)
     with pytest.raises(ValueError, match="fit of a Dask array needs an algorithm other than"):

@@ -150,7 +150,7 @@ def test_a_parameter_at_the_end_of_its_domain(cls):
 
 
 @pytest.mark.edge
-def test_overflow_at_a_far_step_of_the_optimiser_is_stepped_back_from():
+def test_optimiser_steps_back_after_overflow():
     X = np.random.default_rng(0).normal(size=(40, 2))
     kernel = ConstantKernel(1.0, (1e-300, 1e300)) * DotProduct(1.0, (1e-150, 1e150))
     for cls in (SparseGaussianProcessRegressor, BayesianCommitteeMachine):

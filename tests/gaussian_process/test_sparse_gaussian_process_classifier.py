@@ -62,7 +62,7 @@ def problem(seed, n=150, m=8):
 
 
 @pytest.mark.oracle
-def test_bound_is_the_one_written_out(seed):
+def test_bound_matches_its_definition(seed):
     X, y = moons(seed)
     model = fixed().fit(X, y)
     bound = model._processes[0].bound
@@ -138,7 +138,7 @@ def test_gradient_by_differences(kernel, seed, monkeypatch):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("max_iter", [1, 2, 4])
-def test_gap_bounds_what_is_missing(max_iter, seed):
+def test_gap_bounds_the_distance_to_the_optimum(max_iter, seed):
     A, rest, y, w = problem(seed)
     best = maximise_bound(A, rest, y, w, first_sites(y), tol=1e-14, max_iter=100)
     early = maximise_bound(A, rest, y, w, first_sites(y), tol=1e-14, max_iter=max_iter)
@@ -173,7 +173,7 @@ def test_more_inducing_inputs_raise_the_bound(seed):
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
-def test_log_loss_is_that_of_the_exact_classifier_or_less(load):
+def test_log_loss_is_no_higher_than_with_the_exact_classifier(load):
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     A, B, a, b = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
@@ -256,7 +256,7 @@ def test_far_samples_have_equal_probabilities_in_every_batch(seed):
 
 
 @pytest.mark.edge
-def test_refused_input(seed):
+def test_raises_on_invalid_input(seed):
     X, y = moons(seed)
     with pytest.raises(ValueError, match="at least two classes, got 1 class with positive"):
         fixed().fit(X, y, sample_weight=y)
@@ -281,7 +281,7 @@ def test_warnings(seed):
 
 
 @pytest.mark.edge
-def test_classes_that_are_apart(seed):
+def test_handles_well_separated_classes(seed):
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 20])
     y = np.repeat([0, 1], 30)

@@ -372,7 +372,7 @@ def test_inducing_inputs(seed):
 
 
 @pytest.mark.edge
-def test_degenerate_data_have_finite_answers(seed):
+def test_degenerate_data_have_finite_results(seed):
     X, y = data(seed)
     constant = SparseGaussianProcessRegressor(n_inducing=5, random_state=0)
     assert_allclose(constant.fit(X, np.full(120, 3.0)).predict(X), 3.0, rtol=1e-6)
@@ -396,7 +396,7 @@ def test_degenerate_data_have_finite_answers(seed):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("method", ["vfe", "nystroem"])
 @pytest.mark.filterwarnings("ignore:Some variances of algorithm")
-def test_a_far_sample_leaves_mean_and_variances_of_the_others(kernel, method, seed):
+def test_far_sample_leaves_other_means_and_variances_unchanged(kernel, method, seed):
     X, y = data(seed)
     new = data(seed + 1)[0][:6]
     model = fixed(kernel, algorithm=method).fit(X, y)
@@ -469,7 +469,7 @@ def test_variances_of_the_nystroem_method_are_clipped_with_a_warning():
         ),
     ],
 )
-def test_errors_say_what_to_do(parameters, message):
+def test_errors_name_the_remedy(parameters, message):
     X, y = data(0)
     model = SparseGaussianProcessRegressor(**parameters)
     with pytest.raises(ValueError, match=message):
@@ -524,7 +524,7 @@ BOTH = pytest.mark.parametrize(
 
 @pytest.mark.edge
 @BOTH
-def test_noise_at_its_bound_and_copies_of_samples_are_told(cls):
+def test_warns_about_noise_at_its_bound_and_copies(cls):
     X, y = load_diabetes(return_X_y=True)
     plain = cls(random_state=0).fit(X[:300], y[:300])  # no warning
     twice = np.repeat(np.arange(300), 2)
@@ -560,7 +560,7 @@ def test_noise_at_its_bound_and_copies_of_samples_are_told(cls):
         (RBF(5.0, (5.0, 50.0)), (1e-6, 1e3), "the lower bound 5 of length_scale;"),
     ],
 )
-def test_parameters_at_bounds_that_matter_are_told(cls, kernel, bounds, message):
+def test_warns_about_parameters_at_relevant_bounds(cls, kernel, bounds, message):
     X, y = data(0)
     with pytest.warns(ConvergenceWarning, match=message):
         cls(kernel, noise_level_bounds=bounds, max_iter=300, random_state=0).fit(X, y)
@@ -568,7 +568,7 @@ def test_parameters_at_bounds_that_matter_are_told(cls, kernel, bounds, message)
 
 @pytest.mark.edge
 @BOTH
-def test_bounds_that_do_not_matter_are_not_told(cls):
+def test_does_not_warn_about_irrelevant_bounds(cls):
     """A length scale of an input without influence may end anywhere."""
     X, y = make_friedman1(400, n_features=8, noise=1.0, random_state=0)
     model = cls(random_state=0).fit(X, y)
@@ -581,7 +581,7 @@ def test_bounds_that_do_not_matter_are_not_told(cls):
 
 @pytest.mark.recovery
 @BOTH
-def test_intervals_cover_as_those_of_the_exact_process(cls):
+def test_coverage_of_intervals_matches_the_exact_process(cls):
     X, y = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     kernel = ConstantKernel() * RBF(3.0)

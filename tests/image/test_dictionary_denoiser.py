@@ -55,7 +55,7 @@ def decibels(image, truth):
 @pytest.mark.oracle
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("hidden", [False, True])
-def test_patches_are_coded_and_averaged_as_by_plain_loops(hidden, channels, seed):
+def test_coded_and_averaged_patches_match_plain_loops(hidden, channels, seed):
     rng = np.random.default_rng(seed)
     image = 50 + 20 * rng.normal(size=(11, 13, channels)).cumsum(axis=0)
     known = rng.uniform(size=image.shape) < (0.6 if hidden else 2)
@@ -81,7 +81,7 @@ def test_patches_are_coded_and_averaged_as_by_plain_loops(hidden, channels, seed
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("hidden", [False, True])
-def test_training_patches_are_those_that_need_an_atom(hidden, seed):
+def test_training_patches_need_an_atom(hidden, seed):
     rng = np.random.default_rng(seed)
     image = np.zeros((14, 15, 2))
     image[4:, 3:] = 30 * rng.normal(size=(10, 12, 2))
@@ -115,7 +115,7 @@ def test_training_patches_are_those_that_need_an_atom(hidden, seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("reach", [2, 15])
-def test_similar_patches_are_those_of_plain_loops(reach, channels, seed):
+def test_similar_patches_match_plain_loops(reach, channels, seed):
     image = np.random.default_rng(seed).normal(size=(13, 15, channels))
     image[:6, :7] = 1.0  # equal patches: the first found come first
     grid = grid_of(image, (3, 4))
@@ -185,7 +185,7 @@ def pictures():
 @pytest.mark.recovery
 @pytest.mark.parametrize("group_size", [None, 2, 8])
 @pytest.mark.parametrize("name", list(pictures()))
-def test_groups_lose_on_no_picture(name, group_size, seed):
+def test_groups_never_increase_the_error(name, group_size, seed):
     """The mean of the noisy members lost 1.7 dB on flat pictures, groups of two up to 11 dB."""
     clean, least = pictures()[name]
     noise = np.random.default_rng(seed).normal(size=clean.shape)
@@ -245,7 +245,7 @@ def test_learned_atoms_are_better_than_cosines(seed):
 @pytest.mark.recovery
 @pytest.mark.parametrize("sigma", [5.0, 20.0, 40.0])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_the_noise_is_found(channels, sigma, seed):
+def test_noise_is_recovered(channels, sigma, seed):
     _, noisy = picture(seed, (96, 96, channels), sigma)
     assert_allclose(noise_level(noisy), sigma, rtol=0.1)  # some thousand patches of edges
     assert noise_level(np.full((20, 20, channels), 3.0)) < 1e-12
@@ -256,7 +256,7 @@ def test_the_noise_is_found(channels, sigma, seed):
 @pytest.mark.recovery
 @pytest.mark.parametrize("sigma", [5.0, 10.0, 20.0, 40.0])
 @pytest.mark.parametrize("name", ["china.jpg", "flower.jpg"])
-def test_the_noise_is_found_beside_texture(name, sigma, seed):
+def test_noise_is_recovered_with_texture(name, sigma, seed):
     """The median of the wavelets takes the leaves and tiles of the first for noise: 8 of 5."""
     clean = load_sample_image(name).mean(axis=2)[:, ::-1][:300, :400]
     noisy = (clean + sigma * np.random.default_rng(seed).normal(size=clean.shape))[:, :, None]
@@ -267,7 +267,7 @@ def test_the_noise_is_found_beside_texture(name, sigma, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("channels", [1, 3])
-def test_the_limit_of_texture_is_that_of_noise(channels):
+def test_limit_of_texture_matches_pure_noise(channels):
     noise = np.random.default_rng(0).normal(size=(100_000, 7, 7, channels))
     texture = sum(
         np.sum(np.square(np.subtract(*parts)), axis=(1, 2, 3))
@@ -330,7 +330,7 @@ def test_contract_of_an_estimator(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     _, noisy = picture(seed)
     for flat in (np.full((9, 12), 7.0), np.full((1, 1), 3.0), np.zeros((5, 6, 3))):
         assert_allclose(DictionaryDenoiser(2.0, random_state=seed).fit_transform(flat), flat)
@@ -372,7 +372,7 @@ def test_borders(seed):
         ("compares two images", lambda noisy, model: model.fit(noisy).score(noisy, noisy[:5])),
     ],
 )
-def test_bad_input_is_refused(seed, message, call):
+def test_bad_input_is_rejected(seed, message, call):
     _, noisy = picture(seed)
     model = DictionaryDenoiser(20, n_components=64, max_iter=1)
     with pytest.raises(ValueError, match=message):

@@ -43,7 +43,7 @@ def nearest(seen):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("channels", [1, 2])
-def test_masked_coding_is_that_of_plain_loops(channels, seed):
+def test_masked_coding_matches_plain_loops(channels, seed):
     _, seen = picture(seed, (14, 15, channels), 0.6)
     n = 20 * channels
     D = np.random.default_rng(seed).normal(size=(40, n))  # cosines tie on few known pixels
@@ -167,7 +167,7 @@ def test_learned_atoms_gain_over_cosines_with_texture(share, seed):
 
 
 @pytest.mark.edge
-def test_cosines_are_kept_where_too_few_patches_are_known(seed):
+def test_cosines_are_kept_if_too_few_patches_are_known(seed):
     whole = photograph()
     known = np.random.default_rng(seed).uniform(size=whole.shape) < 0.15
     given = {"algorithm": "masked", "random_state": seed}
@@ -229,7 +229,7 @@ def test_contract_of_an_estimator(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     whole, seen = picture(seed)
     model = DictionaryInpainter(n_components=64, max_iter=2, n_rounds=2, random_state=seed)
     assert_array_equal(model.fit_transform(whole), whole)  # nothing misses

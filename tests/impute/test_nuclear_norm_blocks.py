@@ -159,7 +159,7 @@ def test_rows_of_the_fit_are_not_kept():
 
 
 @pytest.mark.edge
-def test_bad_rows_are_named():
+def test_errors_name_bad_rows():
     X = table()
     X[203, 2] = np.inf
     with pytest.raises(ValueError, match="infinity in row 203"):
@@ -174,14 +174,14 @@ def test_bad_rows_are_named():
     [{"alpha": 0}, {"n_components": 2}, {"solver": "cvxpy"}],
     ids=repr,
 )
-def test_what_needs_all_rows_is_refused(options):
+def test_rejects_options_that_need_all_rows(options):
     name = next(iter(options))
     with pytest.raises(ValueError, match=rf"does not take {name}=.*compute\(\)"):
         NuclearNormImputer(**options).fit(in_dask(table()))
 
 
 @pytest.mark.edge
-def test_weights_and_wide_tables_are_refused():
+def test_weights_and_wide_tables_are_rejected():
     X = table()
     with pytest.raises(ValueError, match="does not take entry_weight"):
         NuclearNormImputer().fit(in_dask(X), entry_weight=np.ones(X.shape))

@@ -247,7 +247,7 @@ def test_optimality_conditions(seed, fraction):
 
 
 @pytest.mark.certificate
-def test_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
+def test_gap_matches_an_independent_formula_and_bounds_the_error(seed):
     _, known, X = low_rank(np.random.default_rng(seed), 25, 20, noise=0.5, share=0.4)
     alpha = 0.02 * np.linalg.norm(np.where(known, X, 0), 2)
     best = convex(alpha, tol=1e-11).fit(X).objective_
@@ -265,7 +265,7 @@ def test_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
 
 
 @pytest.mark.certificate
-def test_weighted_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
+def test_weighted_gap_matches_an_independent_formula_and_bounds_the_error(seed):
     rng = np.random.default_rng(seed)
     _, known, X = low_rank(rng, 25, 20, noise=0.5, share=0.4)
     weights = np.where(known, rng.gamma(1.0, size=X.shape), 0)
@@ -331,7 +331,7 @@ def test_known_sizes_of_errors_help(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("share", [0.3, 1.0])
-def test_gap_of_a_larger_table_is_what_full_decompositions_say(share, seed):
+def test_gap_of_a_larger_table_matches_full_decompositions(share, seed):
     """An optimal residual has many equal singular values, which iterations separate slowly."""
     _, known, X = low_rank(np.random.default_rng(seed), 450, 420, 8, share, noise=0.3)
     imputer = convex(0.03, alpha_scale="relative", tol=1e-5).fit(X)
@@ -687,7 +687,7 @@ DEGENERATE = {
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_degenerate_tables_have_an_answer(kind, settings):
+def test_degenerate_tables_have_a_result(kind, settings):
     X = DEGENERATE[kind]
     imputer = NuclearNormImputer(**settings, keep_empty_features=True).fit(X)
     filled = imputer.transform(X)
@@ -786,7 +786,7 @@ def test_input_is_unchanged_and_empty_columns_are_dropped():
         ),
     ],
 )
-def test_bad_input_is_refused(message, call):
+def test_bad_input_is_rejected(message, call):
     X = make_ratings(30, 10, observed=0.6, random_state=0)[0]
     imputer = NuclearNormImputer().fit(X)
     with pytest.raises(ValueError, match=message):

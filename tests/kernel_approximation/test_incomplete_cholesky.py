@@ -119,7 +119,7 @@ def test_sets_and_pipelines():
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     one = IncompleteCholesky().fit_transform([[1.0, 2.0]])
     assert_allclose(one, [[1.0]])
     same = IncompleteCholesky(5).fit(np.ones((6, 2)))
@@ -156,7 +156,7 @@ def test_borders():
         ("kernel values of new samples", lambda S, model: model.score(np.ones((2, 3)))),
     ],
 )
-def test_kernels_that_are_not_positive_are_refused(message, call):
+def test_kernels_that_are_not_positive_are_rejected(message, call):
     S = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.9], [0.2, 0.9, 1.0]])
     model = IncompleteCholesky(1, kernel="precomputed").fit(np.eye(3))
     with pytest.raises(ValueError, match=message):
@@ -179,7 +179,7 @@ def test_work_grows_linearly():
 
 
 @pytest.mark.oracle
-def test_principal_components_of_the_features_are_those_of_the_kernel(seed):
+def test_principal_components_of_the_features_match_the_kernel(seed):
     """The nonlinear projection trick: coordinates whose inner products are the centred kernel."""
     X = table(seed)
     new = table(seed + 1)

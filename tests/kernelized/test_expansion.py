@@ -43,7 +43,7 @@ def small_chunks(monkeypatch):
 @pytest.mark.parametrize("columns", [None, 2])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("name", NAMED)
-def test_values_are_those_of_the_kernel_matrix(name, make, columns, seed, monkeypatch):
+def test_values_match_the_kernel_matrix(name, make, columns, seed, monkeypatch):
     small_chunks(monkeypatch)
     X = data(seed)
     rng = np.random.default_rng(seed)
@@ -197,7 +197,7 @@ def test_largest_diagonal_and_definiteness(seed):
 
 
 @pytest.mark.edge
-def test_tags_say_what_a_kernel_takes():
+def test_tags_describe_input_of_kernels():
     def tags(kernel):
         return CoreVectorMachine(kernel=kernel).__sklearn_tags__().input_tags
 

@@ -25,7 +25,7 @@ def samples(seed, n=7, p=3):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", NAMES)
-def test_names_mean_what_they_mean_in_scikit_learn(name, seed):
+def test_named_kernels_match_scikit_learn(name, seed):
     X = samples(seed)
     Y = samples(seed + 1, n=4)
     gram = resolve_kernel(name, X)
@@ -107,7 +107,7 @@ def test_a_precomputed_matrix_takes_the_place_of_its_samples(seed):
 
 
 @pytest.mark.invariance
-def test_blocks_cover_the_matrix_within_the_memory_asked_for(seed):
+def test_blocks_cover_the_matrix_within_the_memory_limit(seed):
     X = samples(seed, n=50)
     gram = resolve_kernel("rbf", X, gamma="scale")
     with sklearn.config_context(working_memory=1e-3):
@@ -162,7 +162,7 @@ def test_scale_of_a_constant_table_is_one():
         ),
     ],
 )
-def test_errors_say_what_to_do(message, call):
+def test_errors_name_the_remedy(message, call):
     X = samples(0)
     K = X @ X.T
     with pytest.raises(ValueError, match=message):
@@ -180,7 +180,7 @@ def test_errors_say_what_to_do(message, call):
         ("additive_chi2", {}, -1, "negative entries"),
     ],
 )
-def test_what_the_kernel_refuses_is_refused_in_fit(kernel, params, shift, message):
+def test_fit_rejects_samples_that_the_kernel_rejects(kernel, params, shift, message):
     with pytest.raises(ValueError, match=message):
         resolve_kernel(kernel, samples(0) + shift, **params)
 
@@ -205,7 +205,7 @@ def test_values_out_of_range_name_kernel_and_remedy():
 @pytest.mark.edge
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_a_useless_bandwidth_is_said(kernel, make, seed):
+def test_useless_bandwidth_is_reported(kernel, make, seed):
     X = make(samples(seed, n=50))
     with pytest.warns(UserWarning, match="makes all samples alike"):
         resolve_kernel(kernel, X, gamma=1e-9)

@@ -142,7 +142,7 @@ def test_dask_array_gives_the_model_of_the_table(
 
 
 @cases
-def test_auto_takes_landmarks(model, names):
+def test_auto_uses_landmarks(model, names):
     X, kind = table()
     y = target_of(model, X, kind)
     auto = clone(model).set_params(solver="auto").fit(in_dask(X, (100,) * 4), y)
@@ -152,7 +152,7 @@ def test_auto_takes_landmarks(model, names):
 @pytest.mark.edge
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
 @cases
-def test_solvers_of_all_rows_are_refused(model, names, solver, no_whole_table):
+def test_solvers_of_all_rows_are_rejected(model, names, solver, no_whole_table):
     solver = {"PrincipalComponentsRegression": "dual"}.get(
         type(model).__name__ if solver == "exact" else "", solver
     )
@@ -165,7 +165,7 @@ def test_solvers_of_all_rows_are_refused(model, names, solver, no_whole_table):
 
 @pytest.mark.edge
 @cases
-def test_other_samples_are_refused(model, names):
+def test_other_samples_are_rejected(model, names):
     X, kind = table(60)
     y = target_of(model, X, kind)
     for kernel, rows in (
@@ -203,7 +203,7 @@ def test_data_frame_gives_names(model, names):
 
 @pytest.mark.parametrize("kind_of_table", ["map", "HDF5"])
 @cases
-def test_table_on_a_disk(model, names, kind_of_table, tmp_path, monkeypatch):
+def test_table_on_disk(model, names, kind_of_table, tmp_path, monkeypatch):
     X, kind = table()
     y = target_of(model, X, kind)
     limit = 90 * X[0].nbytes  # also of the rows that are drawn
@@ -249,7 +249,7 @@ def test_no_result_is_larger_than_twice_a_block(model, names, monkeypatch):
 
 @pytest.mark.edge
 @cases
-def test_bad_rows_are_named(model, names):
+def test_errors_name_bad_rows(model, names):
     X, kind = table()
     y = target_of(model, X, kind)
     lengths = (100,) * 4
@@ -264,7 +264,7 @@ def test_bad_rows_are_named(model, names):
 
 
 @cases
-def test_fitted_models_travel(model, names, no_whole_table):
+def test_fitted_models_can_be_pickled(model, names, no_whole_table):
     X, kind = table()
     lazy = clone(model).fit(in_dask(X, (200, 200)), target_of(model, X, kind))
     again = pickle.loads(pickle.dumps(lazy))
@@ -274,7 +274,7 @@ def test_fitted_models_travel(model, names, no_whole_table):
             getattr(lazy, name)
 
 
-def test_clusters_that_lose_their_rows_take_the_farthest():
+def test_empty_clusters_get_the_farthest_rows():
     X = np.r_[np.zeros((50, 1)), np.ones((50, 1)), [[9.0]]]
     init = np.array([[0.0], [1.0], [-500.0]])
     model = sk.cluster.KernelKMeans(
@@ -305,7 +305,7 @@ LINEAR = ("coef_", "intercept_", "loo_errors_", "n_components_", "explained_vari
 @pytest.mark.invariance
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
-def test_linear_components_in_blocks_are_those_of_the_table(lengths, weighted, no_whole_table):
+def test_linear_components_in_blocks_match_the_table(lengths, weighted, no_whole_table):
     X, _ = table()
     X = np.hstack([X, X**2])
     model = sk.cross_decomposition.PrincipalComponentsRegression()
@@ -359,7 +359,7 @@ def test_landmarks_at_all_rows_give_the_residuals_of_the_kernel_matrix():
 
 
 @pytest.mark.invariance
-def test_rows_tell_their_fold(seed):
+def test_rows_determine_their_fold(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, size=(4000, 6)).astype(float) / 2
     numbers = landmarks.numbers_of_rows(X)
@@ -435,7 +435,7 @@ def test_sparse_views_frames_and_maps(model, names, tmp_path, monkeypatch):
 
 
 @pytest.mark.edge
-def test_views_that_blocks_do_not_allow():
+def test_rejects_views_not_supported_in_blocks():
     X, _ = table()
     rows = in_dask(X, (200, 200))
     for solver in ("exact", "low_rank"):

@@ -85,7 +85,7 @@ def test_additive_structure_needs_fewer_samples_than_the_full_product():
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     assert_allclose(ANOVA(0)(np.zeros((2, 3))), np.ones((2, 2)))
     assert_allclose(ANOVA(7)(np.ones((2, 3))), np.zeros((2, 2)))
     assert ANOVA(2)(np.zeros((3, 1))).tolist() == np.zeros((3, 3)).tolist()

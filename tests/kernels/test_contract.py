@@ -235,7 +235,7 @@ def test_gradients_match_finite_differences(kernel, twin, seed):
 
 @pytest.mark.edge
 @each
-def test_fixed_by_default_and_no_gradient_across(kernel, twin):
+def test_fixed_by_default_without_cross_gradients(kernel, twin):
     X = draw(twin, 0)
     own = [h for h in kernel.hyperparameters if "__" not in h.name]
     assert all(h.fixed for h in own)

@@ -382,7 +382,7 @@ def test_empty_sequences_have_score_zero():
 
 
 @pytest.mark.recovery
-def test_settled_on_the_training_folds_in_a_grid_search():
+def test_parameters_come_from_the_training_folds_in_a_grid_search():
     X, y = two_classes(60)
     kernel = MarkovFisher()
     model = make_pipeline(
@@ -624,7 +624,7 @@ ESTIMATORS = [
      PairHMM([[0.4, 0.1], [0.1, 0.4]], [0.5, 0.5])],
     ids=lambda k: type(k).__name__,
 )  # fmt: skip
-def test_estimators_settle_and_encode_each_sample_once(make, kernel, monkeypatch):
+def test_estimators_fix_parameters_and_encode_each_sample_once(make, kernel, monkeypatch):
     X, y = two_classes(24)
     seen = []
     cls = type(kernel)

@@ -261,7 +261,7 @@ def rename(x):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", changeable())
-def test_samples_are_known_by_value(kind):
+def test_samples_are_identified_by_value(kind):
     """Equal samples count as one; a sample that changes in place counts as new from then on."""
     kernel, X, change = changeable()[kind]
     if kind == "sparse":
@@ -279,7 +279,7 @@ def test_samples_are_known_by_value(kind):
 
 
 @pytest.mark.invariance
-def test_values_of_other_types_are_other_keys():
+def test_values_of_other_types_have_other_keys():
     ones = [1, 1.0, True, "1", b"1", np.int64(1), np.float64(1), 1j, range(1)]
     arrays = [np.array([1]), np.array([1.0]), np.array([[1]]), np.array([1], dtype=object)]
     matrices = [sparse.csr_array([[1]]), sparse.csr_array([[1.0]])]
@@ -361,7 +361,7 @@ def test_a_small_cache_does_not_allocate_a_large_table():
 
 
 @pytest.mark.invariance
-def test_a_transformer_with_a_cache_sees_changes_of_the_caller():
+def test_transformer_with_a_cache_notices_changes_of_the_caller():
     X = [list("gatta"), list("cat"), list("gala")]
     cache = GramCache()
     model = KernelTransformer(AllSubsequences(), cache=cache).fit(X)

@@ -118,7 +118,7 @@ def test_the_spectrum_kept_follows_the_parameters():
 
 
 @pytest.mark.certificate
-def test_raises_where_the_series_is_not_positive():
+def test_raises_if_the_series_is_not_positive():
     assert np.linalg.eigvalsh(np.linalg.inv(np.eye(3) - 0.8 * PATH))[0] < -7
     for relative in (0.01, 0.5, 0.999):
         assert np.linalg.eigvalsh(VonNeumann(PATH, relative=relative)(range(3)))[0] > 0
@@ -152,7 +152,7 @@ def test_messages_name_parameter_and_remedy(kernel, X, message):
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     assert_allclose(VonNeumann(np.zeros((2, 2)))([0, 1]), np.eye(2))
     assert_allclose(ExponentialDiffusion([[2.0]])([0, 0]), np.full((2, 2), np.exp(2)))
     assert_allclose(DAGPath([(0, 1, 0.0)], 0, 1)([[1.0]]), [[0.0]])

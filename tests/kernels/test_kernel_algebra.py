@@ -193,7 +193,7 @@ def test_messages_name_parameter_and_remedy(kernel, X, message):
 
 
 @pytest.mark.edge
-def test_images_and_originals_need_not_be_of_one_kind():
+def test_images_and_originals_may_be_of_different_kinds():
     words = ["cat", "horse", "ox"]
     k = Pullback(RBF(), lambda X: np.array([[len(x)] for x in X], dtype=float))
     assert_allclose(k(words), RBF()([[3.0], [5], [2]]))

@@ -218,14 +218,14 @@ def test_distances_by_scales(seed):
     ],
     ids=repr,
 )
-def test_bad_parameters_are_named(kernel, message):
+def test_errors_name_bad_parameters(kernel, message):
     with pytest.raises(ValueError, match=message):
         kernel([[1.0, 2.0]])
 
 
 @pytest.mark.edge
 @pytest.mark.parametrize("kernel", [DTWKernel(), GlobalAlignment()], ids=repr)
-def test_bad_samples_are_named(kernel):
+def test_errors_name_bad_samples(kernel):
     with pytest.raises(ValueError, match="series 1 is empty"):
         kernel([[1.0], []])
     with pytest.raises(ValueError, match="same channels"):

@@ -138,7 +138,7 @@ def test_data_frames_are_tables():
 @pytest.mark.parametrize(
     "kernel", [Intersection(), PowerSet(), UnionComplement(6), Agreement(6)], ids=repr
 )
-def test_sparse_tables_stay_as_they_are(kernel, writeable, seed):
+def test_sparse_tables_are_unchanged(kernel, writeable, seed):
     """Stored zeros, and entries in two parts, out of order, equal the dense table."""
     dense = (np.random.default_rng(seed).random((7, 6)) < 0.5).astype(float)
     X = sparse.csr_array(dense)

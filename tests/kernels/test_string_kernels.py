@@ -468,7 +468,7 @@ def test_encoded_samples_are_a_sequence():
 
 
 @pytest.mark.invariance
-def test_samples_of_another_encoding_are_read_afresh():
+def test_samples_of_another_encoding_are_encoded_again():
     X = [frozenset("ab"), frozenset("bc")]
     E = PowerSet().encode(X)
     assert_array_equal(PowerSet()(E), PowerSet()(X))
@@ -621,7 +621,7 @@ def test_a_grid_computes_each_value_once(container):
 
 
 @pytest.mark.invariance
-def test_the_cache_knows_equal_samples():
+def test_cache_recognises_equal_samples():
     cache = GramCache()
     rng = np.random.default_rng(0)
     arrays = [rng.integers(3, size=k) for k in (4, 5)]

@@ -114,7 +114,7 @@ def check(compute, kind):
 @pytest.mark.edge
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("kernel", [*KERNELS, *COUNTED], ids=lambda k: repr(k)[:40])
-def test_kernels_answer_or_say_what_they_need(kernel, kind):
+def test_kernels_accept_samples_or_name_requirements(kernel, kind):
     check(lambda: kernel.from_data(ODD[kind])(ODD[kind]), kind)
     check(lambda: kernel.from_data(ODD[kind]).diag(ODD[kind]), kind)
 
@@ -122,7 +122,7 @@ def test_kernels_answer_or_say_what_they_need(kernel, kind):
 @pytest.mark.edge
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("estimator", FEATURES, ids=repr)
-def test_features_answer_or_say_what_they_need(estimator, kind):
+def test_features_accept_samples_or_name_requirements(estimator, kind):
     check(lambda: estimator.fit(ODD[kind]).transform(ODD[kind]), kind)
 
 

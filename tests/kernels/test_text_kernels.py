@@ -228,7 +228,7 @@ def test_all_containers_of_texts_give_the_same_matrix(kernel):
 
 @pytest.mark.invariance
 @each
-def test_settled_kernels_stay_settled(kernel):
+def test_fixed_kernels_stay_fixed(kernel):
     kernel = clone(kernel).set_params(vectorizer=CountVectorizer())
     settled = kernel.from_data(BOOK)
     K = settled(BOOK)

@@ -77,7 +77,7 @@ def test_every_solver_gives_the_same_coefficients(solver, seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("n_nonzero", [8, 25])
-def test_interior_point_method_ends_where_the_path_does(n_nonzero, positive, seed):
+def test_interior_point_method_matches_the_path(n_nonzero, positive, seed):
     X, w = planted(seed, n=140, k=520, n_nonzero=n_nonzero, positive=positive)
     y = X @ w
     path = basis_pursuit(X, y, positive=positive)
@@ -94,7 +94,7 @@ def test_interior_point_method_ends_where_the_path_does(n_nonzero, positive, see
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("positive", [False, True])
-def test_other_routes_end_within_a_bound_where_the_path_does(positive, seed):
+def test_other_routes_match_the_path_within_a_bound(positive, seed):
     """The interior point of the equations is next to the right segment, or the cone solver is."""
     X, w = planted(seed, positive=positive)
     y = X @ w + 0.3 * np.random.default_rng(seed).normal(size=30)
@@ -108,7 +108,7 @@ def test_other_routes_end_within_a_bound_where_the_path_does(positive, seed):
 
 
 @pytest.mark.oracle
-def test_settling_adds_a_column_that_the_start_lacks(seed):
+def test_settling_adds_a_missing_column(seed):
     X, w = planted(seed)
     y = X @ w + 0.3 * np.random.default_rng(seed).normal(size=30)
     bound = 0.2 * np.linalg.norm(y)
@@ -171,7 +171,7 @@ def test_path_passes_the_lasso_of_scikit_learn(share, kind, positive, seed):
 @pytest.mark.parametrize("kind", ["normal", "alike", "sizes", "positive"])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.05])
-def test_no_other_package_is_needed_where_there_are_no_ties(share, positive, kind, seed):
+def test_needs_no_other_package_without_ties(share, positive, kind, seed):
     for problem in range(10 * seed, 10 * seed + 10):
         rng = np.random.default_rng(problem)
         n = int(rng.integers(3, 60))
@@ -271,7 +271,7 @@ def test_degenerate_problems_are_solved_to_a_gap_of_1e_8(kind, positive, share, 
 
 
 @pytest.mark.certificate
-def test_opposite_columns_are_two_for_positive_coefficients():
+def test_opposite_columns_are_distinct_for_positive_coefficients():
     X = np.array([[1.0, -1.0, 0.0], [0.5, -0.5, 1.0]])
     model = equations(positive=True).fit(X, [-2.0, 1.0])
     assert_allclose(model.coef_, [0, 2, 2], atol=1e-12)
@@ -431,7 +431,7 @@ def test_intercept_alone(settings):
 
 
 @pytest.mark.edge
-def test_copies_of_rows_are_no_evidence_for_equations(seed):
+def test_copies_of_rows_are_not_evidence_for_equations(seed):
     """A bootstrap sample has more rows than the equations it holds."""
     X, y = make_regression(60, 200, n_informative=5, noise=10, random_state=seed)
     coef = equations().fit(X, y).coef_
@@ -470,7 +470,7 @@ def test_relative_bounds_have_no_unit(kind, seed):
 @pytest.mark.paper
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_recovery_turns_where_the_theory_says(share):
+def test_recovery_fails_at_the_theoretical_threshold(share):
     """Weak threshold of l1 minimisation for Gaussian matrices, Donoho and Tanner (2009)."""
     k = 400
     turn = transition(share)
@@ -547,7 +547,7 @@ def test_weights_count_rows(seed):
 
 
 @pytest.mark.invariance
-def test_targets_are_separate_and_float32_stays(seed):
+def test_targets_are_separate_and_float32_is_preserved(seed):
     X, w = planted(seed)
     Y = np.column_stack([X @ w, X @ np.roll(w, 3)])
     both = equations().fit(X, Y)
@@ -589,7 +589,7 @@ def test_degenerate_input():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("solver", ["path", "cvxpy"])
-def test_a_cone_solver_that_fails_is_done_without(solver, monkeypatch):
+def test_works_without_a_failing_cone_solver(solver, monkeypatch):
     """Ties and integers end the path; the conic solver raises."""
     cvxpy = pytest.importorskip("cvxpy")
 

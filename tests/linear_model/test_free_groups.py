@@ -61,7 +61,7 @@ def test_free_groups_match_cvxpy(form, intercept, mix, alpha, seed):
 
 
 @pytest.mark.certificate
-def test_gap_bounds_what_is_missing(seed):
+def test_gap_bounds_the_distance_to_the_optimum(seed):
     X, y, weight = drawn(seed)
     settings = {"groups": LABELS, "group_weights": WEIGHTS}
     model = GroupLasso(0.05, **settings).fit(X, y, sample_weight=weight)
@@ -145,7 +145,7 @@ def test_path_has_free_groups_in_every_fold(seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("cls", [GroupLasso, GroupLassoCV])
-def test_weights_that_leave_no_problem_raise(cls):
+def test_raises_if_weights_leave_no_problem(cls):
     X, y, _ = drawn(0)
     with pytest.raises(ValueError, match="at least one must be positive"):
         cls(groups=LABELS, group_weights=np.zeros(6)).fit(X, y)

@@ -58,7 +58,7 @@ def test_agrees_with_a_conic_solver(share, l1_ratio, positive, seed):
 
 
 @pytest.mark.oracle
-def test_coefficients_are_those_of_plain_block_descent(seed):
+def test_coefficients_match_plain_block_descent(seed):
     X, y, labels = planted(seed, n=200, p=20)
     alpha = 0.1 * GroupLasso(1e9, groups=labels).fit(X, y).alpha_max_
     model = GroupLasso(alpha, groups=labels).fit(X, y)
@@ -226,7 +226,7 @@ def test_newton_steps_reach_rounding_in_few_sweeps(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
-def test_gap_proves_the_optimum_and_can_tell(l1_ratio, seed):
+def test_gap_proves_the_optimum_and_detects_errors(l1_ratio, seed):
     X, y, labels = planted(seed)
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
@@ -393,7 +393,7 @@ def test_warm_start_of_other_features_needs_other_groups():
 
 
 @pytest.mark.invariance
-def test_targets_are_separate_and_float32_stays(seed):
+def test_targets_are_separate_and_float32_is_preserved(seed):
     X, y, labels = planted(seed)
     Y = np.column_stack([y, np.roll(y, 7)])
     both = GroupLasso(0.1, labels, tol=1e-13).fit(X, Y)

@@ -41,7 +41,7 @@ def parts(latent, groups):
 @pytest.mark.oracle
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_overlap_reaches_the_least_value_of_the_latent_norm(share, intercept, seed):
+def test_overlap_reaches_the_minimum_of_the_latent_norm(share, intercept, seed):
     X, y, _ = planted(seed)
     alpha = share * GroupLasso(1e9, CHAIN, fit_intercept=intercept).fit(X, y).alpha_max_
     model = GroupLasso(alpha, CHAIN, fit_intercept=intercept).fit(X, y)
@@ -332,7 +332,7 @@ def test_path_is_a_search_over_single_fits(groups, kind, seed):
 
 
 @pytest.mark.oracle
-def test_path_without_groups_is_that_of_the_lasso(seed):
+def test_path_without_groups_matches_the_lasso(seed):
     X, y, _ = planted(seed)
     alphas = np.geomspace(1, 0.01, 15)
     ours = GroupLassoCV(alphas[::-1], cv=4, tol=1e-9).fit(X, y)
@@ -412,7 +412,7 @@ class StopAfter:
 @pytest.mark.newest
 @pytest.mark.edge
 @pytest.mark.parametrize(("penalties", "shape"), [(4, (4, 1)), (13, (10, 1)), (25, (10, 2))])
-def test_a_stopped_path_keeps_the_folds_that_are_whole(penalties, shape):
+def test_stopped_path_keeps_complete_folds(penalties, shape):
     X, y, _ = planted(0)
     whole = GroupLassoCV(10, CHAIN, cv=3).fit(X, y)
     stopped = GroupLassoCV(10, CHAIN, cv=3).set_callbacks(StopAfter(penalties)).fit(X, y)

@@ -326,7 +326,7 @@ def test_weight_zero_is_absence_and_scale_of_weights_is_free(settings, seed):
 
 
 @pytest.mark.invariance
-def test_samples_that_the_budget_spans_do_not_join_it(seed):
+def test_samples_spanned_by_the_budget_are_not_added(seed):
     X, y = classes(200, seed=seed)
     copies = np.r_[X, X + 1e-9, X]
     labels = np.r_[y, y, y]
@@ -344,7 +344,7 @@ def test_samples_that_the_budget_spans_do_not_join_it(seed):
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, y = classes()
     with pytest.raises(ValueError, match="at least two classes, got 1 class"):
         KernelPerceptron().fit(X, np.zeros(150))
@@ -370,7 +370,7 @@ def test_refused_input():
         ),
     ],
 )
-def test_refused_weights_and_fractions(settings, weights, message):
+def test_raises_on_invalid_weights_and_fractions(settings, weights, message):
     X, y = classes()
     with pytest.raises(ValueError, match=message):
         KernelPerceptron(**settings).fit(X, y, sample_weight=weights)
@@ -387,7 +387,7 @@ def test_refused_weights_and_fractions(settings, weights, message):
         ({"class_weight": "balanced"}, [0, 1], "support class_weight='balanced'"),
     ],
 )
-def test_refused_streams(settings, labels, message):
+def test_raises_on_invalid_streams(settings, labels, message):
     X, y = classes()
     model = KernelPerceptron(**settings)
     with pytest.raises(ValueError, match=message):

@@ -147,7 +147,7 @@ def test_moons_are_apart_in_one_dimension(seed):
 
 
 @pytest.mark.invariance
-def test_kernel_given_in_five_ways(seed):
+def test_kernel_in_five_forms(seed):
     (X, _) = classes(seed)
     (new, _) = classes(seed + 1)
     want = KernelGraphEmbedding(gamma=0.125).fit(X).transform(new)

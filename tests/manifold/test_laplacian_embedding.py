@@ -86,7 +86,7 @@ def test_order_along_a_curve(seed):
 
 
 @pytest.mark.invariance
-def test_kernel_given_in_five_ways(seed):
+def test_kernel_in_five_forms(seed):
     X = rows(seed)
     new = rows(seed + 1)
     want = whole_graph(gamma=0.125).fit(X).transform(new)
@@ -124,7 +124,7 @@ def test_parts_without_connection():
 
 
 @pytest.mark.edge
-def test_samples_alike_none_few_samples_and_messages():
+def test_equal_empty_and_few_samples_and_messages():
     X = rows(0)
     model = whole_graph(gamma=0.3).fit(X)
     assert_allclose(model.transform(np.full((1, 3), 1e3)), 0)

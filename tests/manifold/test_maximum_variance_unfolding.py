@@ -338,7 +338,7 @@ def test_settings_that_contradict_each_other():
 
 
 @pytest.mark.edge
-def test_end_before_convergence_says_so():
+def test_warns_if_not_converged():
     with pytest.warns(
         ConvergenceWarning, match="duality gap .* increase max_iter, max_rank, tol"
     ):

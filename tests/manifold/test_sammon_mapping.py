@@ -37,7 +37,7 @@ def test_stress_pair_by_pair_and_gradient_by_differences(k, seed):
 
 
 @pytest.mark.oracle
-def test_blocks_of_rows_give_the_whole(seed):
+def test_blocks_of_rows_match_the_full_computation(seed):
     # more than 1500 rows: several blocks
     X = rows(seed, 1600)
     Y = rows(seed + 1, 1600, 2)
@@ -53,7 +53,7 @@ def test_blocks_of_rows_give_the_whole(seed):
 
 
 @pytest.mark.oracle
-def test_sammons_own_iteration_ends_no_lower(seed):
+def test_sammons_iteration_ends_no_lower(seed):
     X = rows(seed, 15)
     model = SammonMapping().fit(X)
     D = cdist(X, X)
@@ -174,7 +174,7 @@ def test_units_rotation_precomputed_and_order(seed):
 
 
 @pytest.mark.invariance
-def test_training_samples_stay_where_they_are(seed):
+def test_training_samples_keep_their_positions(seed):
     X = np.repeat(rows(seed, 12), 2, axis=0)
     model = SammonMapping().fit(X)
     assert_array_equal(model.embedding_[::2], model.embedding_[1::2])
@@ -209,7 +209,7 @@ def test_few_samples_and_equal_ones():
 
 
 @pytest.mark.edge
-def test_warning_where_steps_run_out():
+def test_warns_if_steps_run_out():
     with pytest.warns(ConvergenceWarning, match="after 2 steps; increase max_iter"):
         SammonMapping(max_iter=2).fit(rows(0, 40))
 

@@ -189,7 +189,7 @@ def test_example_of_needleman_and_wunsch():
 
 
 @pytest.mark.invariance
-def test_relatives_among_the_distances(seed):
+def test_matches_related_distances(seed):
     X = texts(seed, n=8)
     # changes of single symbols
     S = pairwise_alignment(X, match=0)

@@ -75,7 +75,7 @@ def test_unobserved_bits_do_not_count():
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     assert boolean_coverage_score([[0, 0]], [[1, 0]]) == 1
     assert boolean_over_coverage([[0, 0]], [[1, 0]]) == np.inf
     assert boolean_over_coverage([[0, 0]], [[0, 0]]) == 0

@@ -37,13 +37,13 @@ def value(name, delta=0.05, **others):
     return function(**arguments, delta=delta)
 
 
-def test_all_are_tried():
+def test_all_bounds_are_tested():
     assert set(ARGUMENTS) | {"leave_one_out_bound"} == set(bounds.__all__)
 
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_sure_bounds_are_larger_and_many_samples_make_them_smaller(name):
+def test_bounds_grow_with_confidence_and_shrink_with_samples(name):
     assert value(name, delta=0.01) > value(name, delta=0.1) > 0
     if "n" in inspect.signature(getattr(bounds, name)).parameters:
         assert value(name, n=1000) < value(name, n=100)

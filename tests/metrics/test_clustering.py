@@ -42,7 +42,7 @@ def test_names_and_sides_do_not_matter(seed):
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     assert clustering_distance([], []) == 0
     assert clustering_distance([0, 1, 2, 3], [0, 0, 0, 0]) == 0.75
     assert clustering_distance([[1, 0]], [[0, 1]]) == 0

@@ -134,7 +134,7 @@ def test_worked_examples():
     assert dtw([0, 1, 2, 1], [0, 2, 2, 5]) == np.sqrt(17)
 
 
-def test_a_function_of_local_costs_gives_what_names_give(seed):
+def test_function_of_local_costs_matches_named_costs(seed):
     X = ragged(seed, n=6, channels=2)
 
     def city(a, b):
@@ -270,7 +270,7 @@ def test_functional_distance_of_order_one_is_the_area(seed):
 
 
 @pytest.mark.invariance
-def test_functional_distance_sees_the_order():
+def test_functional_distance_depends_on_the_order():
     u = np.array([1.0, 1.0, -1.0, -1.0])
     smooth = functional_distance(u, 0 * u)
     rough = functional_distance(u[[0, 2, 1, 3]], 0 * u)
@@ -319,7 +319,7 @@ def test_no_alignment_is_infinite_with_one_warning():
         ([1e150], {}, "between 1e-100 and 1e100"),
     ],
 )
-def test_bad_input_is_named(x, settings, message):
+def test_error_names_bad_input(x, settings, message):
     with pytest.raises(ValueError, match=message):
         dtw(x, [1.0, 2.0], **settings)
 
@@ -336,7 +336,7 @@ def test_bad_input_is_named(x, settings, message):
         (np.zeros((2, 2), dtype=object), "select one column"),
     ],
 )
-def test_bad_collections_are_named(X, message):
+def test_errors_name_bad_collections(X, message):
     with pytest.raises(ValueError, match=message):
         pairwise_dtw(X)
 
@@ -355,7 +355,7 @@ def test_bad_collections_are_named(X, message):
         (lambda: pairwise_dtw([[1]], [[[1, 2]]]), "same channels"),
     ],
 )
-def test_bad_parameters_are_named(call, message):
+def test_errors_name_bad_parameters(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

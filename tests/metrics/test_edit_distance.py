@@ -36,7 +36,7 @@ def test_equals_the_recursion(gap, substitution, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("m", [1, 63, 64, 65, 127, 128, 129, 300])
-def test_words_of_the_machine_are_joined(m, seed):
+def test_machine_words_are_joined(m, seed):
     """64 rows of the table are one number; carries go from one number to the next."""
     rng = np.random.default_rng(seed)
     x = "".join(rng.choice(list("ab"), size=m))

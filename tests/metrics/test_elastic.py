@@ -124,7 +124,7 @@ def test_axioms_of_a_metric(metric, parameters, channels, seed):
 
 
 @pytest.mark.invariance
-def test_what_the_papers_say_does_not_matter(seed):
+def test_invariances_of_the_papers_hold(seed):
     X = ragged(seed, n=10)
     shifted = [x + 7.5 for x in X]
     # moves, splits and merges know no origin [Stefan et al. 2013, section 3]; ERP does
@@ -242,7 +242,7 @@ def test_no_alignment_is_infinite_with_one_warning():
         ),
     ],
 )
-def test_bad_input_is_named(call, message):
+def test_error_names_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

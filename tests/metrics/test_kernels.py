@@ -58,7 +58,7 @@ def test_scale_shift_and_order(seed):
 
 
 @pytest.mark.recovery
-def test_the_kernel_that_shows_the_classes_is_better_aligned():
+def test_kernel_that_separates_classes_is_better_aligned():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 10)
     X = 5 * np.eye(3)[y] + rng.normal(size=(30, 3))
@@ -69,7 +69,7 @@ def test_the_kernel_that_shows_the_classes_is_better_aligned():
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     assert kernel_alignment(np.zeros((2, 2)), IDENTITY) == 0
     assert kernel_alignment(np.ones((2, 2)), IDENTITY, centered=True) == 0
     assert kernel_variance([[3.0]]) == 0

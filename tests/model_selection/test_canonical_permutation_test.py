@@ -77,7 +77,7 @@ def test_matches_the_published_steps(seed, p, q):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("alpha", [0.1, 0.8])
-def test_first_pair_is_that_of_a_new_fit(seed, alpha):
+def test_first_pair_matches_a_new_fit(seed, alpha):
     X, Y = two_views(seed, 1, n=40)
     order = np.random.default_rng(seed).permutation(40)
     pair = rotated_coordinates(whitened(X, alpha), whitened(Y, alpha))
@@ -159,7 +159,7 @@ def test_finds_the_planted_pairs(n_pairs):
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("n_pairs", [0, 1])
-def test_kernels_find_curved_relations_and_no_others(n_pairs):
+def test_kernels_find_only_curved_relations(n_pairs):
     runs = n_found(KernelCCA(2), lambda s: curved_views(s, n_pairs), 12, 39)
     assert (runs < n_pairs).sum() <= 1
     assert (runs > n_pairs).sum() <= 4
@@ -186,7 +186,7 @@ def test_units_of_the_columns_do_not_matter(seed):
 
 
 @pytest.mark.invariance
-def test_analyses_that_are_the_same_have_the_same_test(seed):
+def test_equal_analyses_have_equal_tests(seed):
     X, Y = two_views(seed, 1)
     settings = {"n_permutations": 30, "random_state": 0}
     found = [
@@ -250,7 +250,7 @@ def test_one_column_and_one_dimension():
 
 
 @pytest.mark.edge
-def test_level_decides_the_number_of_pairs():
+def test_level_determines_the_number_of_pairs():
     exercise, body = load_linnerud(return_X_y=True)
     cca = RegularizedCCA(3, alpha=0)
     pairs = [
@@ -276,13 +276,13 @@ def test_level_decides_the_number_of_pairs():
         (lambda X, Y: (X, np.ones(100)), "all columns of Y are constant"),
     ],
 )
-def test_views_that_are_refused(change, message):
+def test_raises_on_invalid_views(change, message):
     with pytest.raises(ValueError, match=message):
         canonical_permutation_test(RegularizedCCA(alpha=0), *change(*two_views(0, 0)))
 
 
 @pytest.mark.edge
-def test_sparse_views_are_refused():
+def test_sparse_views_are_rejected():
     X, Y = two_views(0, 0)
     with pytest.raises(TypeError, match=r"Y is sparse; pass Y.toarray\(\)"):
         canonical_permutation_test(RegularizedCCA(), X, sparse.csr_array(Y))
@@ -290,7 +290,7 @@ def test_sparse_views_are_refused():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("estimator", [PLSSVD(), RegularizedCCA, "cca"])
-def test_other_estimators_are_refused(estimator):
+def test_other_estimators_are_rejected(estimator):
     with pytest.raises(TypeError, match="pass an instance of RegularizedCCA, SparseCCA"):
         canonical_permutation_test(estimator, *two_views(0, 0))
 
@@ -308,6 +308,6 @@ def test_other_estimators_are_refused(estimator):
         (KernelCCA(alpha=0, solver="exact"), {}, "KernelCCA with alpha above 0"),
     ],
 )
-def test_settings_that_are_refused(estimator, settings, message):
+def test_raises_on_invalid_settings(estimator, settings, message):
     with pytest.raises(ValueError, match=message):
         canonical_permutation_test(estimator, *two_views(0, 0), **settings)

@@ -90,7 +90,7 @@ class FixedSources(BaseEstimator):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n_samples", [40, 41])
-def test_distances_are_those_of_naive_loops(seed, n_samples):
+def test_distances_match_naive_loops(seed, n_samples):
     X, _ = gaussians(np.random.default_rng(seed), 3, n_samples=n_samples, separation=3)
     search = ClusteringStability(
         AgglomerativeClustering(), param_range=(2, 3, 5), n_splits=6, random_state=seed
@@ -107,7 +107,7 @@ def test_distances_are_those_of_naive_loops(seed, n_samples):
 
 
 @pytest.mark.oracle
-def test_random_distances_are_those_of_shuffled_labels(seed):
+def test_random_distances_match_shuffled_labels(seed):
     """Tables with given margins against labels shuffled one by one, all permutations tried."""
     rng = np.random.default_rng(seed)
     X, _ = gaussians(rng, 3, n_samples=40)
@@ -167,7 +167,7 @@ def test_memberships_are_compared_under_all_orders_of_columns(seed):
 
 
 @pytest.mark.oracle
-def test_standard_error_is_that_of_the_jackknife(seed):
+def test_standard_error_matches_the_jackknife(seed):
     X, _ = gaussians(np.random.default_rng(seed), 3, separation=3)
     search = ClusteringStability(param_range=(2, 3, 4, 5), n_splits=30, random_state=seed).fit(
         X
@@ -414,14 +414,14 @@ def test_memberships_of_the_data_alone_are_perfectly_stable():
         ({"param_range": 3}, "'param_range' parameter"),
     ],
 )
-def test_refused_settings(settings, match):
+def test_raises_on_invalid_settings(settings, match):
     X = np.random.default_rng(0).normal(size=(40, 3))
     with pytest.raises(ValueError, match=match):
         ClusteringStability(**settings).fit(X)
 
 
 @pytest.mark.edge
-def test_refused_parts():
+def test_raises_on_invalid_parts():
     X = np.random.default_rng(0).normal(size=(20, 20))
     with pytest.raises(ValueError, match="has no predict: set classifier"):
         ClusteringStability(SpectralClustering(affinity="precomputed")).fit(X @ X.T)
@@ -499,7 +499,7 @@ def test_one_giant_cluster_against_several():
 
 
 @pytest.mark.edge
-def test_bad_values_are_refused_by_the_clusterer_before_the_search():
+def test_bad_values_are_rejected_by_the_clusterer_before_the_search():
     X = np.random.default_rng(0).normal(size=(40, 3))
     X[7, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
@@ -518,7 +518,7 @@ def test_magnitudes_of_new_objects_are_checked(method, scale, kind):
 
 
 @pytest.mark.edge
-def test_parts_are_cloned_and_given_seeds_only_where_they_have_none():
+def test_parts_are_cloned_and_seeded_only_if_they_have_no_seed():
     X, _ = gaussians(np.random.default_rng(0), 3, n_samples=40)
     pipeline = make_pipeline(StandardScaler(), KMeans(n_init=1))
     search = ClusteringStability(

@@ -158,7 +158,7 @@ def test_planted_numbers_of_the_page(case):
 
 
 @pytest.mark.recovery
-def test_scikit_learns_components_behind_an_imputer():
+def test_components_of_scikit_learn_after_an_imputer():
     pipe = make_pipeline(StandardScaler(), SimpleImputer(), PCA())
     grid = {"pca__n_components": [1, 2, 3, 4, 5]}
     search = EntrySearchCV(pipe, grid, random_state=0).fit(mixtures(100, 20))
@@ -181,7 +181,7 @@ def test_imputers_fill_hidden_entries(estimator, grid):
 
 
 @pytest.mark.oracle
-def test_rule_takes_the_smallest_model_within_one_standard_error():
+def test_rule_chooses_the_smallest_model_within_one_standard_error():
     X = mixtures(100, 20)
     grid = {"n_components": [5, 4, 3, 2], "ridge": [0.0]}
     search = EntrySearchCV(SemiNMF(random_state=0), grid, random_state=0).fit(X)
@@ -231,7 +231,7 @@ class Exploding(TransformerMixin, BaseEstimator):
 
 
 @pytest.mark.edge
-def test_one_exploded_fold_does_not_decide():
+def test_one_exploded_fold_does_not_determine_the_choice():
     X = np.random.default_rng(0).normal(size=(20, 6))
     grid = [
         {"n_components": [1], "error": [9.0]},
@@ -249,7 +249,7 @@ def test_one_exploded_fold_does_not_decide():
 
 
 @pytest.mark.edge
-def test_tiny_errors_of_any_ratio_are_no_explosion():
+def test_tiny_errors_of_any_ratio_are_not_explosions():
     X = np.random.default_rng(0).normal(size=(20, 6))
     X[0, 0] = 0.0
     grid = {"n_components": [1], "error": [0.0], "peak": [1e-3]}
@@ -387,7 +387,7 @@ def test_without_refit():
 
 
 @pytest.mark.edge
-def test_folds_of_the_callers_choice():
+def test_custom_folds():
     X = mixtures(20, 5)
     hidden = np.zeros(X.shape, dtype=bool)
     hidden[:5, :2] = True
@@ -400,7 +400,7 @@ def test_folds_of_the_callers_choice():
 
 
 @pytest.mark.edge
-def test_scores_of_the_callers_choice_and_by_kind():
+def test_custom_scores_and_scores_by_kind():
     X = mixtures(20, 5)
     search = EntrySearchCV(
         Means(), {"scale": [0.0, 1.0]}, scoring=lambda t, e, w: -abs(e).sum()
@@ -424,13 +424,13 @@ def test_scores_of_the_callers_choice_and_by_kind():
         (ProbabilisticLSA(2), "ProbabilisticLSA returns distributions of words, not counts"),
     ],
 )
-def test_estimators_that_say_nothing_of_hidden_entries(estimator, message):
+def test_rejects_estimators_without_predictions_of_hidden_entries(estimator, message):
     with pytest.raises(ValueError, match=message):
         EntrySearchCV(estimator, {}).fit(np.abs(mixtures(20, 5)))
 
 
 @pytest.mark.edge
-def test_bad_input_is_named():
+def test_error_names_bad_input():
     X = mixtures(20, 5)
     grid = {"scale": [1.0]}
     with pytest.raises(ValueError, match=r"too few known entries: 4 for 5 folds.*fewer folds"):
@@ -454,7 +454,7 @@ def test_bad_input_is_named():
     "ignore:EntrySearchCV cannot fit:sklearn.exceptions.FitFailedWarning"
 )
 @pytest.mark.parametrize("scale", [1e30, 1e-30])
-def test_single_precision_is_refused_by_the_fit_as_by_transform(scale):
+def test_fit_and_transform_reject_single_precision_alike(scale):
     X = (scale * np.random.default_rng(0).random((20, 6))).astype(np.float32)
     search = EntrySearchCV(SparseNMF(), {"n_components": [1, 2]})
     with pytest.raises(ValueError, match="in single precision"):
@@ -471,7 +471,7 @@ def test_fits_have_the_precision_of_the_table():
 
 
 @pytest.mark.edge
-def test_candidates_that_fail_are_left_out_with_a_warning():
+def test_failing_candidates_are_excluded_with_a_warning():
     X = mixtures(20, 5)
     search = EntrySearchCV(Means(), {"refuse": [True, False]})
     with pytest.warns(FitFailedWarning, match="cannot fit {'refuse': True}.*no fit today"):
@@ -490,7 +490,7 @@ def test_candidates_that_fail_are_left_out_with_a_warning():
 
 
 @pytest.mark.edge
-def test_fits_that_end_early_are_told_once():
+def test_warns_once_about_fits_that_end_early():
     X = mixtures(20, 5)
     search = EntrySearchCV(SemiNMF(max_iter=1), {"n_components": [2, 3]}, cv=3, refit=False)
     with pytest.warns(ConvergenceWarning) as told:
@@ -518,7 +518,7 @@ def test_an_interrupted_search_keeps_the_last_one():
 
 
 @pytest.mark.edge
-def test_callers_table_is_left_alone():
+def test_callers_table_is_unchanged():
     X = mixtures(20, 5)
     X.flags.writeable = False
     before = X.copy()

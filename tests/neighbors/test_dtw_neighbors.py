@@ -334,7 +334,7 @@ def test_memory_of_many_queries():
         ([[1.0], [2.0]], [0, 1], {"radius": 1.5}, "radius"),
     ],
 )
-def test_bad_input_is_named(X, y, settings, message):
+def test_error_names_bad_input(X, y, settings, message):
     with pytest.raises(ValueError, match=message):
         DTWNeighborsClassifier(**settings).fit(X, y)
 
@@ -350,7 +350,7 @@ def test_bad_input_is_named(X, y, settings, message):
         (lambda model: model.kneighbors([[1.0]], 0.5), "n_neighbors=0.5"),
     ],
 )
-def test_bad_queries_are_named(call, message):
+def test_errors_name_bad_queries(call, message):
     model = DTWNeighborsRegressor(radius=1, slanted=False)
     model.fit([[1.0], [2.0, 3.0], [0.0]], [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=message):

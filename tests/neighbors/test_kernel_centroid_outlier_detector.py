@@ -96,7 +96,7 @@ def test_contamination_is_the_rate_among_new_samples(heavy, gamma, seed):
 
 
 @pytest.mark.invariance
-def test_kernel_given_in_five_ways_and_blocks(seed):
+def test_kernel_in_five_forms_and_blocks(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     new = rng.normal(size=(10, 3))

@@ -114,7 +114,7 @@ def test_core_inside_a_ring(seed):
 
 
 @pytest.mark.invariance
-def test_kernel_given_in_five_ways_and_blocks(seed):
+def test_kernel_in_five_forms_and_blocks(seed):
     X, y = classes(seed)
     new = classes(seed + 1)[0]
     want = KernelNearestCentroid(gamma=0.125).fit(X, y).decision_function(new)

@@ -214,7 +214,7 @@ def test_gradient_vanishes(seed):
 
 
 @pytest.mark.recovery
-def test_leave_one_out_foretells_new_samples(seed):
+def test_leave_one_out_predicts_errors_on_new_samples(seed):
     X, y = data(seed, n=400)
     model = ELMRegressor(300, standardize=False, random_state=seed).fit(X, y)
     new, new_y = data(seed + 100, n=2000)
@@ -531,6 +531,6 @@ def test_a_stream_is_standardised_by_its_first_200_rows(direct_links, seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("pair", [([0.0], [1.0]), ([0.0, 0.0], [1.0, 0.0])], ids=str)
-def test_standardize_refuses_a_pair_that_does_not_fit(pair):
+def test_standardize_rejects_a_wrong_pair(pair):
     with pytest.raises(ValueError, match="standardize must be True, False, or a pair"):
         ELMRegressor(5, standardize=pair).fit(np.eye(2), [0.0, 1.0])

@@ -58,7 +58,7 @@ def no_whole_table(monkeypatch):
 @pytest.mark.invariance
 @pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: type(network).__name__)
-def test_network_is_that_of_the_table(network, lengths, no_whole_table):
+def test_network_matches_the_table(network, lengths, no_whole_table):
     y = target(network)
     weights = RNG.uniform(0.5, 2, size=300)
     here = clone(network).fit(X, y, sample_weight=weights)
@@ -84,7 +84,7 @@ def test_penalty_is_chosen_from_the_sums_as_after_partial_fit():
     assert_allclose(lazy.predict(X), parts.predict(X), rtol=1e-8, atol=1e-8)
 
 
-def test_any_random_state_will_do():
+def test_any_random_state_is_accepted():
     y = np.sin(X[:, 0])
     for state in (None, np.random.RandomState(0)):
         model = ELMRegressor(n_hidden=20, alpha=1.0, random_state=state)
@@ -101,7 +101,7 @@ def test_sparse_blocks():
 
 
 @pytest.mark.edge
-def test_what_cannot_be_done_is_refused():
+def test_rejects_unsupported_options():
     rows = in_dask(X, (120, 180))
     labels = X[:, 0] > 0
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_done_is_refused():
 @pytest.mark.parametrize(
     "parameters", [{}, {"target": "zero", "noise_variance": 1.0}], ids=str
 )
-def test_means_are_those_of_the_table(parameters, lengths, no_whole_table):
+def test_means_match_the_table(parameters, lengths, no_whole_table):
     lazy = JamesStein(**parameters).fit(in_dask(X, lengths))
     here = JamesStein(**parameters).fit(X)
     assert_allclose(lazy.location_, here.location_, rtol=1e-10)

@@ -108,7 +108,7 @@ def test_scale_and_order_of_kernels(seed):
 
 
 @pytest.mark.edge
-def test_samples_that_are_no_vectors():
+def test_samples_that_are_not_vectors():
     words = ["tea", "team", "steam", "beer", "bear", "bee", "tears", "beet"]
     y = [0, 0, 0, 1, 1, 1, 0, 1]
     model = make_pipeline(
@@ -133,7 +133,7 @@ def test_samples_that_are_no_vectors():
         ([lambda A, B: np.ones((len(A), len(B)))], [0, 1, 0], "needs a kernel that varies"),
     ],
 )
-def test_errors_say_what_to_do(kernels, y, message):
+def test_errors_name_the_remedy(kernels, y, message):
     with pytest.raises(ValueError, match=message):
         AlignedKernelCombination(kernels).fit([[0.0], [1.0], [2.0]], y)
 

@@ -172,7 +172,7 @@ def wrong(value):
         (DistanceTransformer(metric_params={"gap": 1}), ["a"], TypeError, "'gap'"),
     ],
 )
-def test_refusals(model, X, error, message):
+def test_raises_on_invalid_input(model, X, error, message):
     with pytest.raises(error, match=message):
         model.fit_transform(X)
 

@@ -27,7 +27,7 @@ def padded(X):
 
 
 @pytest.mark.recovery
-def test_padding_is_taken_off(seed):
+def test_padding_is_removed(seed):
     X = ragged(seed)
     for found, x in zip(SeriesFormatter().fit_transform(padded(X)), X, strict=True):
         assert_array_equal(found, x)
@@ -112,6 +112,6 @@ def test_works_before_other_steps(seed):
         ),
     ],
 )
-def test_bad_input_is_named(X, settings, message):
+def test_error_names_bad_input(X, settings, message):
     with pytest.raises(ValueError, match=message):
         SeriesFormatter(**settings).fit(X)

@@ -257,7 +257,7 @@ def test_order_of_samples_and_scale(step, seed):
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     zero = np.zeros((4, 4))
     assert_array_equal(KernelNormalizer().fit_transform(zero), zero)
     assert_array_equal(SpectrumCorrector().fit_transform(zero), zero)
@@ -287,7 +287,7 @@ def test_borders():
     ],
     ids=repr,
 )
-def test_matrices_that_are_not_square_are_refused(step):
+def test_matrices_that_are_not_square_are_rejected(step):
     with pytest.raises(ValueError, match=r"square matrix .* shape \(3, 2\)"):
         step.fit(np.ones((3, 2)))
     with pytest.raises(ValueError, match="NaN"):
@@ -295,7 +295,7 @@ def test_matrices_that_are_not_square_are_refused(step):
 
 
 @pytest.mark.edge
-def test_messages_say_what_is_wrong():
+def test_messages_name_the_problem():
     with pytest.raises(ValueError, match=r"differ from their mirror images by up to 1"):
         SpectrumCorrector().fit([[1.0, 1.0], [0.0, 1.0]])
     with pytest.raises(ValueError, match=r"diagonal of at least 0.*SpectrumCorrector first"):

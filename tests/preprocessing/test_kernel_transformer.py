@@ -54,7 +54,7 @@ class Counted(Intersection):
 
 
 @pytest.mark.oracle
-def test_named_kernels_mean_what_they_mean_in_scikit_learn(seed):
+def test_named_kernels_match_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 3))
     new = rng.normal(size=(5, 3))
@@ -262,7 +262,7 @@ def test_an_indefinite_similarity_of_bags_is_corrected_and_classified():
     ],
     ids=["empty", "frame", "column", "string", "number"],
 )
-def test_what_is_no_collection_of_samples_is_refused(step, error, message, X):
+def test_rejects_other_collections(step, error, message, X):
     with pytest.raises(error, match=message):
         step.fit(X)
 

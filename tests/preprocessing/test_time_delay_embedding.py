@@ -40,7 +40,7 @@ def lorenz(n_rows, dt):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("padding", ["edge", "nan"])
-def test_windows_are_those_of_a_loop_over_rows(seed, padding):
+def test_windows_match_a_loop_over_rows(seed, padding):
     X, ids = sequences(np.random.default_rng(seed))
     fill = None if padding == "edge" else np.nan
     for n_lags, lag in [(1, 1), (2, 1), (3, 2), (2, 3)]:
@@ -54,7 +54,7 @@ def test_windows_are_those_of_a_loop_over_rows(seed, padding):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_autocorrelation_is_that_of_a_loop_over_pairs(seed, missing):
+def test_autocorrelation_matches_a_loop_over_pairs(seed, missing):
     rng = np.random.default_rng(seed)
     X, ids = sequences(rng, n_features=3)
     X[:, 2] = 7.0  # constant: does not count
@@ -74,7 +74,7 @@ def _never_below(X, ids, threshold):
 
 
 @pytest.mark.oracle
-def test_mutual_information_is_that_of_dictionaries(seed):
+def test_mutual_information_matches_dictionaries(seed):
     rng = np.random.default_rng(seed)
     x = np.sin(np.arange(300) / 3) + 0.3 * rng.normal(size=300)
     ids = np.repeat([0, 1, 2], [90, 50, 160])
@@ -225,7 +225,7 @@ def test_curve_ignores_cutting_into_blocks(seed, monkeypatch):
 
 
 @pytest.mark.invariance
-def test_float32_stays(seed):
+def test_float32_is_preserved(seed):
     X = np.random.default_rng(seed).normal(size=(30, 2)).astype(np.float32)
     est = TimeDelayEmbedding(2, lag="auto").fit(X)
     Z = est.transform(X)
@@ -259,7 +259,7 @@ def test_one_row():
 
 
 @pytest.mark.edge
-def test_window_longer_than_every_sequence_is_refused_in_fit():
+def test_window_longer_than_every_sequence_is_rejected_in_fit():
     X = np.arange(12.0)[:, None]
     ids = np.repeat([0, 1, 2], 4)
     TimeDelayEmbedding(4).fit(X, sequence_ids=ids)
@@ -280,7 +280,7 @@ def test_sequence_shorter_than_the_window_is_padded():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("rule", ["1/e", "zero", "mutual_information"])
-def test_constant_series_takes_lag_one_and_says_so(rule):
+def test_constant_series_uses_lag_one_and_warns(rule):
     X = np.full((20, 2), 0.1)
     est = TimeDelayEmbedding(2, lag="auto", lag_rule=rule)
     with pytest.warns(UserWarning, match="no lag up to 10 satisfies the rule; lag 1"):
@@ -303,7 +303,7 @@ def test_limit_of_the_search():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("rule", ["1/e", "zero", "mutual_information"])
-def test_missing_values_are_copied_and_left_out_of_the_choice(seed, rule):
+def test_missing_values_are_copied_and_excluded_from_the_choice(seed, rule):
     rng = np.random.default_rng(seed)
     X = np.sin(2 * np.pi * np.arange(3000) / 40)[:, None] + 0.1 * rng.normal(size=(3000, 1))
     holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
@@ -326,13 +326,13 @@ def test_missing_values_are_copied_and_left_out_of_the_choice(seed, rule):
         (np.ones((0, 2)), ValueError, "0 sample"),
     ],
 )
-def test_refused_input(X, error, match):
+def test_raises_on_invalid_input(X, error, match):
     with pytest.raises(error, match=match):
         TimeDelayEmbedding().fit(X)
 
 
 @pytest.mark.edge
-def test_refused_sequence_ids():
+def test_raises_on_invalid_sequence_ids():
     X = np.ones((4, 1))
     with pytest.raises(ValueError, match="one entry per row: got 3 for 4 rows"):
         TimeDelayEmbedding(1).fit(X, sequence_ids=[0, 0, 1])
@@ -343,7 +343,7 @@ def test_refused_sequence_ids():
 
 
 @pytest.mark.edge
-def test_refused_parameters():
+def test_raises_on_invalid_parameters():
     wrong = [{"n_lags": 0}, {"lag": 0}, {"lag": "best"}, {"max_lag": 0}, {"padding": 0.0}]
     for params in [*wrong, {"lag_rule": "first"}]:
         with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter"):
@@ -404,7 +404,7 @@ def test_scikit_learn_checks_with_other_parameters(params):
 
 
 @pytest.mark.edge
-def test_input_is_left_alone():
+def test_input_is_unchanged():
     X = np.arange(40.0).reshape(20, 2)
     X.setflags(write=False)
     for lag, padding in itertools.product([1, "auto"], ["edge", "nan"]):

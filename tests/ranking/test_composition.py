@@ -154,7 +154,7 @@ def wrappers(machine):
 @each_machine
 @pytest.mark.parametrize("name", ["stacking", "voting", "bagging"])
 @pytest.mark.edge
-def test_wrappers_that_number_labels_want_integers(machine, name):
+def test_wrappers_that_number_labels_need_integers(machine, name):
     """They replace words by numbers in alphabetical order, which no one behind them can see."""
     X, y = friedman()
     alone = machine.fit(X[:160], y[:160]).score(X[160:], y[160:])

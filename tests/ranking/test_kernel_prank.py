@@ -148,7 +148,7 @@ def test_order_of_words_sparse_and_other_kernels(seed):
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, y = ranked()
     with pytest.raises(ValueError, match="at least two classes, got 1 class"):
         KernelPRank().fit(X, np.zeros(90))
@@ -159,7 +159,7 @@ def test_refused_input():
 
 
 @pytest.mark.edge
-def test_refused_streams():
+def test_raises_on_invalid_streams():
     X, y = ranked()
     with pytest.raises(ValueError, match="pass all classes, lowest first, in the first call"):
         KernelPRank().partial_fit(X, y)

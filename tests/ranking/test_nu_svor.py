@@ -57,7 +57,7 @@ def test_primal_problem(nu, seed):
 
 
 @pytest.mark.oracle
-def test_steps_of_the_plain_loop(seed):
+def test_steps_match_the_plain_loop(seed):
     X, y = ranked(60, 3, seed=seed)
     K = rbf_kernel(X, gamma=0.2)
     a = oracle.ranking_steps(K, y, bounds_of(y, 0.6), 1e-10)
@@ -67,7 +67,7 @@ def test_steps_of_the_plain_loop(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", [90, pytest.param(600, marks=pytest.mark.full)])
-def test_cvxpy_gives_the_same_ranking(n, seed):
+def test_matches_ranking_from_cvxpy(n, seed):
     X, y = ranked(n, seed=seed)
     ours, theirs = (NuSVOR(0.6, solver=solver).fit(X, y) for solver in ("smo", "cvxpy"))
     assert theirs.dual_gap_ < 1e-5
@@ -216,7 +216,7 @@ def test_thresholds_out_of_order():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("nu", [0.95, 1.0])
-def test_near_the_limit_no_weight_is_free(nu, seed):
+def test_no_weight_is_free_near_the_limit(nu, seed):
     """Thresholds and margin are then those of a linear program, not of a free pair."""
     X, y = ranked(80, 4, seed=seed)
     model = NuSVOR(nu, gamma=0.2).fit(X, y)
@@ -245,7 +245,7 @@ def test_overlapping_ranks_have_no_margin():
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, y = ranked()
     with pytest.raises(ValueError, match="at least two classes, got 1 class"):
         NuSVOR().fit(X, np.zeros(90))

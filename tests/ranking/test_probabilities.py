@@ -89,7 +89,7 @@ def test_two_ranks_are_logistic_regression(seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("noise", [1.0, 0.0], ids=["noise", "separable"])
-def test_gradient_is_that_of_the_loss(scale, noise, seed):
+def test_gradient_matches_the_loss(scale, noise, seed):
     """Differences of the plain loss, along every parameter, in units of the scores."""
     s, *rest = scored(4, seed, noise=noise)
     link = cumulative_link(scale * s, *rest, smoothing=1e-3)
@@ -119,7 +119,7 @@ def test_link_of_the_model(seed):
 
 
 @pytest.mark.edge
-def test_scores_against_the_order_say_nothing(seed):
+def test_scores_against_the_order_carry_no_information(seed):
     s, ranks, w, frequencies = scored(4, seed)
     link = cumulative_link(-s, ranks, w, frequencies, smoothing=1e-3)
     assert link.slope == 0.0
@@ -194,7 +194,7 @@ def test_probabilities_add_up_and_follow_the_score(machine, seed):
 
 @each_machine
 @pytest.mark.invariance
-def test_all_else_is_as_without(machine, seed):
+def test_everything_else_is_unchanged(machine, seed):
     X, y = friedman(seed=seed)
     model = clone(machine).fit(X, y)
     without = clone(machine).set_params(probability=False).fit(X, y)
@@ -233,7 +233,7 @@ def test_thresholds_of_auto_are_where_ranks_are_as_probable_as_not():
 
 
 @pytest.mark.recovery
-def test_median_thresholds_err_less_than_those_of_the_margin():
+def test_median_thresholds_err_less_than_margin_thresholds():
     X, t = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     y = np.digitize(t, np.quantile(t, [0.2, 0.4, 0.6, 0.8]))
@@ -248,7 +248,7 @@ def test_median_thresholds_err_less_than_those_of_the_margin():
 
 @each_machine
 @pytest.mark.recovery
-def test_better_than_frequencies_and_as_sure_as_right(machine):
+def test_better_than_frequencies_and_calibrated(machine):
     X, y = friedman(1500)
     P = clone(machine).fit(X[:500], y[:500]).predict_proba(X[500:])
     logistic = LogisticRegression().fit(X[:500], y[:500]).predict_proba(X[500:])
@@ -371,7 +371,7 @@ def test_margin_of_zero_gives_the_frequencies():
 
 @each_machine
 @pytest.mark.edge
-def test_available_only_if_asked_for(machine):
+def test_available_only_on_request(machine):
     X, y = friedman(100)
     plain = clone(machine).set_params(probability=False)
     assert not hasattr(plain, "predict_proba")

@@ -104,7 +104,7 @@ def is_refused(call, message):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("make", ENDLESS)
-def test_a_tree_that_contains_itself_is_refused(make):
+def test_a_tree_that_contains_itself_is_rejected(make):
     tree = make()
     is_refused(lambda: AllSubtree()([tree]), "sample 0 contains itself")
     is_refused(lambda: sort_children(tree), "contains itself")
@@ -113,7 +113,7 @@ def test_a_tree_that_contains_itself_is_refused(make):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("kind", SHARED)
-def test_shared_subtrees_without_limit_are_refused(kind):
+def test_shared_subtrees_without_limit_are_rejected(kind):
     """28 objects that stand for 2^29 - 1 nodes: the error names the limit."""
     tree = doubled(SHARED[kind])
     is_refused(lambda: CompleteSubtree()([tree]), "sample 0 has more than 10,000,000 nodes")
@@ -135,7 +135,7 @@ def test_refusals_take_little_memory(make):
 
 
 @pytest.mark.edge
-def test_many_nodes_that_end_are_fine(monkeypatch):
+def test_many_finite_nodes_are_accepted(monkeypatch):
     """Long and deep trees pass the count, which is exact."""
     deep = ("leaf",)
     for _ in range(150_000):
@@ -161,7 +161,7 @@ class Fresh:
 
 
 @pytest.mark.edge
-def test_children_made_on_demand_without_end(monkeypatch):
+def test_endless_children_on_demand_raise(monkeypatch):
     monkeypatch.setattr(nested, "MAX_NODES", 200_000)
     with pytest.raises(ValueError, match="more than 200,000 nodes"):
         flatten(Fresh())
@@ -232,7 +232,7 @@ def test_deep_samples_are_copied_without_recursion():
 
 
 @pytest.mark.edge
-def test_what_cannot_be_copied_stays():
+def test_objects_that_cannot_be_copied_are_kept():
     lock = threading.Lock()
     again = copied([lock, [1]])
     assert again[0] is lock

@@ -27,7 +27,7 @@ def test_codes_of_a_pass_become_the_best_or_not():
 
 
 @pytest.mark.oracle
-def test_objective_is_that_of_the_factors(seed):
+def test_objective_matches_the_factors(seed):
     """Also where the last pass led astray, and its codes are not the best ones."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(30, 3)) @ rng.uniform(size=(3, 12)) + 0.1 * rng.uniform(
@@ -47,7 +47,7 @@ def test_objective_is_that_of_the_factors(seed):
     assert ends_astray > 0
 
 
-def test_extrapolation_pauses_after_it_led_astray():
+def test_extrapolation_pauses_after_an_increase():
     extrapolation = Extrapolation()
     extrapolation.went_well()
     assert extrapolation.length > 0
@@ -55,7 +55,7 @@ def test_extrapolation_pauses_after_it_led_astray():
     assert extrapolation.length == 0
 
 
-def test_mixtures_go_on_or_back_to_the_last_plain_step():
+def test_mixtures_continue_or_return_to_the_last_plain_step():
     best, safe, used, plain = (
         np.array([[share, 1 - share]]) for share in (0.1, 0.2, 0.5, 0.6)
     )
@@ -68,7 +68,7 @@ def test_mixtures_go_on_or_back_to_the_last_plain_step():
     assert ahead.best is used
 
 
-def test_codes_that_led_astray_are_no_start():
+def test_rejected_codes_are_not_a_start():
     kept = object()
     tried = from_dense(np.array([[1.0, 0.0], [0.0, 2.0]]), *np.zeros((4, 2)))
     coded = coded_signals.Coded(kept, tried)
@@ -79,7 +79,7 @@ def test_codes_that_led_astray_are_no_start():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("gaps", [(False, True), (True, False), (True, True)], ids=str)
-def test_sums_of_blocks_are_those_of_all_rows(gaps):
+def test_sums_of_blocks_match_all_rows(gaps):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(20, 5))
     W = rng.uniform(size=(20, 3))

@@ -72,7 +72,7 @@ def on_disk(tmp_path, X, limit):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("lengths", CUTS, ids=str)
-def test_sum_is_that_of_the_rows(lengths):
+def test_sum_matches_the_rows(lengths):
     X = table()
     n, total, squares = as_blocks(in_dask(X, lengths)).sum(moments, 1.0)
     assert n == 100
@@ -150,7 +150,7 @@ def test_groups_of_many_blocks_give_the_same_bits(monkeypatch):
     assert len(moved.states) == 3
 
 
-def test_one_block_gives_what_the_function_gives():
+def test_one_block_matches_the_function():
     X = table()
     result = moments(module.Block(0, (X,)))
     for one, other in zip(result, as_blocks(X).sum(moments), strict=True):
@@ -169,7 +169,7 @@ def smooth(block, rate):
 @pytest.mark.oracle
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 @pytest.mark.parametrize("lengths", CUTS, ids=str)
-def test_step_hands_its_state_to_the_next_pass(lengths, scheduler):
+def test_step_passes_its_state_to_the_next_pass(lengths, scheduler):
     X = table()
     blocks = as_blocks(in_dask(X, lengths))
     here = module.ArrayBlocks((X,), blocks.cuts)
@@ -199,7 +199,7 @@ def test_state_may_replace_the_rows(kind):
     assert (n_arrays, first) == (0, 40)
 
 
-def test_step_leaves_the_blocks_before_as_they_were():
+def test_step_leaves_earlier_blocks_unchanged():
     blocks = as_blocks(in_dask(table(), (50, 50)))
     first, total = blocks.step(smooth, 0.5)
     first.step(smooth, 0.5)
@@ -253,7 +253,7 @@ def test_checkpoint_dir_must_exist(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["memory", "disk", "dask"])
-def test_sample_takes_rows_in_the_order_asked_for(kind, tmp_path):
+def test_sample_returns_rows_in_the_requested_order(kind, tmp_path):
     X = table()
     y = np.arange(100)
     indices = [70, 3, 3, 99]
@@ -270,7 +270,7 @@ def rows_and_numbers(block):
 
 
 @pytest.mark.parametrize("of_y", [(100,), (1, 99), (50, 50)])
-def test_what_goes_with_the_rows_is_cut_like_them(of_y):
+def test_aligned_arrays_are_cut_like_the_rows(of_y):
     X = table()
     y = np.arange(100)
     blocks = as_blocks(in_dask(X, (40, 1, 59)), da.from_array(y, chunks=(of_y,)))
@@ -319,7 +319,7 @@ def test_array_of_a_file_format(monkeypatch):
     assert_array_equal(as_blocks(rows).sample([5, 2, 2])[0], X[[5, 2, 2]])
 
 
-def test_what_is_on_a_disk():
+def test_detects_tables_on_disk():
     X = table()
     others = [X, X.tolist(), sparse.csr_array(X), in_dask(X, (100,)), None, "X"]
     assert [is_on_disk(one) for one in others] == [False] * len(others)
@@ -349,7 +349,7 @@ def test_first_bad_row_is_named(lengths, scheduler):
 
 
 @pytest.mark.edge
-def test_bad_row_of_a_step_is_named():
+def test_error_names_bad_row_of_a_step():
     X = table()
     X[98] = np.inf
     with pytest.raises(ValueError, match="row 98"):
@@ -357,7 +357,7 @@ def test_bad_row_of_a_step_is_named():
 
 
 @pytest.mark.edge
-def test_chunks_that_lie_are_noticed():
+def test_detects_wrong_chunk_sizes():
     rows = in_dask(table(), (50, 50)).map_blocks(lambda X: X[:-3], chunks=((50, 50), (3,)))
     with pytest.raises(ValueError, match="from row 0 on should have 50 rows and has 47"):
         as_blocks(rows).sum(moments)
@@ -367,7 +367,7 @@ def test_chunks_that_lie_are_noticed():
 
 
 @pytest.mark.edge
-def test_unknown_rows_are_refused_with_the_remedy():
+def test_unknown_rows_are_rejected_with_the_remedy():
     rows = in_dask(table(), (50, 50))
     rows = rows[rows[:, 0] > 0]
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
@@ -390,7 +390,7 @@ def signs(block, bound):
     return np.where(block.arrays[0][:, 0] > bound, "above", "below").astype("U5")
 
 
-def test_map_rows_is_lazy_and_says_what_comes(tmp_path):
+def test_map_rows_is_lazy_with_known_output(tmp_path):
     X = table()
     calls = []
 
@@ -434,7 +434,7 @@ def test_row_blocks_cover_the_rows(cost):
     assert all((rows.stop - rows.start) * cost <= 1e5 or cost > 1e5 for rows in stretches)
 
 
-def test_bad_row_travels():
+def test_bad_row_error_can_be_pickled():
     bad = pickle.loads(pickle.dumps(BadRow(3, "text")))
     assert (bad.row, bad.message) == (3, "text")
 

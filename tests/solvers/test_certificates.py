@@ -47,7 +47,7 @@ def test_gap_without_a_unit_is_zero_or_infinite():
 
 
 @pytest.mark.oracle
-def test_arrays_give_what_numbers_give():
+def test_arrays_match_numbers():
     values = np.array([0.0, 1.0, 2.0, -1.0, 1e300, NAN, INF, -INF])
     primal, dual, unit = (part.ravel() for part in np.meshgrid(values, values, values))
     for given in (None, unit):
@@ -59,7 +59,7 @@ def test_arrays_give_what_numbers_give():
 
 
 @pytest.mark.edge
-def test_no_certificate_takes_nan_for_an_optimum():
+def test_no_certificate_accepts_nan_as_an_optimum():
     bad = np.array([1.0, NAN])
     ones = np.ones(2)
     assert gap_to_margin(NAN, 1.0) == INF

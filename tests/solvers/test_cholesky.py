@@ -55,7 +55,7 @@ def test_systems_are_solved_in_place(t, seed):
 
 
 @pytest.mark.oracle
-def test_a_factor_without_an_atom_is_that_of_the_others(seed):
+def test_factor_without_an_atom_matches_the_remaining_atoms(seed):
     A = definite(np.random.default_rng(seed), 9)
     L = factor(A)
     others = list(range(9))
@@ -84,7 +84,7 @@ def test_chosen_atoms_are_fitted(seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_dependent_rows_are_refused_at_any_scale(scale, seed):
+def test_dependent_rows_are_rejected_at_any_scale(scale, seed):
     rng = np.random.default_rng(seed)
     V = scale * rng.normal(size=(4, 6))
     near = V[:2].sum(axis=0)
@@ -104,7 +104,7 @@ def test_dependent_rows_are_refused_at_any_scale(scale, seed):
 
 
 @pytest.mark.edge
-def test_a_full_array_takes_no_more():
+def test_full_array_rejects_more():
     L = np.eye(2)
     assert append(L, 2, np.zeros(2), 1.0) == 0
     assert append_atom(L, 2, np.array([0.0, 0.0, 1.0]), np.array([0, 1]), 2) == 0

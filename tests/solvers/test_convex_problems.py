@@ -94,6 +94,6 @@ def test_separation_is_the_program_with_absolute_values(soft, centers, seed):
 
 
 @pytest.mark.edge
-def test_problems_without_a_solution_are_told():
+def test_problems_without_a_solution_raise():
     stated = convex_problems.basis_pursuit(np.eye(2), np.array([1.0, -1.0]), positive=True)
     assert not convex_problems.solve(stated, solver="HIGHS")

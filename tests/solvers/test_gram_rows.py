@@ -15,7 +15,7 @@ from skmoderndata._solvers.codes.gram_rows import (
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("capacity", [1, 3, 64])
-def test_rows_are_those_of_the_masked_gram_matrix(capacity, seed):
+def test_rows_match_the_masked_gram_matrix(capacity, seed):
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 12)
     k = rng.integers(1, 20)
@@ -37,7 +37,7 @@ def test_rows_are_those_of_the_masked_gram_matrix(capacity, seed):
 
 
 @pytest.mark.edge
-def test_a_whole_gram_matrix_is_taken_as_it_is():
+def test_full_gram_matrix_is_used_unchanged():
     D = np.random.default_rng(0).normal(size=(5, 3))
     gram = D @ D.T
     G, row_of = all_rows(gram)

@@ -64,7 +64,7 @@ def test_every_signal_reaches_its_gap(sizes, coherent, positive, seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_objective_is_that_of_cvxpy(sizes, positive, seed):
+def test_objective_matches_cvxpy(sizes, positive, seed):
     X, D, groups = problem(seed, n_signals=3, sizes=sizes)
     alpha = shares(X, D, groups, 0.15)
     codes = group_lasso_codes(
@@ -127,7 +127,7 @@ def test_wide_groups_and_a_shared_working_set(share, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("positive", [False, True])
-def test_masked_signals_as_with_the_known_columns_alone(positive, seed):
+def test_masked_signals_match_the_known_columns(positive, seed):
     X, D, groups = problem(seed, n_signals=10)
     mask = np.random.default_rng(seed).uniform(size=X.shape) < 0.7
     alpha = shares(np.where(mask, X, 0), D, groups, 0.2)

@@ -81,7 +81,7 @@ def test_the_fast_route_gives_the_factor_of_the_other(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("block", [3, 64])
-def test_a_sample_that_falls_to_a_tie_waits_for_the_first(block):
+def test_sample_in_a_tie_waits_for_the_first(block):
     K = np.eye(8)
     K[6:, 6:] = [[4.0, 2.0], [2.0, 2.0]]  # after the pivot 6 all residuals are 1
     assert_array_equal(run(K, rank=8, block=block).pivots, [6, 0, 1, 2, 3, 4, 5, 7])
@@ -159,7 +159,7 @@ def test_strings_travel_as_lists():
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     zero = run(np.zeros((4, 4)), rank=2)
     assert zero.factor.shape == (4, 0)
     assert zero.residual_trace == 0

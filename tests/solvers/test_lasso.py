@@ -51,7 +51,7 @@ def test_every_signal_reaches_its_gap(method, coherent, positive, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("positive", [False, True])
-def test_objective_is_that_of_cvxpy(positive, seed):
+def test_objective_matches_cvxpy(positive, seed):
     X, D = problem(seed, n_signals=4)
     alpha = shares(X, D, 0.15)
     for method in METHODS:
@@ -95,7 +95,7 @@ def test_acceleration_pays(seed):
 
 
 @pytest.mark.oracle
-def test_masked_signals_as_with_the_known_columns_alone(seed):
+def test_masked_signals_match_the_known_columns(seed):
     X, D = problem(seed, n_signals=10)
     mask = np.random.default_rng(seed).uniform(size=X.shape) < 0.7
     alpha = shares(np.where(mask, X, 0), D, 0.2)
@@ -157,7 +157,7 @@ def test_every_masked_signal_reaches_its_gap(method, positive, seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("method", METHODS)
-def test_rows_of_the_gram_matrix_do_as_well_as_all_of_it(method, seed):
+def test_rows_of_the_gram_matrix_match_the_full_matrix(method, seed):
     X, D = problem(seed, n_signals=100)
     alpha = shares(X, D, 0.1)
     run = partial(lasso_codes, X, alpha=alpha, method=method, tol=1e-12)
@@ -244,7 +244,7 @@ def test_the_penalty_of_a_bound_is_known_without_a_search(seed, monkeypatch):
 
 
 @pytest.mark.oracle
-def test_bounded_codes_are_those_of_cvxpy(seed):
+def test_bounded_codes_match_cvxpy(seed):
     import cvxpy as cp
 
     X, D = problem(seed, n_signals=4)
@@ -275,7 +275,7 @@ def test_the_least_penalty_is_a_floor_and_dependent_atoms_are_searched(seed):
 
 
 @pytest.mark.oracle
-def test_small_atoms_are_not_taken_for_equal():
+def test_small_atoms_are_not_considered_equal():
     D = np.diag([1e13, 1.0, 1.0])
     atoms = prepare_atoms(D, normalize=False, distinct=True)
     codes = lasso_codes(np.array([[0.0, 5, 7]]), atoms, alpha=np.array([0.1]))

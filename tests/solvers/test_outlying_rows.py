@@ -52,7 +52,7 @@ def test_scores_that_do_not_vary():
 
 
 @pytest.mark.recovery
-def test_sizes_are_those_of_most_cells(seed):
+def test_sizes_match_most_cells(seed):
     rng = np.random.default_rng(seed)
     residual = rng.normal(size=(400, 60))
     size, logarithm = row_sizes(residual, 3)
@@ -69,7 +69,7 @@ def test_sizes_are_those_of_most_cells(seed):
 
 
 @pytest.mark.oracle
-def test_deviation_of_new_rows_is_that_of_a_regression(seed):
+def test_deviation_of_new_rows_matches_a_regression(seed):
     rng = np.random.default_rng(seed)
     U = np.linalg.qr(rng.normal(size=(30, 2)))[0]
     s = np.array([9.0, 4.0])

@@ -15,7 +15,7 @@ from skmoderndata._solvers.codes.products import (
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 7, 12])
-def test_sums_are_those_of_numpy(count, seed):
+def test_sums_match_numpy(count, seed):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(15, 6))
     x = rng.normal(size=6)

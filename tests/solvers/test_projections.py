@@ -129,7 +129,7 @@ def test_order_scale_sign_and_shift(seed):
 
 
 @pytest.mark.edge
-def test_where_the_nearest_point_is_not_unique():
+def test_nearest_point_is_not_unique():
     for x in (np.zeros(6), np.full(6, -2.0), np.array([1.0, 1, 1, 0, 0, 0])):
         for level in (0.0, 0.3, 0.7, 1.0):
             s = project_sparseness(x[None], level, norm=1.0)

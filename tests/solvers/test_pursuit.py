@@ -80,7 +80,7 @@ def test_error_bound_is_reached_with_the_first_support_that_meets_it(optimised, 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("optimised", [False, True])
-def test_masked_signals_as_with_the_known_rows_alone(optimised, seed):
+def test_masked_signals_match_the_known_rows(optimised, seed):
     X, D = problem(seed)
     mask = np.random.default_rng(seed + 1).uniform(size=X.shape) < 0.7
     tol = 0.05 * np.sum(np.where(mask, X, 0) ** 2, axis=1)
@@ -98,7 +98,7 @@ def test_masked_signals_as_with_the_known_rows_alone(optimised, seed):
 
 
 @pytest.mark.invariance
-def test_mask_of_ones_is_no_mask_and_threads_do_not_matter(seed):
+def test_mask_of_ones_equals_no_mask_and_threads_do_not_matter(seed):
     X, D = problem(seed, n_signals=300)
     atoms = prepare_atoms(D)
     ones = np.ones(X.shape, bool)
@@ -299,7 +299,7 @@ def test_bounds_of_codes_with_dependent_atoms(n, seed):
 
 
 @pytest.mark.edge
-def test_no_bound_is_never_met_and_a_bound_beyond_the_signal_needs_no_atom(seed):
+def test_missing_bound_is_never_met_and_a_large_bound_needs_no_atom(seed):
     rng = np.random.default_rng(seed)
     D = rng.normal(size=(10, 6))
     X = 1e9 * rng.normal(size=(50, 6))
@@ -372,7 +372,7 @@ def test_iterative_hard_thresholding_settles_as_well_as_the_published_steps(seed
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("width", [2, 5])
-def test_masked_coders_as_with_the_known_entries_alone(width, seed):
+def test_masked_coders_match_the_known_entries(width, seed):
     rng = np.random.default_rng(seed)
     X, D = problem(seed, n_signals=24, n=14, k=30, scaled=False)
     groups = rng.permutation(30) // width
@@ -416,7 +416,7 @@ def test_masked_coders_as_with_the_known_entries_alone(width, seed):
 
 
 @pytest.mark.invariance
-def test_codes_do_not_depend_on_the_signals_of_the_same_mask(seed):
+def test_codes_do_not_depend_on_signals_with_the_same_mask(seed):
     rng = np.random.default_rng(seed)
     X, D = problem(seed, n_signals=12, n=14, k=30, scaled=False)
     X[1::2] *= 1e8  # small signals with large ones after them
@@ -482,7 +482,7 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
 
 
 @pytest.mark.edge
-def test_a_bound_that_is_missed_at_the_last_step_is_warned_of():
+def test_warns_about_a_bound_missed_at_the_last_step():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 8))
     D = rng.normal(size=(16, 8))

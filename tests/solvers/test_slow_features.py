@@ -24,7 +24,7 @@ def random_walk(rng, n=700, p=20):
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 @pytest.mark.parametrize("include_bias", [False, True])
 @pytest.mark.parametrize("p", [1, 2, 5])
-def test_expansion_is_that_of_polynomial_features(degree, include_bias, p):
+def test_expansion_matches_polynomial_features(degree, include_bias, p):
     X = np.random.default_rng(0).normal(size=(7, p))
     expansion = PolynomialExpansion(p, degree, include_bias)
     other = PolynomialFeatures(degree, include_bias=include_bias).fit(X)
@@ -35,7 +35,7 @@ def test_expansion_is_that_of_polynomial_features(degree, include_bias, p):
 @pytest.mark.oracle
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @pytest.mark.parametrize("include_bias", [False, True])
-def test_moments_about_another_origin_are_those_of_the_moved_monomials(degree, include_bias):
+def test_moments_about_another_origin_match_the_moved_monomials(degree, include_bias):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     here = PolynomialExpansion(3, degree, include_bias, rng.normal(size=3))
@@ -135,7 +135,7 @@ def test_directions_solve_the_generalised_eigenproblem(seed, solver, k):
 
 
 @pytest.mark.certificate
-def test_certificate_can_tell(seed):
+def test_certificate_detects_errors(seed):
     rng = np.random.default_rng(seed)
     _, C, A, _ = moments_by_loops(random_walk(rng))
     found = slow_directions(C, A)

@@ -62,7 +62,7 @@ def test_clustered_spectrum_just_above_the_threshold(seed):
 
 
 @pytest.mark.oracle
-def test_operators_give_what_arrays_give(seed):
+def test_operators_match_arrays(seed):
     rng = np.random.default_rng(seed)
     U, s, Vt = np.linalg.svd(rng.normal(size=(90, 70)), full_matrices=False)
     U = U[:, :3]
@@ -136,7 +136,7 @@ def test_transpose_and_scale(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(90, 80))
     assert svt(A, 1e6).s.size == 0

@@ -129,7 +129,7 @@ def test_interrupts_at_every_line():
         assert set(numbers()) == {3}, at
 
 
-def test_what_others_set_meanwhile_stays():
+def test_settings_of_other_threads_are_kept():
     with one_blas_thread():
         for library in LIBRARIES:
             threads.set_threads(library, 2)
@@ -193,7 +193,7 @@ def test_pieces_come_back_in_order(n_jobs):
     assert in_threads(lambda x: x**2, [], n_jobs) == []
 
 
-def test_the_number_of_threads_is_that_of_joblib():
+def test_number_of_threads_matches_joblib():
     def thread(_):
         together.wait(5)
         return threading.get_ident()
@@ -203,7 +203,7 @@ def test_the_number_of_threads_is_that_of_joblib():
         assert len(set(in_threads(thread, range(2), None))) == 2
 
 
-def test_pieces_see_the_settings_of_the_caller_and_have_pieces_themselves():
+def test_pieces_inherit_settings_and_can_be_nested():
     def working_memory(_):
         return get_config()["working_memory"]
 

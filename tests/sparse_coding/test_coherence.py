@@ -56,7 +56,7 @@ def test_coefficient_of_a_support_is_no_worse_than_the_bound(seed):
 
 
 @pytest.mark.recovery
-def test_sign_of_the_coefficient_tells_pursuit_right_from_wrong(seed):
+def test_sign_of_the_coefficient_predicts_success_of_pursuit(seed):
     rng = np.random.default_rng(seed)
     D = random_dictionary(20, 40, random_state=seed)
     right = wrong = 0
@@ -175,7 +175,7 @@ def test_restricted_isometry_of_complex_atoms(seed):
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     assert exact_recovery_coefficient(np.eye(4), [0, 1]) == 1
     assert exact_recovery_coefficient([[1.0, 2.0]], [0]) == 1
     assert exact_recovery_coefficient([[1, 0], [2, 0], [0, 1]], [0, 1]) == -np.inf
@@ -219,6 +219,6 @@ def test_borders():
         ),
     ],
 )
-def test_requests_that_make_no_sense(call, message):
+def test_raises_on_invalid_requests(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -39,7 +39,7 @@ def matrix_of(model, n):
 @pytest.mark.recovery
 @pytest.mark.parametrize("basis", ["haar", "dct"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_signals_come_back(kind, basis, seed):
+def test_recovers_signals(kind, basis, seed):
     # rows of an orthonormal transform are only good for bases far from it: spikes
     if kind in ("fourier", "dct", "hadamard"):
         basis = None
@@ -219,7 +219,7 @@ def test_sparse_input_blocks_and_seed(kind, seed):
 
 
 @pytest.mark.invariance
-def test_methods_agree_where_all_succeed(seed):
+def test_methods_agree_if_all_succeed(seed):
     X = signals(seed, s=4, basis=dct_dictionary(128))
     Y = None
     for method in ("basis_pursuit", "omp", "iht", "htp", "cosamp", "subspace_pursuit"):
@@ -265,7 +265,7 @@ def test_degenerate_input():
 
 
 @pytest.mark.edge
-def test_sizes_are_refused_and_impossible_measurements_fitted():
+def test_rejects_sizes_and_fits_impossible_measurements():
     X = np.ones((2, 24))
     for kind in ("hadamard", "scrambled_hadamard", "single_pixel"):
         with pytest.raises(

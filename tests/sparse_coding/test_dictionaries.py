@@ -48,7 +48,7 @@ def test_bases_are_orthonormal(name):
 
 
 @pytest.mark.oracle
-def test_cosines_are_those_of_scipy():
+def test_cosines_match_scipy():
     assert_allclose(dct_dictionary(16), dct(np.eye(16), norm="ortho").T, atol=1e-14)
 
 
@@ -320,7 +320,7 @@ def test_kinds_of_matrices(seed):
         (lambda: mutual_coherence([[1j, np.inf]]), "dictionary must be a matrix of finite"),
     ],
 )
-def test_requests_that_make_no_sense(call, message):
+def test_raises_on_invalid_requests(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -338,13 +338,13 @@ def test_requests_that_make_no_sense(call, message):
     ],
     ids=["babel", "bound", "coherence", "union", "isometry"],
 )
-def test_magnitudes_beyond_the_limits_are_refused(look, scale):
+def test_magnitudes_beyond_the_limits_are_rejected(look, scale):
     with pytest.raises(ValueError, match=r"dictionary came with .* between 1e-100 and 1e100"):
         look(scale * np.eye(3))
 
 
 @pytest.mark.edge
-def test_borders():
+def test_edge_cases():
     assert mutual_coherence([[1.0, 2.0]]) == 0
     assert mutual_coherence([[1.0, 0], [2.0, 0]]) == 1
     assert exact_recovery_bound([[1.0, 0], [2.0, 0]]) == 0

@@ -37,7 +37,7 @@ def classes(seed, n_classes=3, n=120, p=12, k=4, s=2, noise=0.05):
 
 
 @pytest.mark.oracle
-def test_slopes_are_those_of_the_cost(seed):
+def test_slopes_match_the_cost(seed):
     rng = np.random.default_rng(seed)
     residuals = rng.uniform(size=(7, 4))
     target = rng.integers(4, size=7)
@@ -123,14 +123,14 @@ def test_a_pass_never_raises_the_cost(seed):
 
 
 @pytest.mark.recovery
-def test_classes_of_different_atoms_are_told_apart(seed):
+def test_separates_classes_of_different_atoms(seed):
     X, y, new, truth = classes(seed)
     model = DictionaryClassifier(5, n_nonzero_coefs=2, random_state=seed).fit(X, y)
     assert model.score(new, truth) > 0.85
 
 
 @pytest.mark.recovery
-def test_telling_apart_helps_small_dictionaries(seed):
+def test_discriminative_passes_help_small_dictionaries(seed):
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(X))[:1200]
     train = order[:700]
@@ -163,7 +163,7 @@ def test_lengths_labels_threads_and_precision(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     X, y, new, _ = classes(seed, n_classes=2)
     model = DictionaryClassifier(50, n_nonzero_coefs=40, max_iter=2, random_state=seed)
     model.fit(X, y)  # more atoms than samples, and more in a code than there are features

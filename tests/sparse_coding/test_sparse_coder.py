@@ -61,7 +61,7 @@ def test_a_given_dictionary_needs_no_fit(settings):
 
 
 @pytest.mark.edge
-def test_without_fit_messages_are_those_of_fit():
+def test_without_fit_messages_match_fit():
     X, D = signals(0)
     with pytest.raises(NotFittedError):
         SparseCoder().transform(X)
@@ -83,7 +83,7 @@ def test_without_fit_messages_are_those_of_fit():
         ("threshold", "'threshold' .* use 'omp'"),
     ],
 )
-def test_scikit_learn_names_of_algorithms_are_answered(theirs, ours):
+def test_suggests_names_for_algorithms_of_scikit_learn(theirs, ours):
     X, D = signals(0)
     with pytest.raises(ValueError, match=rf"{ours}.*Got '{theirs}' instead"):
         SparseCoder(D, transform_algorithm=theirs).transform(X)
@@ -103,7 +103,7 @@ def test_named_algorithms_solve_the_same_problem(theirs, ours):
 
 
 @pytest.mark.oracle
-def test_pursuit_of_image_patches_is_that_of_the_textbook():
+def test_pursuit_of_image_patches_matches_the_textbook():
     X = patches(200)
     D = dct_dictionary((8, 8), n_atoms=16)
     bound = 8 * 1.15 * 20
@@ -132,7 +132,7 @@ def test_pursuit_of_image_patches_is_that_of_the_textbook():
 
 
 @pytest.mark.oracle
-def test_codes_are_those_of_scikit_learn(seed):
+def test_codes_match_scikit_learn(seed):
     X, D = signals(seed)
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     ours = SparseCoder(D, transform_n_nonzero_coefs=3).fit_transform(X)
@@ -236,7 +236,7 @@ def test_every_signal_has_its_bound(algorithm, seed):
 
 
 @pytest.mark.certificate
-def test_codes_in_single_precision_tell_of_themselves(seed):
+def test_codes_in_single_precision_report_residuals(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 8)).astype(np.float32)
     D = rng.normal(size=(14, 2)) @ rng.normal(size=(2, 8)) + 1e-7 * rng.normal(size=(14, 8))
@@ -468,7 +468,7 @@ def test_with_an_orthonormal_dictionary_every_coder_is_a_threshold(algorithm, se
 
 
 @pytest.mark.certificate
-def test_encode_and_score_tell_of_the_residuals(seed):
+def test_encode_and_score_report_residuals(seed):
     X, D = signals(seed)
     coder = SparseCoder(D, transform_n_nonzero_coefs=2).fit(X)
     encoding = coder.encode(X)
@@ -540,7 +540,7 @@ def test_in_a_pipeline_with_grid_search(seed):
         ({"transform_algorithm": "lars"}, "transform_algorithm"),
     ],
 )
-def test_settings_that_do_not_fit(settings, message):
+def test_raises_on_conflicting_settings(settings, message):
     D = np.random.default_rng(0).normal(size=(6, 4))
     with pytest.raises(ValueError, match=message):
         SparseCoder(**{"dictionary": D, **settings}).fit(np.ones((3, 4)))
@@ -548,7 +548,7 @@ def test_settings_that_do_not_fit(settings, message):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_degenerate_input_has_an_answer(algorithm):
+def test_degenerate_input_has_a_result(algorithm):
     rng = np.random.default_rng(0)
     D = np.vstack([np.zeros(4), rng.normal(size=(3, 4))])
     D = np.vstack([D, D[1], -3 * D[2]])
@@ -604,7 +604,7 @@ def test_scale_of_signals_does_not_matter(algorithm, scale, seed):
 
 
 @pytest.mark.edge
-def test_a_coder_that_is_stopped_says_so(seed):
+def test_warns_if_coder_is_stopped(seed):
     X, D = signals(seed)
     with pytest.warns(ConvergenceWarning, match="increase transform_max_iter or tol, or use"):
         SparseCoder(

@@ -52,7 +52,7 @@ def planted(seed, m=60, n=120, s=8, n_signals=3):
 @pytest.mark.recovery
 @pytest.mark.parametrize("basis", [None, "dct", "db2"])
 @pytest.mark.parametrize("method", METHODS)
-def test_sparse_signals_come_back(method, basis, seed):
+def test_recovers_sparse_signals(method, basis, seed):
     Phi, codes = planted(seed, m=80, s=4)
     Psi = {"dct": dct_dictionary(120), "db2": wavelet_dictionary(120, "db2", level=3)}.get(
         basis
@@ -264,7 +264,7 @@ def test_the_smallest_residual_where_equations_cannot_be_met(positive, seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("max_iter", [1, 100, 1000])
-def test_a_warning_tells_gap_and_residual(max_iter, seed, monkeypatch):
+def test_warning_names_gap_and_residual(max_iter, seed, monkeypatch):
     """Many equations without a non-negative solution, and too few products."""
     monkeypatch.setattr(l1_recovery, "FORMED_ROWS", 0)
     monkeypatch.setattr(l1_recovery, "LAST_ENTRIES", 0)
@@ -564,7 +564,7 @@ class Passes:
 @pytest.mark.newest
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("memory", [0, 1024])
-def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
+def test_callbacks_see_signals_and_can_stop(memory, n_jobs):
     Phi, codes = planted(0, n_signals=4)
     Y = Phi @ codes.T
     with config_context(working_memory=memory):
@@ -589,7 +589,7 @@ def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 @pytest.mark.parametrize("memory", [0, 1024], ids=["operator", "matrix"])
 @pytest.mark.parametrize("method", METHODS)
-def test_any_backend_gives_the_serial_answer_for_several_signals(method, memory, backend):
+def test_any_backend_matches_the_serial_result_for_several_signals(method, memory, backend):
     Phi, codes = planted(0, n_signals=4)
     model = SparseRecovery(algorithm=method, n_nonzero_coefs=8)
     with config_context(working_memory=memory):
@@ -699,7 +699,7 @@ def test_missing_measurements_of_an_operator_are_named(missing):
         ),
     ],
 )
-def test_operators_of_the_wrong_kind_are_refused(name, fit):
+def test_operators_of_the_wrong_kind_are_rejected(name, fit):
     Phi, codes = planted(0)
     y = Phi @ codes[0]
     with pytest.raises(ValueError, match=f"{name} is a complex operator; stack"):
@@ -713,7 +713,7 @@ def test_operators_of_the_wrong_kind_are_refused(name, fit):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("memory", [0, 1024])
-def test_equations_without_solution_are_refused(memory):
+def test_equations_without_solution_are_rejected(memory):
     Phi, codes = planted(0)
     y = Phi @ codes[0]
     signs = np.where(np.arange(60) < 40, -1.0, 1.0)
@@ -742,7 +742,7 @@ def test_equations_without_solution_are_refused(memory):
         ({"rho": [0.2, 0.4, 0.6]}, r"success has the shape \(2, 2\), but .* \(2, 3\)"),
     ],
 )
-def test_displays_of_wrong_grids_are_refused(changed, message):
+def test_displays_of_wrong_grids_are_rejected(changed, message):
     full = {"delta": [0.3, 0.6], "rho": [0.2, 0.5], "success": np.eye(2)} | changed
     with pytest.raises(ValueError, match=message):
         PhaseTransitionDisplay(**full).plot()
@@ -853,7 +853,7 @@ def k_space(seed, n=48, m=10):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, aslinearoperator])
-def test_real_measurements_say_the_same(form, seed):
+def test_real_measurements_are_equivalent(form, seed):
     Phi, signal = k_space(seed)
     y = Phi @ np.column_stack([signal, np.roll(signal, 5)])
     real, stacked = real_measurements(form(Phi), y)

@@ -59,7 +59,7 @@ def test_decisions_are_residuals_of_the_stated_problem(algorithm, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("occlusion", [False, True])
-def test_codes_within_a_bound_are_those_of_a_conic_solver(occlusion, seed):
+def test_codes_within_a_bound_match_a_conic_solver(occlusion, seed):
     X, y, new, _ = subspaces(seed, n_classes=3, n=18, p=10, dimension=2)
     model = SparseRepresentationClassifier(
         residual_rtol=0.3, occlusion=occlusion, tol=1e-9
@@ -206,7 +206,7 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
 
 
 @pytest.mark.recovery
-def test_subspaces_are_told_apart_where_neighbours_fail(seed):
+def test_separates_subspaces_if_neighbours_fail(seed):
     X, y, new, truth = subspaces(seed, n_classes=8, n=160, dimension=5)
     neighbours = KNeighborsClassifier(1).fit(X, y).score(new, truth)
     for algorithm in ("lasso", "omp"):
@@ -216,7 +216,7 @@ def test_subspaces_are_told_apart_where_neighbours_fail(seed):
 
 
 @pytest.mark.recovery
-def test_covered_features_are_left_out(seed):
+def test_covered_features_are_excluded(seed):
     rng = np.random.default_rng(seed)
     X, y, new, truth = subspaces(seed, n=80, p=60, noise=0.01)
     new = unit(new)
@@ -266,7 +266,7 @@ def test_codes_of_huge_features_change_nothing_else(given, seed):
 
 
 @pytest.mark.recovery
-def test_concentration_tells_strangers(seed):
+def test_concentration_detects_strangers(seed):
     X, y, new, _ = subspaces(seed, n=120, noise=0.01)
     model = SparseRepresentationClassifier().fit(X, y)
     strangers = np.random.default_rng(seed).normal(size=new.shape)
@@ -314,7 +314,7 @@ def test_scale_order_format_threads_memory_and_precision(seed):
 
 
 @pytest.mark.edge
-def test_borders(seed):
+def test_edge_cases(seed):
     X, y, new, _ = subspaces(seed, n_classes=2)
 
     for rule in ("residual", "energy"):
@@ -408,7 +408,7 @@ def test_full_rank_gives_the_exact_decisions(kernel, seed):
 
 
 @pytest.mark.edge
-def test_low_rank_beyond_the_memory_says_what_it_misses():
+def test_low_rank_beyond_the_memory_warns():
     X, y = load_iris(return_X_y=True)
     with config_context(working_memory=0.08):
         with pytest.warns(UserWarning, match="in the span of"):

@@ -217,7 +217,7 @@ def test_data_frame_gives_names(model):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("slack", [0.1, 0.5])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
-def test_threshold_is_near_that_of_the_table(slack, weighted):
+def test_threshold_is_near_the_table(slack, weighted):
     X = np.random.default_rng(0).normal(size=(3000, 2))
     aligned = {"sample_weight": weights_of(3000)} if weighted else {}
     model = CoreVectorOutlierDetector(slack=slack, tol=1e-3, random_state=0)
@@ -232,7 +232,7 @@ def test_threshold_is_near_that_of_the_table(slack, weighted):
     assert again.offset_ == pytest.approx(lazy.offset_, rel=1e-2)
 
 
-def test_machine_of_some_samples_is_that_of_the_table():
+def test_machine_of_some_samples_matches_the_table():
     X = np.random.default_rng(0).normal(size=(3000, 2))
     model = CoreVectorOutlierDetector(max_samples=300, **TIGHT)
     here = fitted(model, X, None)
@@ -266,7 +266,7 @@ def test_no_result_is_larger_than_twice_a_block(model, monkeypatch):
 
 @pytest.mark.edge
 @models
-def test_bad_rows_are_named(model):
+def test_errors_name_bad_rows(model):
     X, kind = table()
     y = target_of(model, X, kind)
     lengths = (100,) * 3
@@ -282,7 +282,7 @@ def test_bad_rows_are_named(model):
 
 
 @pytest.mark.edge
-def test_bad_targets_and_heights_are_named():
+def test_errors_name_bad_targets_and_heights():
     X, kind = table()
     y = kind.astype(float)
     y[201] = np.nan
@@ -295,7 +295,7 @@ def test_bad_targets_and_heights_are_named():
 
 @pytest.mark.edge
 @models
-def test_chunks_that_lie_and_unknown_chunks(model):
+def test_handles_wrong_and_unknown_chunks(model):
     X, kind = table()
     y = target_of(model, X, kind)
     rows = in_dask(X, (150, 150))
@@ -308,7 +308,7 @@ def test_chunks_that_lie_and_unknown_chunks(model):
 
 @pytest.mark.edge
 @machines
-def test_what_searches_in_memory_is_refused(model):
+def test_rejects_searches_in_memory(model):
     X, kind = table(60)
     y = target_of(model, X, kind)
     for changes in ({"solver": "cvxpy"}, {"batch_size": 3}):
@@ -319,7 +319,7 @@ def test_what_searches_in_memory_is_refused(model):
 
 
 @pytest.mark.edge
-def test_other_searches_are_refused():
+def test_other_searches_are_rejected():
     X, y = table(60)
     with pytest.raises(ValueError, match=r"radius_tol=0\.1"):
         fitted(CoreVectorMachine(radius_tol=0.1), X, y, (30, 30))
@@ -390,7 +390,7 @@ def test_half_of_the_rows_as_support():
 
 @pytest.mark.invariance
 @machines
-def test_warm_start_ends_in_the_same_place(model):
+def test_warm_start_reaches_the_same_solution(model):
     X, kind = table()
     y = target_of(model, X, kind)
     warm = clone(model).set_params(warm_start=True, C=1.0) if hasattr(model, "C") else model
@@ -404,7 +404,7 @@ def test_warm_start_ends_in_the_same_place(model):
 
 
 @models
-def test_fitted_models_travel(model, no_whole_table):
+def test_fitted_models_can_be_pickled(model, no_whole_table):
     X, kind = table()
     lazy = fitted(model, X, target_of(model, X, kind), CUTS[2])
     again = pickle.loads(pickle.dumps(lazy))
@@ -413,7 +413,7 @@ def test_fitted_models_travel(model, no_whole_table):
 
 
 @pytest.mark.oracle
-def test_worst_rows_are_those_of_all(seed):
+def test_worst_rows_match_all(seed):
     rng = np.random.default_rng(seed)
     excess = rng.normal(size=(100, 2))
     X = rng.normal(size=(100, 3))

@@ -164,7 +164,7 @@ def test_one_region_and_a_constant_column():
 
 
 @pytest.mark.edge
-def test_columns_and_rows_that_are_refused():
+def test_raises_on_invalid_columns_and_rows():
     X, y = moons()
     model = machine().fit(X, y)
     with pytest.raises(
@@ -193,7 +193,7 @@ def test_columns_and_rows_that_are_refused():
 
 
 @pytest.mark.edge
-def test_estimators_and_settings_that_are_refused():
+def test_raises_on_invalid_estimators_and_settings():
     X, y = moons(50)
     model = machine().fit(X, y)
     with pytest.raises(NotFittedError):

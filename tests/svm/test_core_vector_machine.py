@@ -117,7 +117,7 @@ def test_squared_hinge_with_a_kernel(seed):
 
 
 @pytest.mark.oracle
-def test_cvxpy_gives_the_same_function(seed):
+def test_matches_function_from_cvxpy(seed):
     X, y = board(120, seed)
     ours = CoreVectorMachine(10, gamma=2, tol=1e-13).fit(X, y)
     theirs = CoreVectorMachine(10, gamma=2, solver="cvxpy").fit(X, y)
@@ -132,7 +132,7 @@ def test_cvxpy_gives_the_same_function(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("m", [1, 2, 30, 256, 600])  # blocks of 256
-def test_pairwise_descent_is_what_plain_steps_do(m, seed):
+def test_pairwise_descent_matches_plain_steps(m, seed):
     K, v = quadratic_program(m, seed=seed)
     y = np.sign(np.random.default_rng(seed).normal(size=m))  # signs apart from the matrix
     # halves of the gradient on both sides of zero
@@ -209,7 +209,7 @@ def test_support_of_a_singular_matrix(seed):
 
 
 @pytest.mark.oracle
-def test_shifted_ball_is_what_plain_steps_do(seed):
+def test_shifted_ball_matches_plain_steps(seed):
     K, _ = quadratic_program(30, seed=seed)
     # far points are equally far from a single one: begin where no two distances are equal
     kappa = K[0, 0]
@@ -246,7 +246,7 @@ def test_kernel_expansions_in_blocks(kernel, exact, seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("solver", ["core_set", "cvxpy", "ball"])
-def test_gap_is_what_the_primal_and_the_dual_say(solver, seed):
+def test_gap_matches_primal_and_dual(solver, seed):
     X, y = board(300, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the ball reaches half the margin
@@ -477,7 +477,7 @@ def test_sparse_rows_float32_threads_and_memory_maps(seed, tmp_path):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("n", [300, 2200])  # a matrix of all samples, or stored rows of them
-def test_classes_in_threads_are_those_one_after_another(n, seed):
+def test_classes_in_threads_match_sequential_classes(n, seed):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     X = rng.normal(size=(n, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[y]
@@ -504,7 +504,7 @@ def test_several_classes_are_each_against_the_rest(seed):
 
 
 @pytest.mark.invariance
-def test_warm_start_ends_in_the_same_place(seed):
+def test_warm_start_reaches_the_same_solution(seed):
     X, y = board(3000, seed)
     cold = CoreVectorMachine(20, gamma=4, tol=1e-8, random_state=0).fit(X, y)
     warm = CoreVectorMachine(10, gamma=4, tol=1e-8, random_state=0, warm_start=True).fit(X, y)
@@ -541,7 +541,7 @@ def test_contradicting_duplicates():
 
 
 @pytest.mark.edge
-def test_kernels_that_are_none():
+def test_rejects_invalid_kernels():
     X, y = board(60)
 
     def indefinite(A, B):
@@ -590,14 +590,14 @@ def test_zero_diagonal_and_constant_features():
     ],
     ids=repr,
 )
-def test_refused_parameters(settings):
+def test_raises_on_invalid_parameters(settings):
     X, y = board(30)
     with pytest.raises(ValueError, match=f"The '{next(iter(settings))}' parameter"):
         CoreVectorMachine(**settings).fit(X, y)
 
 
 @pytest.mark.edge
-def test_refused_values():
+def test_raises_on_invalid_values():
     X, y = board(30)
     with pytest.raises(ValueError, match="NaN"):
         CoreVectorMachine().fit(X * np.nan, y)
@@ -610,7 +610,7 @@ def test_refused_values():
 
 
 @pytest.mark.edge
-def test_limits_end_with_a_warning():
+def test_warns_at_iteration_limits():
     X, y = board(3000)
     with pytest.warns(ConvergenceWarning, match="with 50 core samples.*increase max_core"):
         model = CoreVectorMachine(50, gamma=4, max_core=50, random_state=0).fit(X, y)
@@ -649,7 +649,7 @@ def flipped(n, seed=0):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("cache_size", [0.05, 0.5])  # rows of 81 and 256 samples
-def test_working_sets_give_the_answer_of_the_whole_matrix(cache_size, seed):
+def test_working_sets_match_the_full_matrix(cache_size, seed):
     X, y = flipped(1500, seed)
     settings = {"C": 0.5, "gamma": 4, "tol": 1e-8, "random_state": seed}
     whole = CoreVectorMachine(**settings).fit(X, y)
@@ -715,7 +715,7 @@ def test_noise_stays_within_the_memory_allowed():
 
 
 @pytest.mark.edge
-def test_ball_without_room_says_so():
+def test_ball_without_room_warns():
     X, y = board(1500)
     with pytest.warns(ConvergenceWarning, match="increase cache_size"):
         CoreVectorMachine(50, gamma=4, solver="ball", radius_tol=1e-7, cache_size=0.01).fit(
@@ -737,7 +737,7 @@ def test_columns_of_different_size_are_named(ratio, random_state):
 
 @pytest.mark.edge
 @pytest.mark.parametrize("scale", [1e-110, 1e300])
-def test_costs_beyond_the_range_are_refused(scale):
+def test_costs_beyond_the_range_are_rejected(scale):
     X, y = board(30)
     with pytest.raises(ValueError, match="C times sample_weight"):
         CoreVectorMachine().fit(X, y, sample_weight=np.full(30, scale))

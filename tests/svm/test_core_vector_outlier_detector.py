@@ -77,7 +77,7 @@ def test_common_scale_of_the_weights(scale, seed):
 
 
 @pytest.mark.oracle
-def test_cvxpy_gives_the_same_scores(seed):
+def test_matches_scores_from_cvxpy(seed):
     X, _ = polluted(150, seed=seed)
     ours = CoreVectorOutlierDetector(slack=0.1).fit(X)
     theirs = CoreVectorOutlierDetector(slack=0.1, solver="cvxpy").fit(X)
@@ -159,7 +159,7 @@ def test_textbook_threshold(seed):
 
 
 @pytest.mark.invariance
-def test_warm_start_ends_in_the_same_place(seed):
+def test_warm_start_reaches_the_same_solution(seed):
     X, _ = polluted(3000, seed=seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": 0}
     cold = CoreVectorOutlierDetector(slack=0.05, **settings).fit(X)
@@ -204,7 +204,7 @@ def test_one_sample_and_equal_samples(X):
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, _ = polluted(50)
     with pytest.raises(ValueError, match="NaN"):
         CoreVectorOutlierDetector().fit(X * np.nan)
@@ -218,7 +218,7 @@ def test_refused_input():
 
 
 @pytest.mark.edge
-def test_limits_end_with_a_warning():
+def test_warns_at_iteration_limits():
     X, _ = polluted(3000)
     with pytest.warns(ConvergenceWarning, match="with 30 core samples.*increase max_core"):
         model = CoreVectorOutlierDetector(max_core=30, random_state=0).fit(X)
@@ -234,7 +234,7 @@ def test_grid_search_in_a_pipeline():
 
 
 @pytest.mark.oracle
-def test_working_sets_give_the_answer_of_the_whole_matrix(seed):
+def test_working_sets_match_the_full_matrix(seed):
     X, _ = polluted(1500, seed=seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": seed}
     whole = CoreVectorOutlierDetector(**settings).fit(X)

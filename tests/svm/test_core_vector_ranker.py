@@ -157,7 +157,7 @@ def test_planted_order(seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("listed", [False, True])
-def test_warm_start_ends_in_the_same_place(listed, seed):
+def test_warm_start_reaches_the_same_solution(listed, seed):
     X, y, queries = graded(300, 4, seed, 3)
     given = {"pairs": all_pairs(y, queries)} if listed else {"y": y, "query_ids": queries}
     settings = {"gamma": 0.5, "tol": 1e-6, "random_state": 0}
@@ -223,14 +223,14 @@ def test_classes_order_the_labels(seed):
         (None, "needs numbers as y, and received 'low': set classes"),
     ],
 )
-def test_refused_classes(classes, message):
+def test_raises_on_invalid_classes(classes, message):
     X = np.arange(6.0)[:, None]
     with pytest.raises(ValueError, match=message):
         CoreVectorRanker(classes=classes).fit(X, ["low", "mid", "high"] * 2)
 
 
 @pytest.mark.edge
-def test_score_refuses_labels_without_a_place():
+def test_score_rejects_labels_without_a_place():
     X = np.arange(4.0)[:, None]
     model = CoreVectorRanker(classes=["low", "high"]).fit(X, ["low", "low", "high", "high"])
     with pytest.raises(ValueError, match="y holds 'mid', which is not in classes"):
@@ -268,13 +268,13 @@ def test_score_is_kendalls_tau(seed):
         ({"pairs": [[3, 3]]}, "two different samples out of 20"),
     ],
 )
-def test_refused_order(given, message):
+def test_raises_on_invalid_order(given, message):
     with pytest.raises(ValueError, match=message):
         CoreVectorRanker().fit(graded(20)[0], **given)
 
 
 @pytest.mark.edge
-def test_refused_samples():
+def test_raises_on_invalid_samples():
     X, y, _ = graded(20)
     with pytest.raises(ValueError, match="1 sample"):
         CoreVectorRanker().fit(X[:1], y[:1])
@@ -296,7 +296,7 @@ def test_contradictions_and_equal_samples():
 
 
 @pytest.mark.edge
-def test_limits_end_with_a_warning():
+def test_warns_at_iteration_limits():
     X, y, _ = graded(300)
     with pytest.warns(ConvergenceWarning, match="with 20 core pairs.*increase max_core"):
         CoreVectorRanker(1.0, gamma=0.5, max_core=20, random_state=0).fit(X, y)

@@ -57,7 +57,7 @@ def test_large_distance_is_kernel_ridge_regression(distance, seed):
 
 
 @pytest.mark.oracle
-def test_cvxpy_gives_the_same_function(seed):
+def test_matches_function_from_cvxpy(seed):
     X, y = wave(100, seed=seed)
     ours = CoreVectorRegressor(gamma=0.3).fit(X, y)
     theirs = CoreVectorRegressor(gamma=0.3, solver="cvxpy").fit(X, y)
@@ -130,7 +130,7 @@ def test_friedman():
 
 
 @pytest.mark.invariance
-def test_warm_start_ends_in_the_same_place(seed):
+def test_warm_start_reaches_the_same_solution(seed):
     X, y = wave(2100, seed=seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": 0}
     weight = np.random.default_rng(seed).integers(0, 2, 2100)
@@ -198,7 +198,7 @@ def test_contradicting_duplicates_and_constant_features():
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, y = wave(30)
     with pytest.raises(ValueError, match="NaN"):
         CoreVectorRegressor().fit(X, y * np.nan)
@@ -212,7 +212,7 @@ def test_refused_input():
 
 
 @pytest.mark.edge
-def test_limits_end_with_a_warning():
+def test_warns_at_iteration_limits():
     X, y = wave(3000)
     with pytest.warns(ConvergenceWarning, match="with 30 core samples.*increase max_core"):
         CoreVectorRegressor(gamma=0.3, max_core=30, random_state=0).fit(X, y)
@@ -228,7 +228,7 @@ def test_grid_search_in_a_pipeline():
 
 
 @pytest.mark.oracle
-def test_working_sets_give_the_answer_of_the_whole_matrix(seed):
+def test_working_sets_match_the_full_matrix(seed):
     X, y = wave(1500, seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": seed}
     whole = CoreVectorRegressor(**settings).fit(X, y)

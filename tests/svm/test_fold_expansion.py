@@ -41,7 +41,7 @@ def peptides():
 @pytest.mark.oracle
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_decision_function_is_that_of_the_machine(kernel, normalize):
+def test_decision_function_matches_the_machine(kernel, normalize):
     X, y, Z = peptides()
     if isinstance(kernel, Mismatch):
         Z.remove("XYZ" * 4)
@@ -96,7 +96,7 @@ def test_other_machines_containers_and_pipelines():
 
 
 @pytest.mark.edge
-def test_refusals():
+def test_raises_on_invalid_input():
     X, y, _ = peptides()
     machine = SVC(kernel=Normalized(PSpectrum(2))).fit(X, y)
     with pytest.raises(ValueError, match="they must be the same"):

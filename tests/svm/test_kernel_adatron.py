@@ -133,7 +133,7 @@ def test_large_diagonal_does_not_diverge(seed):
 
 @pytest.mark.recovery
 @pytest.mark.parametrize("scaled", [False, True])
-def test_defaults_are_as_good_as_those_of_svr(scaled):
+def test_defaults_are_as_good_as_svr(scaled):
     X, y = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(X) if scaled else X
     ours = cross_val_score(KernelAdatronRegressor(random_state=0), X, y).mean()
@@ -205,7 +205,7 @@ def test_not_separable_through_the_origin():
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, y = classes()
     with pytest.raises(ValueError, match="at least two classes, got 1 class"):
         KernelAdatronClassifier().fit(X, np.zeros(80))

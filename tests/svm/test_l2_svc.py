@@ -36,7 +36,7 @@ def test_primal_problem(C, seed):
 
 
 @pytest.mark.oracle
-def test_steps_of_the_plain_loop(seed):
+def test_steps_match_the_plain_loop(seed):
     X, y = classes(seed=seed)
     order = np.argsort(-y, kind="stable")
     X = X[order]
@@ -59,7 +59,7 @@ def test_steps_of_the_plain_loop(seed):
 
 
 @pytest.mark.oracle
-def test_least_objective_on_a_line_is_that_of_its_definition(seed):
+def test_least_objective_on_a_line_matches_its_definition(seed):
     rng = np.random.default_rng(seed)
     w, d = rng.normal(size=(2, 5))
     margins, change = rng.normal(size=(2, 40))
@@ -152,7 +152,7 @@ def test_core_vector_machine_with_hardly_penalised_offset(seed):
 
 
 @pytest.mark.oracle
-def test_cvxpy_gives_the_same_function(seed):
+def test_matches_function_from_cvxpy(seed):
     X, y = load_iris(return_X_y=True)
     ours = L2SVC(5.0).fit(X, y)
     pairs = [
@@ -168,7 +168,7 @@ def test_cvxpy_gives_the_same_function(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("break_ties", [False, True])
-def test_votes_are_those_of_svc(break_ties):
+def test_votes_match_svc(break_ties):
     """The pairs are trained on the same side, and votes and confidence are counted alike."""
     X, y = load_digits(return_X_y=True)
     X = X[:600:2]
@@ -293,7 +293,7 @@ def test_pairs_of_classes_are_machines_of_two_classes(settings, seed):
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, y = classes(40)
     with pytest.raises(ValueError, match="at least two classes, got 1 class"):
         L2SVC().fit(X, np.zeros(40))

@@ -37,7 +37,7 @@ def test_primal_problem(C, epsilon, seed):
 
 
 @pytest.mark.oracle
-def test_steps_of_the_plain_loop(seed):
+def test_steps_match_the_plain_loop(seed):
     X, y = curve(seed=seed)
     K = rbf_kernel(X, gamma=0.5)
     n = len(y)
@@ -93,7 +93,7 @@ def test_no_tube_is_a_bordered_system(n, seed):
 
 
 @pytest.mark.oracle
-def test_cvxpy_gives_the_same_function(seed):
+def test_matches_function_from_cvxpy(seed):
     X, y = curve(seed=seed)
     ours, theirs = (L2SVR(2.0, solver=solver).fit(X, y) for solver in ("smo", "cvxpy"))
     assert theirs.dual_gap_ < 1e-6
@@ -188,7 +188,7 @@ def test_one_sample_and_duplicates():
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X, y = curve(40)
     with pytest.raises(ValueError, match="not positive semi-definite"):
         L2SVR(1e3, "precomputed").fit(np.ones((40, 40)) - 5 * np.eye(40), y)

@@ -116,7 +116,7 @@ def test_support_lies_on_the_surface(seed):
 
 
 @pytest.mark.certificate
-def test_gap_tells_a_good_answer_from_a_bad_one(seed):
+def test_gap_distinguishes_good_from_bad_solutions(seed):
     X = cloud(100, 5, seed)
     few = enclosing_ball(InputPoints(X), solver="away_steps", max_iter=3)
     many = enclosing_ball(InputPoints(X))
@@ -241,7 +241,7 @@ def test_end_before_the_tolerance():
 
 
 @pytest.mark.edge
-def test_refused_input():
+def test_raises_on_invalid_input():
     X = cloud(10)
     with pytest.raises(ValueError, match="NaN"):
         MinimumEnclosingBall().fit(np.where(X > 1, np.nan, X) * np.nan)

@@ -94,7 +94,7 @@ def test_gradient_of_the_first_weights(cache_size, seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("count", [1, 3, 4, 5, 30])  # the gradient follows four together
-def test_steps_are_those_of_the_plain_loop(count, seed):
+def test_steps_match_the_plain_loop(count, seed):
     X, y = overlapping(30, seed=seed)
     store, state = program(X, y)
     store.bring(np.arange(30))
@@ -216,7 +216,7 @@ def test_what_keeps_the_core_set():
 
 
 @pytest.mark.edge
-def test_rows_that_do_not_fit_are_told_before_the_work(monkeypatch):
+def test_rows_that_do_not_fit_are_reported_before_the_work(monkeypatch):
     """Of 2100 rows 128 fit: too few if a tenth is asked for."""
     X, y = overlapping()
     monkeypatch.setattr(_base, "FEW_ROWS", 10)
@@ -225,7 +225,7 @@ def test_rows_that_do_not_fit_are_told_before_the_work(monkeypatch):
 
 
 @pytest.mark.edge
-def test_a_kernel_that_is_none_is_refused_in_time():
+def test_invalid_kernel_is_rejected_in_time():
     X, y = overlapping()
     D = np.abs(X[:, None, 0] - X[None, :, 0])
     start = time.perf_counter()

@@ -545,7 +545,7 @@ def plane(seed, n, p, k):
     ("C", "alpha"), [("scale", 1.0), ("scale", 0.0), (1.0, 0.0), (None, 0.0)]
 )
 @pytest.mark.parametrize(("n", "p"), [(100, 20), (100, 100), (200, 100)])
-def test_objective_is_at_most_that_of_the_planted_features(n, p, C, alpha, seed):
+def test_objective_is_no_higher_than_for_the_planted_features(n, p, C, alpha, seed):
     for draw in range(3):
         X, y = plane(10 * seed + draw, n, p, 4)
         machine = SupportFeatureMachine(C, alpha=alpha).fit(X, y)
@@ -864,7 +864,7 @@ def test_hard_euclidean_machine_of_classes_that_overlap():
 
 
 @pytest.mark.edge
-def test_auto_is_hard_where_it_can_be():
+def test_auto_is_hard_if_possible():
     X, y, _ = make_sparse_classes(40, 100, random_state=0)
     auto = SupportFeatureMachine("auto").fit(X, y)
     hard = SupportFeatureMachine(None).fit(X, y)
@@ -909,7 +909,7 @@ def test_one_class_or_none_left():
         ({"tol": -1.0}, "tol"),
     ],
 )
-def test_settings_that_do_not_fit(settings, message):
+def test_raises_on_conflicting_settings(settings, message):
     X, y = overlapping(0)
     with pytest.raises(ValueError, match=message):
         SupportFeatureMachine(**settings).fit(X, y)
@@ -951,7 +951,7 @@ def test_nothing_but_constant_columns(X, kind):
 
 
 @pytest.mark.edge
-def test_constant_columns_are_left_out():
+def test_constant_columns_are_excluded():
     X, y, _ = make_sparse_classes(40, 60, n_informative=3, random_state=0)
     more = np.c_[np.full(40, 3.0), X, np.zeros(40)]
     for form in FORMS:
@@ -1025,7 +1025,7 @@ def test_rounds_and_classes_are_pruned_each(algorithm):
 
 
 @pytest.mark.edge
-def test_splicing_with_at_most_so_many_features():
+def test_splicing_with_a_limited_number_of_features():
     X, y = plane(0, 200, 50, 5)
     machine = SupportFeatureMachine(algorithm="splicing", n_features_to_select=3).fit(X, y)
     assert support(machine).size == 3
@@ -1125,7 +1125,7 @@ def test_prints_nothing():
 
 
 @pytest.mark.edge
-def test_no_feature_is_said():
+def test_warns_if_no_feature_is_selected():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     y = rng.random(200) < 0.3

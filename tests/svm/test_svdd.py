@@ -45,7 +45,7 @@ def test_primal_problem(nu, seed):
 
 
 @pytest.mark.oracle
-def test_steps_of_the_plain_loop(seed):
+def test_steps_match_the_plain_loop(seed):
     K = polynomial_kernel(cloud(seed=seed), degree=2)
     n = len(K)
     nu = 0.2
@@ -62,7 +62,7 @@ def test_steps_of_the_plain_loop(seed):
 
 
 @pytest.mark.oracle
-def test_cvxpy_gives_the_same_ball(seed):
+def test_matches_ball_from_cvxpy(seed):
     X = cloud(seed=seed)
     ours, theirs = (
         SVDD("linear", nu=0.2, solver=solver).fit(X) for solver in ("smo", "cvxpy")
