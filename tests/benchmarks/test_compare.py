@@ -336,7 +336,7 @@ def test_winner_by_the_corrected_interval():
         ([0.905, 0.805, 0.705], [0.9, 0.8, 0.7], "equal"),  # decided, and nobody would care
         ([0.9, 0.5, 0.7], [0.8, 0.8, 0.4], "undecided"),
         ([0.9, 0.9, 0.9], [0.8, 0.8, 0.8], "method"),
-        ([0.9], [0.1], "undecided"),  # one fold tells nothing about the noise
+        ([0.9], [0.1], "undecided"),  # the noise is unknown from one fold
     ],
 )
 def test_winner(method, baseline, winner):

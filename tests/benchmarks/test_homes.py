@@ -35,7 +35,7 @@ from tests.common.rules import ROOT
 
 RIVALS = ROOT / "benchmarks" / "compare" / "rivals"
 ALLOWED = {"sklearn", "numpy", "scipy", "itertools", "functools", "math", "re", "collections"}
-# of an attempt, without its docstring; a longer one only makes it harder for the method
+# limit of an attempt without its docstring; longer attempts only make it harder for the method
 MOST_LINES = 17
 LONGEST_NAME = 56
 FIRST = next(iter(find_rivals("robust_pca")))

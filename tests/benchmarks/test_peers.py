@@ -33,7 +33,7 @@ ABSENT = "no-such-distribution-anywhere>=1.0"
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_collections():
-    """The runner collects garbage before each measurement, and need not visit what is there."""
+    """The runner collects garbage before each measurement, without visiting old objects."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Evidence that Boolean clusters of a table in blocks are those of the table in memory."""
+"""Evidence that Boolean clusters of a table in blocks match the table in memory."""
 
 import pickle
 

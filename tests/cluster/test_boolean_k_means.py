@@ -192,7 +192,7 @@ def test_warns_about_a_default_threshold_for_numbers(model):
         ):
             clone(model).fit(bits)
         model = clone(model).fit(X > 0)
-        model.transform(X)  # only `fit` tells
+        model.transform(X)  # only `fit` warns
 
 
 @pytest.mark.edge

@@ -39,7 +39,7 @@ def test_greedy_search_agrees_with_plain_loops(bonus, penalty, seed):
 
 @pytest.mark.oracle
 def test_rows_and_candidates_of_several_words(seed):
-    """More than 64 features, and candidates of which some share no feature with the choices."""
+    """More than 64 features, and some candidates without a common feature with the choices."""
     X = make_boolean_sources(60, 150, 4, noise=0.2, random_state=seed)[0]
     X[:, 130:] = 0
     for tau in (0.5, 0.9):

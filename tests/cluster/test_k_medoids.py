@@ -81,7 +81,7 @@ def test_a_start_stopped_early_shows_its_gain():
     full = KMedoids(6, init=start).fit(X)
     assert full.inertia_ <= early.inertia_
     assert full.swap_gain_ == 0
-    # the gain is that of the distances, not of the pass that stopped
+    # the gain refers to the distances, not to the pass that stopped
     D = pairwise_distances(X)
     gain = best_swap_gain(D, np.ones(200), early.medoid_indices_)
     assert gain > 1e-3

@@ -181,7 +181,7 @@ def test_rings_are_separated_where_k_means_fails(seed):
 
 @pytest.mark.paper
 def test_criterion_is_not_the_sum_over_pairs():
-    """Seven points for which the criterion of pairs and that of means have other optima."""
+    """Seven points for which the criteria of pairs and of means have different optima."""
     X = np.array([3.20, -1.32, -0.25, 0.42, 1.14, 0.11, -0.55])[:, None]
     model = KernelKMeans(2, kernel="linear", random_state=0).fit(X)
     assert same_clusters(model.labels_, [1, 0, 0, 0, 0, 0, 0])

@@ -277,7 +277,7 @@ def test_merged_sources_fall_apart(seed):
 
 @pytest.mark.recovery
 def test_starts_are_compared_by_their_mean_over_sets():
-    """Under strong noise the best sets of wrong sources are likelier than those of good ones."""
+    """Under strong noise the best sets of wrong sources are likelier than sets of good ones."""
     wrong = []
     for seed in range(4):
         X, clean, _ = random_sources(300, 40, 6, 0.3, seed)
@@ -357,7 +357,7 @@ def test_warns_if_the_starts_disagree():
     ) as seen:
         model.fit(noise)
     assert seen[0].filename == __file__
-    # two starts are too few to tell, and good sources give no warning
+    # two starts are too few for a warning, and good sources give none
     MultiAssignmentClustering(4, n_init=2, random_state=0).fit(noise)
     for flips in (0.0, 0.1):
         MultiAssignmentClustering(6, random_state=0).fit(
@@ -695,7 +695,7 @@ def test_raises_on_bad_input_with_an_explanation(message, call):
 
 @pytest.mark.edge
 def test_far_more_clusters_than_the_data_can_have():
-    """A pruned search has as many sources as there are distinct rows, at most 1999."""
+    """A pruned search has one source for each distinct row, up to 1999 sources."""
     X = np.random.default_rng(0).random((40, 12)) < 0.3
     n_distinct = len(np.unique(X, axis=0))
     model = MultiAssignmentClustering(500, end_temperature=0.5, n_init=1, random_state=0)
@@ -743,7 +743,7 @@ def test_callbacks_are_reached_in_the_refit():
     schedule = model._schedule(30)
     n_temperatures = len(schedule) + sum(temperature <= 1 for temperature in schedule)
     assert watch.passes > n_temperatures + 10
-    # in the refit of the greedy start, in that of the cold one, and later
+    # in the refits of the greedy and the cold start, and later
     for at in (1, 3, watch.passes // 2 - 3):
         stop = StopAt(at)
         model.set_callbacks(stop).fit(X)
@@ -792,5 +792,5 @@ def test_sources_of_a_sample_are_refitted_to_all_rows(monkeypatch, seed):
     )
     model = MultiAssignmentClustering(3, max_assignments=2, random_state=seed).fit(X)
     assert source_mismatch(sources, model.components_) == 0
-    assert abs(model.epsilon_ - 0.2) < 0.02  # of 80,000 bits
+    assert abs(model.epsilon_ - 0.2) < 0.02  # estimated from 80,000 bits
     assert_allclose(model.log_likelihood_, 2000 * model.score(X), rtol=1e-6)

@@ -23,7 +23,7 @@ SETTINGS = [
     instance
     for cls in CLASSES
     for parameters in cls._card.checks
-    # samples that are no rows of a table have contract tests of their own
+    # samples other than rows of a table have separate contract tests
     if (instance := cls(**parameters)).__sklearn_tags__().input_tags.two_d_array
 ]
 FIRST = list({type(one): one for one in reversed(SETTINGS)}.values())[::-1]

@@ -45,7 +45,7 @@ FLOORS = {
 }
 # inside `kernels`: which wings a wing may import from, itself and `_base` aside
 WINGS = {"_generative": ("_strings",)}
-MOST_FILES_IN_FOLDER = 12  # of `kernels`, its wings and the private rooms below and above
+MOST_FILES_IN_FOLDER = 12  # in `kernels` and in the private folders
 
 
 def layer_of(module):
@@ -206,7 +206,7 @@ def _breaks(body):
                 yield from _breaks(handler.body)
 
 
-# what is compared with a tolerance, by the last word of its name or by the word before "sq"
+# quantities compared with a tolerance, by the last word of the name or the word before "sq"
 STOPPING_WORDS = ("gap", "gaps", "residual", "residuals", "violation", "violations", "missed")
 
 
@@ -256,7 +256,7 @@ def _stops(name):
 
 
 def _own_nodes(scope):
-    """Nodes of a function without those of the functions inside it."""
+    """Nodes of a function without the nodes of inner functions."""
     inner = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:
@@ -425,7 +425,7 @@ def figures_of_other_blocks(source):
     return broken
 
 
-MOST_LINES = 59  # of the body of a function
+MOST_LINES = 59  # in the body of a function
 # loops of pursuits, in which every call costs (a tenth to a third of the time with short codes)
 WHOLE_LOOPS = {"_omp": 125, "homotopy": 115}
 MOST_ARGUMENTS = 12

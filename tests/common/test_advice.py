@@ -1,4 +1,4 @@
-"""Messages name what was probably meant: parameters, options, columns of text."""
+"""Messages suggest the probable names of parameters and options, and encoders of text."""
 
 import pickle
 

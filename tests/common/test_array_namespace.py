@@ -1,4 +1,4 @@
-"""The namespace of an array is that of its type, in every thread and configuration."""
+"""The namespace of an array depends only on its type, in every thread and configuration."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,7 +39,7 @@ def test_other_libraries(library):
 
 def test_rejects_arrays_outside_the_standard():
     class Buffer:
-        """Exchanges memory, and is no array of the standard."""
+        """Object that exchanges memory, but is not an array of the standard."""
 
         def __dlpack__(self):
             raise NotImplementedError

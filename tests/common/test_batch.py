@@ -18,7 +18,7 @@ AT = 3
 
 
 def in_order(estimator):
-    """Whether the rows are steps in time, of which an answer may see several."""
+    """Whether the rows are steps in time, so that an output may depend on several."""
     return "check_methods_subset_invariance" in estimator._card.known_failures
 
 

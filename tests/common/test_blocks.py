@@ -78,7 +78,7 @@ def table(value):
 
 
 def row_methods(model):
-    """Names of the methods with an answer for each row, and what they are asked about."""
+    """Names of the methods with an output for each row, and their argument."""
     for name in ROW_METHODS:
         if hasattr(model, name):
             yield name

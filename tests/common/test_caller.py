@@ -63,7 +63,7 @@ def test_any_backend_matches_the_serial_result(estimator, backend):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of sockets and temporary folders that Dask leaves
+@pytest.mark.filterwarnings("ignore")  # Dask leaves sockets and temporary folders
 def test_dask_matches_the_serial_result():
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
@@ -144,7 +144,7 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
     table = holed()
     n_zeros = 5
     stored = sparse.csr_array(table)
-    if hasattr(estimator, "missing_values"):  # entries that are not stored are no zeros
+    if hasattr(estimator, "missing_values"):  # entries that are not stored are not zeros
         table = stored
         n_zeros = 0
 
@@ -245,7 +245,7 @@ def test_kernel_values_beyond_the_limits_are_rejected(estimator, kind):
 @pytest.mark.parametrize("scale", [1e90, 1e-90, 1e8, 1e-8])
 @pytest.mark.filterwarnings("ignore")  # a warning is a fine answer here
 def test_magnitudes_within_the_limits_have_a_result(estimator, scale):
-    """A clear ValueError, or finite numbers wherever those of the unscaled data are finite."""
+    """A clear ValueError, or finite numbers if the numbers for the unscaled data are finite."""
     X = form(estimator, sample() * scale)
     message = model = None
     try:

@@ -92,7 +92,7 @@ def l2_svr(s, linear=False, **params):
 
 def svdd(s, linear=False, **params):
     data = samples(s, linear)
-    if not linear:  # of unequal diagonal
+    if not linear:  # the diagonal is not constant
         data = data._replace(given=data.given + s * X @ X.T, K=data.K + s * X @ X.T)
     model = sk.svm.SVDD(data.kernel, nu=0.2, **params).fit(data.given)
     f, norm = function(model, data.K)
@@ -319,7 +319,7 @@ def maximum_variance_unfolding(s, **params):
     errors = G[i, i] + G[j, j] - 2 * G[i, j] - squares
     if params["constraints"] == "at_most":
         assert (errors / squares).max() <= 1e-9
-    variance = np.trace(G) - G.sum() / len(G)  # of centred points
+    variance = np.trace(G) - G.sum() / len(G)  # variance of the centred points
     return Reached(model, model.alpha_ * errors @ errors - variance, model.dual_bound_)
 
 
@@ -334,7 +334,7 @@ class Row(NamedTuple):
     tight: dict  # parameters with which the gap is at most `gap`
     early: tuple  # sets of parameters that end the search early
     gap: float = 1e-7
-    accuracy: float = 2e-7  # of the value, in units of the gap
+    accuracy: float = 2e-7  # tolerance of the value, in units of the gap
     scales: tuple = SCALES
 
 
@@ -372,11 +372,11 @@ ROWS = {
     "SparseCoder": Row(
         sparse_coder, 2, {"tol": 1e-9}, ({"transform_max_iter": 1}, {"tol": 0.3})
     ),
-    # the objective is not convex: the certificates are those of the codes and of the atoms alone
+    # the objective is not convex: there are certificates only for the codes and for the atoms
     "FeatureSignDictionaryLearning": Row(feature_sign_dictionary_learning, 2, {}, ()),
     "RobustPCA": Row(robust_pca, 1, {"tol": 1e-8}, EARLY),
     "NuclearNormImputer": Row(nuclear_norm_imputer, 2, {"tol": 1e-8}, EARLY),
-    # the bound is that of a relaxation, which is not attained
+    # the bound belongs to a relaxation and is not attained
     "RegularizedCCA": Row(regularized_cca, 0, {}, ({"max_iter": 1},), gap=1.0),
     # nor has the penalty of KernelCCA, a fraction beside a variance, a unit that could be scaled
     "KernelCCA": Row(kernel_cca, 0, {}, ({"max_iter": 1},), gap=1.0, scales=()),
@@ -403,9 +403,9 @@ LINEAR = {
     )
 }  # fmt: skip
 ROWS |= LINEAR
-# the certificate is that of the last linear program, of columns in standard units, and says
-# nothing about the minimum of the objective; the last fit of a search over penalties is that of
-# GroupLasso; labels have no unit, and tests of the class stop the solver early
+# the certificate refers to the last linear program, with columns in standard units, and not to
+# the minimum of the objective; the last fit of a search over penalties is done by GroupLasso;
+# labels have no unit, and tests of the class stop the solver early
 WITHOUT_ROW = {"SupportFeatureMachine", "GroupLassoCV", "SparseGaussianProcessClassifier"}
 
 
@@ -414,7 +414,7 @@ def test_every_certificate_is_tested():
     certified = {cls.__name__ for cls in all_estimators() if "    dual_gap_ :" in cls.__doc__}
     tried = {name.split(",")[0] for name in ROWS}
     assert certified - tried == WITHOUT_ROW
-    assert tried - certified == {"SparseCoder"}  # whose codes are certified one by one
+    assert tried - certified == {"SparseCoder"}  # its codes are certified one by one
 
 
 @cache
@@ -458,7 +458,7 @@ ROWS_OF_FEW_DIGITS = np.round(X * 2.0**20) / 2.0**20
 
 
 def scores_of(model, rows):
-    """Values of a fitted machine at its samples, and those of its public attributes."""
+    """Values of a fitted machine at its samples, and of its public attributes."""
     if isinstance(model, sk.svm.SVDD):
         squares = ((rows - model.center_) ** 2).sum(axis=1)
         return model.score_samples(rows), -squares

@@ -35,7 +35,7 @@ from tests.common import tier
 TRAIN = slice(0, 120)
 TEST = slice(120, None)
 ORDINAL = (KernelPRank, NuSVOR)  # classes are ranks
-BY_DIRECTION = (DictionaryClassifier, SparseRepresentationClassifier)  # of long vectors
+BY_DIRECTION = (DictionaryClassifier, SparseRepresentationClassifier)  # long vectors
 GAUSSIAN_PROCESSES = (BayesianCommitteeMachine, SparseGaussianProcessRegressor)
 
 INSTANCES = [
@@ -109,7 +109,7 @@ def labelled(estimator, n_classes):
 
 
 @pytest.mark.invariance
-# of wrappers' folds and resamples; tests of the warnings themselves are with each class
+# warnings of the wrappers' folds and resamples; each class has tests of its warnings
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "n_classes"), CASES)
 def test_wrapped_classifiers_are_as_good_as_alone(estimator, n_classes):
@@ -160,7 +160,7 @@ def test_wrapped_regressors_are_as_good_as_alone(estimator):
     stacked = StackingRegressor([("one", clone(estimator))], RidgeCV(), cv=3)
     assert stacked.fit(X[TRAIN], t[TRAIN]).score(X[TEST], t[TEST]) >= alone - 0.05
 
-    # copies of samples tell a Gaussian process that there is no noise, see below
+    # with copies of samples a Gaussian process estimates no noise, see below
     draw = {"bootstrap": False, "max_samples": 0.7}
     draw = draw if isinstance(estimator, GAUSSIAN_PROCESSES) else {}
     bag = BaggingRegressor(clone(estimator), n_estimators=3, random_state=0, **draw)
@@ -180,7 +180,7 @@ def test_bootstrap_of_gaussian_processes_warns_about_copies():
 
 
 def words(n):
-    """Words of three letters; those of the second class hold one pair of letters often."""
+    """Words of three letters; words of the second class often contain one pair of letters."""
     rng = np.random.default_rng(0)
     kind = np.arange(n) % 2
     noise = ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(5, 9, n)]

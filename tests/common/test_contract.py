@@ -46,7 +46,7 @@ def keeps_float32(estimator):
     return tags is not None and "float32" in tags.preserves_dtype
 
 
-NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")  # whose checks are known
+NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")  # known checks
 STRICT = {"xfail_strict": True} if NEWEST else {}
 
 # What a setting of parameters can break: the default tier runs these checks on every setting,

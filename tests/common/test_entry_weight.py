@@ -124,7 +124,7 @@ CASES = {
         oracle.probabilistic_lsa,
     ),
     "DiscreteBasis": (DiscreteBasis(3, penalty=1.5), bits, oracle.discrete_basis),
-    # their answers are no minima of the objective
+    # their results are not minima of the objective
     "RobustPCA": (RobustPCA(tol=1e-4), real_table, None),
     "RobustPCA polished": (RobustPCA(noise_std=0.2, center=True, tol=1e-4), real_table, None),
     "NuclearNormImputer auto": (NuclearNormImputer(max_iter=100, tol=1e-3), real_table, None),
@@ -194,7 +194,7 @@ def test_an_integer_weight_repeats_the_term(case, seed):
     repeated = CASES[case][2](model, X, weights)
     assert_allclose(value(model), repeated, rtol=1e-6)
 
-    # and that objective, not another one, is what was minimised
+    # and this objective, not another one, was minimised
     unweighted = clone(estimator).fit(X)
     assert repeated < CASES[case][2](unweighted, X, weights) * (1 - 1e-4)
 

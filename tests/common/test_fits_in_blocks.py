@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
     model: Any
     learned: tuple  # fitted attributes that are compared
-    tol: float = 1e-9  # of these, relative to the largest entry
+    tol: float = 1e-9  # tolerance of the attributes, relative to the largest entry
     map: bool = True  # a table on a disk is read block by block
     weights: bool = True
     sparse: bool = True
@@ -319,7 +319,7 @@ def test_no_more_than_a_block_of_a_file_is_read_at_once(case, kind, tmp_path, mo
     limit = 61 * X[0].nbytes
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
-    monkeypatch.setattr(solver_blocks, "ROWS_READ_AT_ONCE", 60)  # of samples
+    monkeypatch.setattr(solver_blocks, "ROWS_READ_AT_ONCE", 60)
     rows = on_disk(tmp_path, X, limit) if kind == "memory map" else LikeHDF5(X)
     y = target(case, X)
     assert_same_model(fit(case, rows, y), fit(case, X, y), case)
@@ -361,7 +361,7 @@ def test_models_contain_nothing_lazy_and_can_be_pickled(case):
         assert not any(dask.is_dask_collection(value) for value in vars(model).values())
         again = pickle.loads(pickle.dumps(model))
 
-    # answers are lazy, and those of the rows in memory
+    # outputs are lazy, and match the rows in memory
     assert vars(clone(model)).keys() == vars(case.model).keys()
     for name in ("transform", "predict", "decision_function"):
         if hasattr(model, name):
@@ -408,7 +408,7 @@ def test_lost_worker_changes_no_bit(name, checkpoints, tmp_path):
 
 
 def kill_after(n_tasks, processes):
-    """Plugin of the scheduler that kills a worker once so many blocks were seen."""
+    """Plugin of the scheduler that kills a worker after a number of blocks."""
     distributed = pytest.importorskip("distributed")
 
     class Loss(distributed.SchedulerPlugin):

@@ -20,7 +20,7 @@ HIDDEN = 0.2
 
 
 def table(seed, count):
-    """Counts of three planted components, of which a fifth is hidden."""
+    """Counts of three planted components, with a fifth of the entries hidden."""
     rng = np.random.default_rng(seed)
     codes = rng.dirichlet(np.full(3, 0.3), 120)
     X = rng.poisson(count * codes @ rng.dirichlet(np.full(25, 0.2), 3)).astype(float)

@@ -99,7 +99,7 @@ def predicts_the_other_targets(fit, count, value):
     assert error < 0.3  # a standard deviation of .7
 
 
-# classifiers: huge cells in what is to be classified
+# classifiers: huge cells in the samples to classify
 
 
 def labels_rows_with_wrong_cells(fit, count, value):

@@ -1,4 +1,4 @@
-"""Every kind of table and target that a caller may hold: what works together, what is refused."""
+"""Every kind of table and target that a caller may hold: supported pairs, and errors."""
 
 import tracemalloc
 import warnings
@@ -59,7 +59,7 @@ MIXING = with_every_kernel([one for one in SPARSE if takes_rows(one)])
 
 @pytest.mark.parametrize("estimator", MIXING, ids=repr)
 def test_dense_and_sparse_rows_mix(estimator):
-    """A model of dense rows is asked about sparse ones, and the other way round."""
+    """A model of dense rows predicts sparse ones, and the other way round."""
     X = holed()
     S = sparse.csr_array(X)
     for rows, others in [(X, S), (S, X)]:
@@ -137,7 +137,7 @@ def samples_of(estimator):
     return list(sample()) if estimator._card.samples == "series" else form(estimator, sample())
 
 
-# one of each class, and those of the classes with a kernel on strings, too
+# one of each class; the classes with a kernel also on strings
 SUPERVISED = list(
     {type(one): one for one in reversed(INSTANCES) if is_supervised(one)}.values()
 )
@@ -249,7 +249,7 @@ def with_entry(y, value):
 
 @each_supervised
 def test_useless_targets_raise_with_their_name(estimator):
-    """A ValueError that says what is wrong with y, whatever the kind of the estimator."""
+    """A ValueError that names the problem with y, whatever the kind of the estimator."""
     X = samples_of(estimator)
     y = targets_for(estimator)[0]
     words = np.array(["less", "more"])[(y > np.median(y)).astype(int)]

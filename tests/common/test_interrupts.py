@@ -32,7 +32,7 @@ from tests.common.instances import INSTANCES, outputs, sample, target
 PACKAGE = str(Path(skmoderndata.__file__).parent)
 # answer whether a method is there: a lookup turns their errors into AttributeError
 LOOKUPS = {"_takes_parts", "_not_additive"}
-POINTS = 40  # of each call, for the first instance of a class
+POINTS = 40  # interruptions of each call, for the first instance of a class
 FEWER_POINTS = 8  # for `fit` of the others
 
 
@@ -92,7 +92,7 @@ def same(one, other):
 
 
 def close(one, other):
-    """Whether answers are the same but for the rounding of arrays at other addresses."""
+    """Whether results are equal up to the rounding of arrays at other addresses."""
     return one.keys() == other.keys() and all(
         np.allclose(value, other[name], rtol=1e-9, atol=1e-12) for name, value in one.items()
     )
@@ -151,7 +151,7 @@ def short(estimator):
 
 STREAMS = [one for estimator in INSTANCES if (one := short(estimator)) is not None]
 MERGERS = [one for one in STREAMS if hasattr(one, "merge")]
-LAZY = [one for one in STREAMS if hasattr(one, "_SOLUTION")]  # solved when first asked
+LAZY = [one for one in STREAMS if hasattr(one, "_SOLUTION")]  # solved at the first access
 
 
 def rows(model, n, seed):
@@ -217,7 +217,7 @@ def test_interrupted_merge(estimator):
 
 @pytest.mark.parametrize("estimator", LAZY, ids=repr)
 def test_interrupted_first_prediction(estimator):
-    """What is solved when it is first asked for is solved afterwards."""
+    """Attributes that are solved at the first access are solved after an interrupt."""
     X = rows(estimator, 20, seed=3)
     expected = answers(begun(estimator), X)
     model = begun(estimator)

@@ -112,7 +112,7 @@ def test_missing_cache_folder_is_reported_once(monkeypatch):
 
 @pytest.fixture
 def cached(tmp_path, monkeypatch):
-    """Two functions, one of which calls the other, as a new process finds them with a cache."""
+    """A function and its caller, as a new process finds them with a cache."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(jit_module, "_warned", set())
     monkeypatch.syspath_prepend(tmp_path)
@@ -166,7 +166,7 @@ def test_damaged_cache_is_compiled_and_saved_again(
         assert cached()(2.0) == 12.0
     silent = (
         suffix == "nbi" and kind == "another"
-    )  # numba takes it for that of another version
+    )  # numba considers it a file of another version
     said = [str(one.message) for one in caught]
     assert len(said) == (0 if silent else 1)
     assert silent or f"compiled functions in {tmp_path / 'cache'}" in said[0]

@@ -115,7 +115,7 @@ def second_view(cls, X):
     return X[:, ::-1].copy() if cls in TWO_VIEWS else None
 
 
-@pytest.mark.filterwarnings("ignore")  # of tables as small as these
+@pytest.mark.filterwarnings("ignore")  # small tables warn
 @each_that_accepts_nan
 def test_mask_equals_nan(cls):
     X = table(cls)

@@ -34,7 +34,7 @@ def test_files_of_a_new_method(checkout):
     assert (checkout / "docs" / "methods" / "boolean_k_means.md").exists()
     assert (checkout / "examples" / "plot_boolean_k_means.py").exists()
 
-    # what is written passes the checks of style
+    # the written files pass the checks of style
     config = str(rules.ROOT / "pyproject.toml")
     for command in (["check"], ["format", "--check"]):
         done = subprocess.run(

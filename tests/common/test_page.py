@@ -33,7 +33,7 @@ def test_functions_are_not_crowded(path):
     ] == []
 
 
-# Of each folder: tokens per statement, functions of 20 and more lines without a blank line and
+# For each folder: tokens per statement, functions of 20 and more lines without a blank line and
 # without a heading in per cent, comments per 100 lines. These limits are only ever tightened.
 LIMITS = {
     "skmoderndata/_solvers": (11.5, 1, 5, 8),

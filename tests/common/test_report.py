@@ -1,4 +1,4 @@
-"""`skmoderndata.report`: it names what was planted, and nothing in noise."""
+"""`skmoderndata.report`: it names planted defects, and nothing in noise."""
 
 import re
 import shutil

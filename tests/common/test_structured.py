@@ -1,4 +1,4 @@
-"""What an estimator owes its caller where samples are no rows of numbers."""
+"""Contract of estimators for samples other than rows of numbers."""
 
 import copy
 import warnings

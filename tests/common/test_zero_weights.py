@@ -178,7 +178,7 @@ def test_binary_classifiers_ignore_a_third_class_of_weight_0():
 
 @pytest.mark.edge
 def test_support_feature_machine_drops_to_two_classes():
-    """Without the third class one problem is left: the shapes are those of two classes."""
+    """Without the third class one problem is left, and the shapes are as for two classes."""
     X, y = three_classes(None)
     used = y != "low"
     model = SupportFeatureMachine(class_weight={"low": 0.0}).fit(X, y)

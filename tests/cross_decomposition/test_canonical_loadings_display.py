@@ -1,4 +1,4 @@
-"""Evidence that the loadings are correlations, and their intervals those of matched samples."""
+"""Evidence that the loadings are correlations, with the intervals of matched samples."""
 
 import numpy as np
 import pandas as pd

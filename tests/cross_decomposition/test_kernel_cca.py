@@ -278,7 +278,7 @@ def test_low_rank_generalises_like_exact(seed):
 @pytest.mark.recovery
 def test_blocks_in_a_pipeline(seed):
     X, Y, _ = circle(200, seed)
-    labels = (Y[:, 0] > 0).astype(int)  # of what the views have in common
+    labels = (Y[:, 0] > 0).astype(int)  # labels of the common part of the views
     model = make_pipeline(KernelCCA(2, view_slices=[(0, 2), (2, None)]), LogisticRegression())
     assert model.fit(np.hstack([X, Y]), labels).score(np.hstack([X, Y]), labels) > 0.8
     assert model[0].transform(np.hstack([X, Y])).shape == (200, 4)
@@ -383,7 +383,7 @@ def test_samples_that_are_not_vectors():
 
 
 def text_and_series(n=40, seed=0):
-    """Words of two kinds, and series of the same kinds: two views that are no vectors."""
+    """Words of two kinds, and series of the same kinds: two views that are not vectors."""
     rng = np.random.default_rng(seed)
     kind = np.arange(n) % 2
     texts = ["".join(rng.choice(list("ab" if k else "cd"), size=6)) for k in kind]

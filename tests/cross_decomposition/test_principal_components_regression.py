@@ -265,7 +265,7 @@ def test_large_sparse_table_and_too_little_weight():
 @pytest.mark.edge
 @pytest.mark.filterwarnings("ignore:kernel='rbf' with gamma:UserWarning")
 def test_constant_kernel_predicts_the_mean():
-    """What is left of the centred kernel is rounding, of either sign."""
+    """The residual of the centred kernel is rounding noise of either sign."""
     X = np.random.default_rng(0).normal(size=(80, 5))
     model = PrincipalComponentsRegression(kernel="rbf", gamma=0.2).fit(1e-8 * X, X[:, 0])
     assert model.n_components_ == 0

@@ -374,6 +374,6 @@ def test_predict_explains_new_samples():
     predicted = RegularizedCCA(2).fit(X[:200], Y[:200]).predict(X[200:])
     score = r2_score(Y[200:], predicted)
     assert score > 0.5
-    # which takes the scores of Y for those of X, as if they correlated perfectly
+    # the reference uses the scores of Y for X, as if they correlated perfectly
     plain = CCA(2, max_iter=5000).fit(X[:200], Y[:200]).predict(X[200:])
     assert score >= r2_score(Y[200:], plain)

@@ -1,4 +1,4 @@
-"""Evidence that the atoms drawn are those of the estimator, in the order that is named."""
+"""Evidence that the display draws the atoms of the estimator, in the stated order."""
 
 import numpy as np
 import pandas as pd

@@ -435,7 +435,7 @@ def test_interrupted_partial_fit_leaves_no_trace(seed, monkeypatch):
 def test_more_components_than_features_warn(fit):
     X = correlated(0, n=20)
     model = CCIPCA(7, random_state=0)
-    for _ in range(2):  # a stream goes on
+    for _ in range(2):  # a stream continues
         with pytest.warns(
             UserWarning, match="n_components=7 exceeds the number 6 .* returns 6"
         ):

@@ -1,4 +1,4 @@
-"""Evidence that atoms learned from a table in blocks are those from the table in memory."""
+"""Evidence that atoms learned from a table in blocks match the table in memory."""
 
 import os
 import pickle

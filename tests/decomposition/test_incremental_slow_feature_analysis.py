@@ -318,7 +318,7 @@ def test_columns_that_depend_on_each_other(seed):
     assert_array_equal(model.delta_values_[3:], np.inf)
     assert_array_equal(model.transform(wide)[:, 3:], 0)
     assert_allclose(model.score(wide), -batch.delta_values_.mean(), rtol=1e-6)
-    # the state goes on: zero features may begin later
+    # the state is kept: zero features may begin later
     assert np.isfinite(model.partial_fit(wide).transform(wide)).all()
     stream = ISFA(5, random_state=seed).partial_fit(wide)
     assert np.isfinite(stream.transform(wide)).all()

@@ -97,7 +97,7 @@ def test_points_off_a_curve(seed):
 
 
 def sources():
-    """Tables of which two thirds are the training samples."""
+    """Tables with two thirds training samples."""
     cancer, benign = load_breast_cancer(return_X_y=True)
     rng = np.random.default_rng(0)
     return {
@@ -191,7 +191,7 @@ def test_weights_and_scale(seed, solver):
     given = KernelPCAOutlierDetector(3, kernel="precomputed", solver=solver).fit(
         1e5 * K, sample_weight=w
     )
-    assert_allclose(given.decision_function(1e5 * K), 1e5 * weighted, atol=1e-4)  # of 1e5
+    assert_allclose(given.decision_function(1e5 * K), 1e5 * weighted, atol=1e-4)  # scale 1e5
 
 
 @pytest.mark.edge
@@ -263,7 +263,7 @@ def test_ball_and_slab_exclude_samples_beside_and_beyond(seed, solver):
     assert_array_equal(slab.predict([plate[0] / 2, beside, beyond]), [1, -1, 1])
     assert_array_equal(both.predict([plate[0] / 2, beside, beyond]), [1, -1, -1])
 
-    # the rate is that of one detector, not of two
+    # the rate belongs to one detector, not to two
     rate = (both.predict(plate[500:]) < 0).mean()
     assert abs(rate - 0.1) < 0.05  # three standard errors of 500 and 500 rows
 

@@ -680,7 +680,7 @@ def test_batches_learn_faster_and_recover_as_much(update, seed):
 
 @pytest.mark.invariance
 def test_default_sizes_of_batches(seed):
-    """Eight signals for each atom, at most a quarter of all, at least one for each atom."""
+    """Eight signals for each atom, or a quarter of all if fewer, but not fewer than the atoms."""
     given = {"n_nonzero_coefs": 2, "max_iter": 3, "random_state": seed}
     for n_signals, k, size in ((900, 20, 160), (300, 20, 75), (60, 20, 20), (20, 20, None)):
         X = planted(seed, n_signals, n=12, k=20, s=2)[0]

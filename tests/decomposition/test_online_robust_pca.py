@@ -80,7 +80,7 @@ def test_noise_and_number_of_components_match_the_batch(seed):
     batch = RobustPCA(tol=1e-3).fit(X)
     stream = OnlineRobustPCA().partial_fit(X)
     assert stream.n_components_ == batch.n_components_ == 3
-    # of other residuals: within three standard deviations, and not of a refit
+    # the residuals differ: within three standard deviations, and without a refit
     assert_allclose(stream.noise_std_, batch.noise_std_, rtol=0.02)
     assert_allclose(stream.noise_scale_, 0.5, rtol=0.3)
 

@@ -96,7 +96,7 @@ def test_equal_weights_and_weights_of_documents(seed):
     settings = {"random_state": seed, "tol": 1e-10, "max_iter": 5000}
     plain = ProbabilisticLSA(3, **settings).fit(X)
     equal = ProbabilisticLSA(3, **settings).fit(X, entry_weight=np.full(X.shape, 2.5))
-    assert_allclose(equal.log_likelihood_, plain.log_likelihood_, rtol=1e-4)  # of other steps
+    assert_allclose(equal.log_likelihood_, plain.log_likelihood_, rtol=1e-4)  # other steps
     assert_allclose(equal.score(X, entry_weight=np.ones(X.shape)), equal.score(X), rtol=1e-12)
 
     # a document of weight 2 is two documents
@@ -128,7 +128,7 @@ def test_weighted_objective_never_falls_and_the_gap_bounds_it(smoothing, seed):
     assert (np.diff(history) >= -1e-12 * np.abs(history[0])).all()
     assert_allclose(models[-1].components_.sum(axis=1), 1, rtol=1e-12)
     if smoothing == 0:
-        # up to the mixtures, which are solved for once more
+        # equal up to the mixtures, which are solved once more
         value = models[-1].log_likelihood_
         assert_allclose(history[-1], value, rtol=1e-4)
         gaps = [model.log_likelihood_gap_ for model in models]

@@ -163,10 +163,10 @@ def test_gap_with_weights_matches_full_decompositions(sigma, seed):
         slopes = np.full(X.shape, model.alpha_) if sigma else model.alpha_ * w
         widths = sigma * np.sqrt(2 * 30 * w[~np.isnan(gaps)].mean()) / w
         gap = oracle.weighted_gap(gaps, model.low_rank_, model.dual_, slopes, widths)
-        assert_allclose(model.dual_gap_, gap, atol=1e-6)  # of the search for the errors
+        assert_allclose(model.dual_gap_, gap, atol=1e-6)  # error search
         best = min(best, model.objective_)
         assert (model.objective_ - best) / model.objective_ <= model.dual_gap_ + 1e-9
-    assert gap > 1e-4  # which sees that 10 passes are few
+    assert gap > 1e-4  # the gap shows that 10 passes are too few
 
 
 @pytest.mark.recovery
@@ -341,7 +341,7 @@ def test_optimality_conditions(delta, seed):
 
 @pytest.mark.paper
 def test_growing_penalty_alone_stops_at_a_wrong_point():
-    """The method of Lin et al. 2010 meets its residual, not the optimum; ours goes on."""
+    """The method of Lin et al. 2010 meets its residual, not the optimum; ours continues."""
     X = planted((30, 24), 2, 0.08, 1, noise=1.0)[0]
     lam = 30**-0.5
     L, S = oracle.full_svd_ialm(X, lam)
@@ -768,7 +768,7 @@ def test_input_is_unchanged():
     assert_array_equal(X, before)
 
 
-# noisy tables: what is exact, what is noise, what is wrong
+# noisy tables: exact cells, noise, errors
 
 
 def noisy(shape=(200, 60), rank=3, share=0.05, sigma=0.1, missing=0.0, seed=0):
@@ -826,7 +826,7 @@ def test_support_holds_the_errors_and_noise_scale_the_noise(missing, seed):
 
 
 def rms_over_oracle(X, L, sparse, rank):
-    """Error of the low rank over that of least squares with rank and errors known."""
+    """Error of the low rank over the error of least squares with rank and errors known."""
     right = (sparse == 0) & ~np.isnan(X)
     start = np.linalg.svd(L)[2][:rank].T
     A, B = fit_trusted(X, right, start, n_steps=30)
@@ -1013,7 +1013,7 @@ def test_real_tables_are_noisy(load, standardised):
 
 @pytest.mark.recovery
 def test_noise_of_a_table_with_just_over_half_zeros():
-    """The median cell is met exactly, and the columns that are not mostly zero tell the noise."""
+    """The fit is exact at the median cell; columns that are not mostly zero give the noise."""
     X = load_digits().data[:300]
     folds = StratifiedKFold(3).split(X, load_digits().target[:300])
     tables = [X[rows] for rows, _ in folds]

@@ -94,7 +94,7 @@ def test_sample_tells_exact_from_noisy():
     missed = (sparse.compute() != 0) != whole.support_
     assert missed.mean() < 0.002
 
-    # no refit: the low rank is that of the convex problem, which shrinks it
+    # no refit: the convex problem shrinks the low rank
     convex = RobustPCA(polish=False).fit(X).low_rank_
     assert np.linalg.norm(low_rank.compute() - convex) < 0.02 * np.linalg.norm(convex)
 

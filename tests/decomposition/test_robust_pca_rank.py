@@ -1,4 +1,4 @@
-"""Evidence that RobustPCA fits as many components as were asked for, beside noise."""
+"""Evidence that RobustPCA fits the requested number of components with noise."""
 
 import numpy as np
 import pytest

@@ -155,7 +155,7 @@ def test_rows_are_listed_with_their_names(seed):
     assert (np.diff(farthest) <= 0).all()
     assert len(found) == (model.outlying_rows_ | model.leverage_).sum()
 
-    # of new rows, and cells without those of outlying rows
+    # scores of new rows, and cells outside outlying rows
     new = model.find_outliers(frame[:30], kind="rows")
     assert set(new.row[new.verdict == "outlying"]) == set(frame.index[outlying])
     cells = model.find_outliers(frame)

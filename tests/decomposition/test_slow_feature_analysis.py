@@ -888,7 +888,7 @@ def test_fewer_rows_than_features():
     assert model.rank_ <= 11
     Y = model.transform(X)
     assert_allclose(Y.T @ Y / 12, np.eye(model.rank_), atol=1e-8)
-    assert model.score(series(1, n=300)) < -0.1  # what was fitted is noise, and score shows it
+    assert model.score(series(1, n=300)) < -0.1  # the fit is to noise, and score shows it
     two = SlowFeatureAnalysis().fit(X[:2])
     assert_allclose(two.delta_values_, [4])
 
@@ -1063,7 +1063,7 @@ def test_stream_before_its_first_step():
 
 
 class Interrupting:
-    """Expansion of the input to itself that is interrupted when told to."""
+    """Expansion of the input to itself that is interrupted on request."""
 
     at = None
 

@@ -1,4 +1,4 @@
-"""Evidence that the signals drawn are those of the estimator, with the slowness that they have."""
+"""Evidence that the display draws the signals of the estimator, with their slowness."""
 
 import numpy as np
 import pandas as pd

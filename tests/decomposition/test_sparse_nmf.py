@@ -191,7 +191,7 @@ def test_kkt_residual_with_weights_matches_the_gradients(seed):
     codes = model.fit_transform(X, entry_weight=weights)
     assert model.kkt_residual_ <= 1e-7
     assert projected_gradient_ratio(X, codes, model.components_, 0.3, 0.5, weights) < 1e-6
-    # which is not the stationary point of another loss
+    # this is not the stationary point of another loss
     assert projected_gradient_ratio(X, codes, model.components_, 0.3, 0.5) > 1e-3
 
 
@@ -902,7 +902,7 @@ def test_pipeline_is_tuned(seed):
 
 
 def counts_of_words(n, p, density, k, seed):
-    """Sparse counts of k topics, about as dense as asked for."""
+    """Sparse counts of k topics, with about the requested density."""
     rng = np.random.default_rng(seed)
     means = rng.gamma(0.3, size=(n, k)) @ rng.gamma(0.3, size=(k, p))
     return sparse.csr_array(rng.poisson(density * means / means.mean()).astype(float))

@@ -105,7 +105,7 @@ def test_step_of_the_atoms_follows_the_gradient(seed):
             up[j, p] += step
             down[j, p] -= step
             slope[j, p] = np.sum((X - A @ up) ** 2) - np.sum((X - A @ down) ** 2)
-    slope /= 4 * step * 30  # of half the mean squared error
+    slope /= 4 * step * 30  # slope of half the mean squared error
 
     moved = D - 1e-4 / np.mean(A**2, axis=0).max() * slope
     assert_allclose(new, moved / np.linalg.norm(moved, axis=1, keepdims=True), atol=1e-9)

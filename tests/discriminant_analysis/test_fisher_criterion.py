@@ -52,7 +52,7 @@ def test_linear_kernel_is_the_primal_problem(seed, solver):
 
 
 def assert_proportional(a, b, tolerance):
-    """Equal up to a positive factor, which the entry of largest magnitude tells."""
+    """Equal up to a positive factor, computed from the entry of largest magnitude."""
     i = np.abs(b).argmax()
     assert a[i] / b[i] > 0
     assert_allclose(a * (b[i] / a[i]), b, rtol=0, atol=tolerance * np.abs(b[i]))

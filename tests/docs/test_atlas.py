@@ -30,7 +30,7 @@ def ours(row):
 
 
 def faults(row):
-    """What is wrong with the form of a row."""
+    """Problems with the form of a row."""
     found = [f"unknown field {name}" for name in row.keys() - FIELDS]
     found += [
         f"no {name}" for name in ("method", "source", "have", "home") if not row.get(name)

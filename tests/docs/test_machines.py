@@ -1,4 +1,4 @@
-"""Every estimator with a kernel takes samples that are no vectors, in every container."""
+"""Every estimator with a kernel accepts samples that are not vectors, in every container."""
 
 import importlib.util
 from pathlib import Path

@@ -313,7 +313,7 @@ def test_method_pages_have_formulas_as_mathematics(page):
 
 
 def test_thumbnail_is_one_panel(tmp_path):
-    """The largest one, or that of the given number, without its neighbours and their titles."""
+    """The largest panel, or the one of this number, without its neighbours and their titles."""
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1, 2])
     left.set_facecolor("red")

@@ -310,7 +310,7 @@ def test_columns_that_are_fixed_are_not_hashed(kernel):
     ids=repr,
 )
 def test_samples_that_are_all_empty_are_rejected(kernel):
-    """There are no symbols, and no columns."""
+    """Without symbols there are no columns."""
     with pytest.raises(
         ValueError, match=r"samples are empty|no training sample has|at least one"
     ):

@@ -1,4 +1,4 @@
-"""Evidence that sparse Gaussian processes of Dask arrays are those of the table in memory."""
+"""Evidence that sparse Gaussian processes of Dask arrays match the table in memory."""
 
 import pickle
 

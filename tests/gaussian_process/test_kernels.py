@@ -37,7 +37,7 @@ def samples(twin, seed=0, n=N):
 
 
 def on_rows():
-    """All kernels of the package on rows, fixed and tuned, and those of scikit-learn."""
+    """All kernels of the package on rows, fixed and tuned, and all of scikit-learn."""
     for cls in all_kernels():
         twin = TWINS[cls.__name__]
         X = samples(twin)
@@ -99,7 +99,7 @@ def test_every_kernel_is_optimised(cls, kernel, X):
 @pytest.mark.parametrize(("kernel", "X"), CASES)
 def test_one_expert_is_the_exact_process(kernel, X):
     if "WhiteKernel" in repr(kernel):
-        return  # which is the noise here
+        return  # the noise here
     y = target(X)
     new = X[:5]
     exact = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None, normalize_y=True).fit(

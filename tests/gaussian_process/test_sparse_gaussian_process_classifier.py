@@ -90,7 +90,7 @@ def test_a_general_optimiser_reaches_the_same_posterior(seed):
     options = {"maxiter": 1000, "maxfun": 10**6, "ftol": 1e-13}
     other = minimize(negative, start, method="L-BFGS-B", options=options)
     bound = maximise_bound(A, rest, y, w, first_sites(y), tol=1e-12, max_iter=100)
-    # of a gradient by differences
+    # tolerance of a gradient by differences
     assert_allclose(bound.value, -other.fun, rtol=1e-6)
     assert bound.value >= -other.fun - 1e-9
 

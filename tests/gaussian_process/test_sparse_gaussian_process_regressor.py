@@ -408,7 +408,7 @@ def test_far_sample_leaves_other_means_and_variances_unchanged(kernel, method, s
         with_far, std_with_far = model.predict(batch, return_std=True, include_noise=False)
         assert_allclose(with_far[:6], mean, rtol=1e-9)
         assert_allclose(std_with_far[:6], std, rtol=1e-7)
-        if kernel != "sum":  # whose variance of the far ones is 1e24
+        if kernel != "sum":  # its variance at the far samples is 1e24
             both = model.predict(batch, return_cov=True, include_noise=False)[1]
             assert_allclose(both[:6, :6], cov, rtol=1e-7, atol=1e-9 * cov.max())
             assert_allclose(both[6, 7], both[6, 6], rtol=1e-9)
@@ -534,7 +534,7 @@ def test_warns_about_noise_at_its_bound_and_copies(cls):
     if cls is BayesianCommitteeMachine:
         assert caught[0].category is ConvergenceWarning
         assert "beyond the lower bound 1e-06 of noise_level; 300" in str(caught[0].message)
-    # repeated measurements are no copies, and a few copies do no harm
+    # repeated measurements are not copies, and a few copies do no harm
     other = y[twice] + np.random.default_rng(0).normal(size=600)
     cls(random_state=0).fit(X[twice], other)
     few = np.append(np.arange(300), np.arange(20))

@@ -273,7 +273,7 @@ def test_limit_of_texture_matches_pure_noise(channels):
         np.sum(np.square(np.subtract(*parts)), axis=(1, 2, 3))
         for parts in ((noise[:, 2:], noise[:, :-2]), (noise[:, :, 2:], noise[:, :, :-2]))
     )
-    # a gamma distribution stands for that of the quadratic form, and the quantile is drawn
+    # a gamma distribution approximates the quadratic form, and the quantile is drawn
     assert_allclose(_texture_of_noise(channels), np.quantile(texture, 0.99), rtol=0.02)
 
 

@@ -312,7 +312,7 @@ def test_unit_of_weights_does_not_matter(settings, seed):
     plain = NuclearNormImputer(**settings).fit_transform(X, entry_weight=weights)
     for unit in (1e-3, 1e3):
         same = NuclearNormImputer(**settings).fit_transform(X, entry_weight=unit * weights)
-        assert_allclose(same, plain, atol=1e-5 * np.abs(plain).max())  # of the gap
+        assert_allclose(same, plain, atol=1e-5 * np.abs(plain).max())  # tolerance of the gap
 
 
 @pytest.mark.recovery

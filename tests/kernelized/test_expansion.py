@@ -1,4 +1,4 @@
-"""Evidence that values of kernel expansions are those of whole kernel matrices."""
+"""Evidence that values of kernel expansions match full kernel matrices."""
 
 import joblib
 import numpy as np
@@ -183,7 +183,7 @@ def test_largest_diagonal_and_definiteness(seed):
         gram = resolve_kernel(name, X, **params)
         diagonal = pairwise_kernels(X, metric=name, **params).diagonal()
         assert_allclose(largest_diagonal(KernelRows(gram, X)), diagonal.max(), rtol=1e-12)
-        assert surely_psd(gram) == (name not in ("sigmoid", "poly"))  # of a broken degree
+        assert surely_psd(gram) == (name not in ("sigmoid", "poly"))  # fractional degree
     assert surely_psd(resolve_kernel("poly", X, degree=2, coef0=1, gamma=1.0))
     assert not surely_psd(resolve_kernel("poly", X, degree=3, coef0=-1, gamma=1.0))
     assert not surely_psd(resolve_kernel(lambda a, b: a @ b.T, X))

@@ -353,7 +353,7 @@ def test_landmarks_at_all_rows_give_the_residuals_of_the_kernel_matrix():
     low = clone(exact).set_params(solver="nystroem", max_rank=700, random_state=0).fit(X)
     assert_allclose(low.score_samples(X), exact.score_samples(X), atol=1e-7)
     assert_allclose(low.eigenvalues_, exact.eigenvalues_, rtol=1e-7)
-    # thresholds are those of other folds, each a quantile of residuals of 500 samples or more
+    # the folds of the thresholds differ; each is a quantile of residuals of 500 samples or more
     share = np.mean(exact.score_samples(X) < low.offset_)
     assert abs(share - np.mean(exact.predict(X) < 0)) < 0.04
 

@@ -164,7 +164,7 @@ def test_path_passes_the_lasso_of_scikit_learn(share, kind, positive, seed):
         alpha=penalty, fit_intercept=False, positive=positive, tol=1e-9, max_iter=10**6
     )
     coef = lasso.fit(X, y).coef_
-    assert_allclose(coef, result.coef, atol=1e-3 * np.abs(coef).max())  # of coordinate descent
+    assert_allclose(coef, result.coef, atol=1e-3 * np.abs(coef).max())  # coordinate descent
 
 
 @pytest.mark.certificate
@@ -227,7 +227,7 @@ def test_dual_variable_proves_the_optimum(seed):
         assert np.abs(X.T @ model.dual_).max() <= 1 + 1e-9
         value = y @ model.dual_ - bound * np.linalg.norm(model.dual_)
         assert_allclose(value, np.abs(model.coef_).sum(), rtol=1e-9)
-    # the gap can tell: other coefficients that satisfy the equations have a large one
+    # the gap detects errors: other coefficients that satisfy the equations have a large one
     least_squares = np.linalg.pinv(X) @ y
     assert (
         pursuit_gap(X, y, least_squares, np.linalg.pinv(X.T) @ np.sign(least_squares)) > 0.01
@@ -379,7 +379,7 @@ def test_path_at_penalties_is_the_lasso(positive, seed):
     settings = {"fit_intercept": False, "positive": positive, "tol": 1e-12, "max_iter": 10**5}
     for penalty, coef in zip(penalties, coefs, strict=True):
         lasso = Lasso(alpha=penalty / 40, **settings).fit(X, y)
-        assert_allclose(coef, lasso.coef_, atol=1e-6)  # of coordinate descent
+        assert_allclose(coef, lasso.coef_, atol=1e-6)  # tolerance of coordinate descent
 
 
 @pytest.mark.oracle
@@ -399,7 +399,7 @@ def test_estimated_bound_is_the_residual_of_the_best_penalty(seed):
     ]  # fmt: skip
     best = lassos[int(np.argmin(errors))].fit(X, y)
     assert_allclose(model.residual_tol_, np.linalg.norm(y - best.predict(X)), rtol=1e-6)
-    assert_allclose(model.coef_, best.coef_, atol=1e-4)  # of coordinate descent
+    assert_allclose(model.coef_, best.coef_, atol=1e-4)  # tolerance of coordinate descent
     assert_allclose(model.residual_norm_, model.residual_tol_, rtol=1e-9)
     assert model.dual_gap_ < 1e-9
 
@@ -529,7 +529,7 @@ def test_any_scale_within_the_limits(scale, positive, seed):
         both = big.fit(X * scale, y * scale)
         assert_allclose(both.coef_, model.coef_, atol=1e-10)
         assert_allclose(both.dual_ * scale, model.dual_, atol=1e-8)
-    # nothing reproduces them: the least residual is that of least squares
+    # nothing reproduces them: least squares has the smallest residual
     rest = equations(positive=positive).fit(X[:, :4], y).residual_norm_
     other = equations(positive=positive).fit(X[:, :4], y * scale).residual_norm_
     assert_allclose(other / scale, rest, rtol=1e-10)

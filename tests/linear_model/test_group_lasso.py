@@ -79,7 +79,7 @@ def test_more_features_than_samples(l1_ratio, positive, seed):
     assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)
     assert_allclose(reached, least, rtol=1e-5)  # the accuracy of the conic solver
     assert model.dual_gap_ <= 1e-8
-    # many features of which few are used: the same by inner products and by columns
+    # many features, few of them used: equal by inner products and by columns
     few = GroupLasso(0.3, labels).fit(X, y)
     again = GroupLasso(0.3, labels).fit(sparse.csc_array(X), y)
     assert_allclose(value(few, X, y, labels), value(again, X, y, labels), rtol=1e-8)
@@ -237,7 +237,7 @@ def test_gap_proves_the_optimum_and_detects_errors(l1_ratio, seed):
     gap = group_lasso_gap(columns, y, model.coef_[order], penalty)
     assert gap <= 1e-8 * (0.5 * y @ y) * 1.001
     assert_allclose(gap / (0.5 * y @ y), model.dual_gap_, atol=1e-13)
-    # an upper bound on what is missing, for other coefficients
+    # an upper bound on the distance to the optimum, for other coefficients
     w = model.coef_ + 0.01 * np.random.default_rng(seed).normal(size=len(labels))
     worse = objective(X, y, labels, 0.1, w, l1_ratio=l1_ratio)
     missing = len(y) * (worse - value(model, X, y, labels))

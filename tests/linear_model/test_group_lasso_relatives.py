@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from skmoderndata.linear_model import GroupLasso, GroupLassoClassifier, GroupLassoCV
 from tests.oracles.group_lasso import dual_norm, latent_minimum, logistic_objective, objective
 
-CHAIN = [list(range(first, first + 5)) for first in range(0, 28, 3)]  # of 32 features
+CHAIN = [list(range(first, first + 5)) for first in range(0, 28, 3)]  # groups of 32 features
 
 
 def planted(seed, n=90, p=32):
@@ -70,7 +70,7 @@ def test_overlap_is_repetition_of_columns(l1_ratio, positive, kind, seed):
     assert_allclose(model.intercept_, repeated.intercept_, rtol=1e-13)
     assert model.dual_gap_ == repeated.dual_gap_
 
-    # coefficients of a feature are the sum of those of its groups
+    # each coefficient is the sum of the coefficients in the groups of its feature
     summed = np.zeros((2, 32))
     for j, latent in zip(order, model.latent_coef_.T, strict=True):
         summed[:, j] += latent
@@ -179,7 +179,7 @@ def test_gap_bounds_the_suboptimality(l1_ratio, max_iter, seed):
     if max_iter < 100:
         assert (value(model) - optimum) / zero >= 0.005 * model.dual_gap_  # not idle
 
-    # groups at zero are not asked for by the slope of the loss, and the residuals sum to zero
+    # the slope of the loss keeps groups at zero, and the residuals sum to zero
     if max_iter == 100:
         residual = y / (1 + np.exp(y * model.decision_function(X)))
         assert abs(residual.sum()) < 1e-6 * len(y)
@@ -203,7 +203,7 @@ def test_certificate_holds_with_small_group_weights(light, group, kind, seed):
     assert model.dual_gap_ <= 1e-8
     assert model.n_iter_ <= 12
 
-    # stopped early the gap bounds what is missing
+    # if stopped early, the gap bounds the distance to the optimum
     groups = [np.flatnonzero(labels == g) for g in range(8)]
 
     def value(model):

@@ -206,7 +206,7 @@ def test_mistake_bound_on_separable_classes(seed):
         assert model.mistakes_[-1] == 0
         assert_array_equal(model.predict(X), y)
 
-        margin = np.abs(X[:, 0]).min()  # of the function x_1, of norm one
+        margin = np.abs(X[:, 0]).min()  # margin of the function x_1, of norm one
         assert model.n_updates_ <= ((X**2).sum(axis=1).max() + 1) / margin**2
         assert model.margin_bound_[0] >= margin
         assert model.n_updates_ == sum(model.mistakes_)
@@ -215,7 +215,7 @@ def test_mistake_bound_on_separable_classes(seed):
         weights = rng.choice([0.1, 1.0, 5.0], 200)
         weighted = clone(model).fit(X, y, sample_weight=weights)
         assert weighted.margin_bound_[0] >= margin
-    # a function with a budget may go on to err: its mistakes bound no margin
+    # a function with a budget may continue to err: its mistakes bound no margin
     for policy in ("oldest", "smallest", "project"):
         model = KernelPerceptron("linear", budget=1, budget_policy=policy, max_iter=200)
         model.set_params(random_state=seed).fit(X, y)

@@ -50,7 +50,7 @@ def test_many_samples_by_lanczos(seed):
     K = rbf_kernel(X, gamma=3.0)
     model = whole_graph(3, kernel="precomputed").fit(K)
     values = np.linalg.eigvalsh(np.diag(K.sum(axis=1)) - K)
-    assert_allclose(model.eigenvalues_, values[1:4], rtol=1e-6)  # of a top value of 1000
+    assert_allclose(model.eigenvalues_, values[1:4], rtol=1e-6)  # top value 1000
 
 
 @pytest.mark.certificate
@@ -186,7 +186,7 @@ def test_weighted_coordinates_fulfil_the_eigenproblem(seed):
 
 
 def neighbours_by_loops(K, k):
-    """Similarities of pairs one of which is among the k most similar of the other."""
+    """Similarities of pairs with one sample among the k most similar of the other."""
     # rounding may differ
     n = len(K)
     K = np.maximum(K, K.T)
@@ -221,7 +221,7 @@ def test_sparse_graphs_have_the_same_coordinates(seed):
         assert sparse.issparse(S)
         assert S.nnz < 30 * 1100
         values, T = smallest_laplacian(S.toarray(), 2, weights)
-        assert_allclose(model.eigenvalues_, values, rtol=1e-5)  # of a top value of 30
+        assert_allclose(model.eigenvalues_, values, rtol=1e-5)  # top value 30
         assert_allclose(model.embedding_, T, atol=1e-5)
 
 

@@ -28,7 +28,7 @@ from skmoderndata._solvers.embeddings.unfolding import (
 from skmoderndata.manifold import MaximumVarianceUnfolding
 from tests.oracles.maximum_variance_unfolding import bound, unfolding
 
-pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of the oracle
+pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # by the oracle
 
 
 def roll(n, seed=0, hole=False):

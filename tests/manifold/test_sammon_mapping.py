@@ -33,7 +33,7 @@ def test_stress_pair_by_pair_and_gradient_by_differences(k, seed):
         moved[0][i, a] += 1e-6
         moved[1][i, a] -= 1e-6
         slope = (stress(D, moved[0]) - stress(D, moved[1])) / 2e-6
-        assert_allclose(gradient[i, a], slope, rtol=1e-5, atol=1e-9)  # of differences
+        assert_allclose(gradient[i, a], slope, rtol=1e-5, atol=1e-9)  # by differences
 
 
 @pytest.mark.oracle

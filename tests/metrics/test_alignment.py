@@ -132,7 +132,7 @@ def test_no_alignment_has_a_larger_score(first, further, seed):
     assert score == pytest.approx(best, abs=1e-12)
 
 
-# of the pairs of amino acids in the example
+# scores of the pairs of amino acids in the example
 BLOSUM50 = {
     **{("A", b): s for b, s in zip("AEGHPW", (5, -1, 0, -2, -1, -3), strict=True)},
     **{("E", b): s for b, s in zip("EGHPW", (6, -3, 0, -1, -3), strict=True)},

@@ -1,4 +1,4 @@
-"""Evidence that the bounds hold, and are what is printed, corrected."""
+"""Evidence that the bounds hold, and match the printed bounds with corrections."""
 
 import inspect
 

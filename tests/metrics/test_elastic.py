@@ -1,4 +1,4 @@
-"""Evidence that the elastic distances are those of their papers."""
+"""Evidence that the elastic distances match their papers."""
 
 import warnings
 
@@ -185,7 +185,7 @@ def test_neighbours_match_all_distances(metric, seed):
     reference = KNeighborsClassifier(3, metric="precomputed").fit(
         transformer.fit_transform(X), y
     )
-    if metric != "lcss":  # which has ties
+    if metric != "lcss":  # this distance has ties
         assert_array_equal(model.predict(Z), reference.predict(transformer.transform(Z)))
     values = DTWNeighborsRegressor(1, metric=metric, metric_params=parameters).fit(X, y)
     assert_array_equal(values.predict(Z), y[order[:, 0]])

@@ -61,7 +61,7 @@ def test_embedding_uses_the_dimension(n_lags, seed):
         assert_array_equal(given.transform(X), model.transform(X))
         assert_array_equal(given.complete_rows(X), model.complete_rows(X))
 
-        # the curve is that of the function
+        # the curve matches the function
         x = X[:, 0]
         if n_lags == "fnn":
             _, curve = false_nearest_neighbors(x, lag=lag, max_dim=6)
@@ -101,7 +101,7 @@ def test_noise_has_no_dimension(seed):
     assert dimension is None
     assert abs(e2 - 1).max() < 0.1
 
-    # the estimator says so, and goes on
+    # the estimator warns, and continues
     with pytest.warns(UserWarning, match="no number of rows up to 8 describes a state"):
         model = TimeDelayEmbedding("fnn", max_n_lags=8).fit(x[:, None])
     assert model.n_lags_ == fractions.argmin() + 1
@@ -119,7 +119,7 @@ def test_constant_and_periodic_series():
         with pytest.warns(UserWarning, match="all features are constant"):
             assert TimeDelayEmbedding(n_lags).fit(constant[:, None]).n_lags_ == 1
 
-    # two values tell whether a sine rises or falls; so do those of a period of four rows
+    # two values determine whether a sine rises or falls; also with a period of four rows
     sine = np.sin(np.arange(2000) / 7.3)
     assert false_nearest_neighbors(sine, lag=11)[0] == 2
     assert cao_dimension(sine, lag=11)[0] == 2

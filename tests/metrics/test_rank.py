@@ -49,7 +49,7 @@ def test_median_of_singular_values_of_noise(ratio, seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(300, 300), (80, 300)])
 def test_no_other_threshold_has_a_smaller_error(shape, seed):
-    """On components near the limit of what can be told, the mean error of 20 tables."""
+    """Mean error of 20 tables, on components near the limit of detection."""
     ratio = min(shape) / max(shape)
     multiples = np.array([0.8, 0.9, 1.0, 1.1, 1.25])
     errors = np.zeros(len(multiples))

@@ -27,7 +27,7 @@ from tests.oracles.canonical_permutation_test import (
 
 
 def two_views(seed, n_pairs, *, n=100, p=8, q=6, heavy=False):
-    """Mixed columns, of which some of one view correlate by .7 with one of the other."""
+    """Mixed columns; some of one view correlate by .7 with a column of the other."""
     rng = np.random.default_rng(seed)
     shapes = (n, p), (n, q)
     X, Y = (rng.standard_t(3, s) if heavy else rng.normal(size=s) for s in shapes)

@@ -152,7 +152,7 @@ def test_one_sample_equal_samples_and_lists():
 def test_messages_and_small_samples():
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = KernelCentroidOutlierDetector(contamination="bound").fit(X)
-    assert (model.predict(1e3 + X) == 1).all()  # the bound is vacuous for so few
+    assert (model.predict(1e3 + X) == 1).all()  # the bound is vacuous for few samples
     given = KernelCentroidOutlierDetector("precomputed").fit(X @ X.T)
     with pytest.raises(ValueError, match="kernel values of new samples with themselves"):
         given.predict((X @ X.T)[:5])

@@ -67,7 +67,7 @@ def test_density_is_the_parzen_classifier(seed):
         + np.log((y == c).mean())
         for c in "abc"
     ]
-    constant = 1.5 * np.log(2 * np.pi)  # of the normal density in three dimensions
+    constant = 1.5 * np.log(2 * np.pi)  # normal density in three dimensions
     want = np.exp(np.array(log).T + constant)
     scores = model.margin_ * model.decision_function(new)
     assert_allclose(scores, want - want.mean(axis=1, keepdims=True), rtol=1e-8, atol=1e-15)

@@ -1,4 +1,4 @@
-"""Evidence that networks and many means of a Dask array are those of the table in memory."""
+"""Evidence that networks and many means of a Dask array match the table in memory."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ NETWORKS = [
 
 
 def target(model):
-    """Labels, of which the last rows hold one alone, or two columns of values."""
+    """Labels, with one label only in the last rows, or two columns of values."""
     if is_classifier(model):
         labels = np.array(["left", "right", "up"])
         return labels[np.where(np.arange(300) > 290, 2, X[:, 0] > 0)]

@@ -173,7 +173,7 @@ def grecon(X, k):
     while uncovered and len(concepts) < k:
         intent = set()
         best = 0
-        # 1. add the feature whose closed set covers most of what is uncovered
+        # 1. add the feature whose closed set covers most uncovered ones
         while True:
             trials = []
             for j in range(p):

@@ -20,11 +20,12 @@ def margin_bound_in_steps(slacks, margin, K, delta):
     """Probability of an error with a large margin [Shawe-Taylor and Cristianini 2004, 7.30].
 
     The loss is 1 on the wrong side, 0 beyond the margin, and a straight line of slope 1 / margin
-    between; it is at least that of an error, and at most the slack over the margin. Its mean on
-    the samples, its complexity and three deviations are exceeded with probability delta at most.
+    between. It bounds the error from above, and the slack over the margin bounds it from above.
+    With probability 1 - delta its mean on the samples, its complexity and three deviations are not
+    exceeded.
     """
     n = len(K)
     mean_loss = np.mean(slacks) / margin
-    complexity = 2 / n * np.sqrt(np.trace(K))  # of functions of norm one, by the trace
+    complexity = 2 / n * np.sqrt(np.trace(K))  # functions of norm one, by the trace
     deviation = np.sqrt(np.log(2 / delta) / (2 * n))
     return mean_loss + 2 / margin * complexity + 3 * deviation

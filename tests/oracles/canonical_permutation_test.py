@@ -4,7 +4,7 @@ import numpy as np
 
 
 def canonical_correlations(X, Y):
-    """Canonical correlations, and coefficients of the pairs and of what is in none of them."""
+    """Canonical correlations, and coefficients of the pairs and of their complement."""
     Qx, Rx = np.linalg.qr(X - X.mean(axis=0))
     Qy, Ry = np.linalg.qr(Y - Y.mean(axis=0))
     U, r, Vt = np.linalg.svd(Qx.T @ Qy)
@@ -25,7 +25,7 @@ def permuted_correlations(X, Y, orders, k):
 
 
 def p_values(observed, permuted):
-    """P-values, of which none is smaller than that of an earlier pair."""
+    """P-values that never decrease from pair to pair."""
     p = []
     for j, r in enumerate(observed):
         reached = sum(value >= r - 1e-12 for value in permuted[:, j])

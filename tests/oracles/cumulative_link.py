@@ -8,7 +8,7 @@ def probabilities(score, slope, thresholds):
     """`P(y = k) = sigma(t_k - a s) - sigma(t_(k-1) - a s)` of one score, rank by rank."""
     below = [0.0, *(1 / (1 + np.exp(slope * score - t)) for t in thresholds), 1.0]
     above = [1.0, *(1 / (1 + np.exp(t - slope * score)) for t in thresholds), 0.0]
-    # of two equal differences that of the smaller numbers, which has more digits
+    # two equal differences; smaller numbers give more digits
     return [
         below[k + 1] - below[k] if below[k] < 0.5 else above[k] - above[k + 1]
         for k in range(len(thresholds) + 1)

@@ -77,7 +77,7 @@ def similar(image, p, q, y, x, reach, k):
 def filter_groups(image, first, p, q, corners, reach, k, sigma):
     """Patches of groups by the Wiener filter of the first approximation [Lebrun et al. 2013].
 
-    The filter is that of at least half as many members as a patch has numbers, 64 at most; the k
+    For n numbers in a patch, the filter uses n / 2 members, up to 64, or k if k is larger. The k
     nearest are put back.
     """
     n = p * q * image.shape[2]
@@ -93,7 +93,7 @@ def filter_groups(image, first, p, q, corners, reach, k, sigma):
         C = np.cov(P.T, bias=True)
         W = C @ np.linalg.inv(C + sigma**2 * np.eye(len(C)))
 
-        # the mean: James-Stein towards that of the approximations, none where noise explains all
+        # the mean: James-Stein towards the mean of the approximations, none if noise explains all
         mean = P.mean(axis=0)
         difference = Y.mean(axis=0) - mean
         ratio = n * sigma**2 / members / np.sum(difference**2) if difference.any() else np.inf

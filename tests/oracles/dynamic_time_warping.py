@@ -52,7 +52,7 @@ def itakura(x, z, slope):
 
 
 def slanted(x, z, radius):
-    """Return the rule of a band around the diagonal of a table that is no square."""
+    """Return the rule of a band around the diagonal of a table that is not square."""
     n = len(x)
     m = len(z)
 

@@ -172,7 +172,7 @@ def common_path(kernel, x, z):
 
 
 def alignments(kernel, s, t, state="AB"):
-    """Probability of what is left of two strings by recursion over the next symbol."""
+    """Probability of the remainders of two strings by recursion over the next symbol."""
     d = kernel.delta
     e = kernel.epsilon
     tau = kernel.tau
@@ -195,7 +195,7 @@ def alignments(kernel, s, t, state="AB"):
     total = end if not s and not t else 0.0
     a, b = ("abc".find(w[0]) if w else None for w in (s, t))
 
-    # both strings go on, or one of them alone
+    # both strings continue, or only one of them
     if s and t:
         total += pair * P[a, b] * alignments(kernel, s[1:], t[1:], "AB")
     if s and into[0]:

@@ -8,7 +8,7 @@ import numpy as np
 def plain_loop(K, labels, n_clusters, max_iter=300):
     """Kernel k-means [Shawe-Taylor and Cristianini 2004, algorithm 8.22], from given labels.
 
-    Distances are those of the feature space, ``K_ii - 2 mean_j K_ij + mean_jl K_jl`` over the
+    The distances in the feature space are ``K_ii - 2 mean_j K_ij + mean_jl K_jl`` over the
     members j, l of a cluster, with all sums afresh in every pass.
     """
     labels = np.array(labels)

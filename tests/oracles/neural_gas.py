@@ -58,7 +58,7 @@ def sparse_coding_gas(X, order, atoms, n_nonzero, scale, widths, rates):
         residual = X[i] * scale
         chosen = []
         for _ in range(n_nonzero):
-            # what is left of signal and atoms beside the chosen ones
+            # residuals of signal and atoms after projection on the chosen ones
             P = np.eye(X.shape[1])
             if chosen:
                 Q = np.linalg.qr(D[chosen].T)[0]

@@ -9,7 +9,8 @@ def ranking_steps(K, ranks, bounds, tol):
     """Weights `u - l` of the least `a'Ka` whose sums agree threshold by threshold.
 
     The step of the largest gain in slope: two upper weights u of a threshold, two lower l, or
-    both sums of one threshold up and those of another down. It starts from even weights.
+    a rise of both sums of one threshold and a fall of the sums of another. It starts from even
+    weights.
     """
     n = len(K)
     top = ranks.max()

@@ -32,7 +32,7 @@ def gap(Z, known, L, lam):
 
 
 def weighted_objective(Z, weights, L, lam):
-    """Objective with weights of the cells, each cell by itself; those of weight 0 are unknown."""
+    """Objective with weights of the cells, each cell by itself; cells of weight 0 are unknown."""
     loss = 0.0
     for cell in zip(*np.nonzero(weights), strict=True):
         loss += weights[cell] * (Z[cell] - L[cell]) ** 2 / 2

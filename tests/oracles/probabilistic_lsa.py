@@ -48,7 +48,7 @@ def step_with_gaps(X, C, U):
 
 
 def weighted_log_likelihood(X, C, U, weights):
-    """Sum of weighted counts times log-probabilities among what is observed of the document."""
+    """Sum of weighted counts times log-probabilities among the observed words of the document."""
     P = C @ U
     total = 0.0
     for d in range(X.shape[0]):

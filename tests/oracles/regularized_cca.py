@@ -12,7 +12,7 @@ def bordered(X, Y, alpha):
 def linear_pencil(C, p, alpha):
     """Canonical correlations and directions [Shawe-Taylor and Cristianini 2004, computation 6.34].
 
-    C is the covariance of both views side by side, of which the first has p columns.
+    C is the covariance of both views side by side; the first view has p columns.
     """
     A = C.copy()
     A[:p, :p] = A[p:, p:] = 0

@@ -45,7 +45,7 @@ def sammon_newton(D, Y, n_steps=200):
 def guttman_transforms(D, Y, steps):
     """Majorisation of the stress (de Leeuw 1977): no transform raises it.
 
-    ``Y <- V^+ B(Y) Y`` with V the Laplacian of the weights 1 / d and B that of 1 / |y_i - y_j|.
+    ``Y <- V^+ B(Y) Y`` with the Laplacians V of the weights 1 / d and B of 1 / |y_i - y_j|.
     """
     weights = np.divide(1.0, D, out=np.zeros_like(D), where=D > 0)
     V = np.diag(weights.sum(axis=1)) - weights

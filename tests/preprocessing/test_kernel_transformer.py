@@ -43,7 +43,7 @@ def bags(n=20, seed=0):
 
 
 class Counted(Intersection):
-    """Counts the pairs it is asked for."""
+    """Kernel that counts its computed pairs."""
 
     pairs = 0
 

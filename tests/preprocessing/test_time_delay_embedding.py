@@ -355,7 +355,7 @@ def test_raises_on_invalid_parameters():
 def test_sequence_ids_reach_every_step_of_a_search(seed):
     """In a pipeline the ids are routed to fit, transform and score, and cut with the rows."""
     X, ids = sequences(np.random.default_rng(seed), n_sequences=6)
-    y = np.concatenate([[0.0], X[:-1, 0]])  # the previous row, but for the first of a sequence
+    y = np.concatenate([[0.0], X[:-1, 0]])  # the previous row, or 0 for the first
     y[np.flatnonzero(np.diff(ids)) + 1] = X[np.flatnonzero(np.diff(ids)) + 1, 0]
     y[0] = X[0, 0]
     with sklearn.config_context(enable_metadata_routing=True):

@@ -123,7 +123,7 @@ def test_ordered_categories_are_respected(machine):
         model = machine.fit(X, labels)
         assert_array_equal(model.classes_, WORDS)
         assert_allclose(model.rank_score(X), expected, rtol=1e-12)
-    with pytest.warns(DataConversionWarning):  # of scikit-learn, on tables of one column
+    with pytest.warns(DataConversionWarning):  # scikit-learn warns on tables of one column
         model = machine.fit(X, pd.DataFrame({"rank": ordered}))
     assert_array_equal(model.classes_, WORDS)
     # the parameter decides where both say something

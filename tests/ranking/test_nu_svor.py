@@ -186,7 +186,7 @@ def test_sparse_single_precision_and_strings(seed):
     thin = NuSVOR(0.5, gamma=0.2).fit(sparse.csr_array(X), y)
     assert_allclose(thin.rank_score(X), model.rank_score(X), atol=1e-9)
     single = NuSVOR(0.5, gamma=0.2).fit(X.astype(np.float32), y)
-    assert_allclose(single.rank_score(X), model.rank_score(X), atol=1e-5)  # of X
+    assert_allclose(single.rank_score(X), model.rank_score(X), atol=1e-5)  # rounding of X
     text = NuSVOR(0.2, PSpectrum(1)).fit(["a", "aa", "aaaa", "aaaaa"], ["1", "1", "2", "2"])
     assert_array_equal(text.predict(["a", "aaaaaa"]), ["1", "2"])
 
@@ -217,7 +217,7 @@ def test_thresholds_out_of_order():
 @pytest.mark.edge
 @pytest.mark.parametrize("nu", [0.95, 1.0])
 def test_no_weight_is_free_near_the_limit(nu, seed):
-    """Thresholds and margin are then those of a linear program, not of a free pair."""
+    """Thresholds and margin then come from a linear program, not from a free pair."""
     X, y = ranked(80, 4, seed=seed)
     model = NuSVOR(nu, gamma=0.2).fit(X, y)
     value, _, _, _ = oracle.ranking_primal(rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu))
@@ -299,7 +299,7 @@ def test_a_face_step_goes_to_the_minimum_over_free_weights(seed):
     before = a @ K @ a
     assert face_step(store, upper, lower, segments)
 
-    # lower, with the right sums, inside the bounds, and the gradient is that of the weights
+    # lower, with the right sums, inside the bounds, and the gradient matches the weights
     a = upper.w + lower.w
     assert a @ K @ a < before * (1 - 1e-4)
     above = [upper.w[start:stop].sum() for start, stop in segments[1:]]

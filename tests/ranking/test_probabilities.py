@@ -102,7 +102,7 @@ def test_gradient_matches_the_loss(scale, noise, seed):
             mean_loss(point[-1], point[:-1], s, *rest, 1e-3)
             for point in (theta + h, theta - h)
         )
-        assert abs(up - down) / 2e-5 < 1e-7  # of differences
+        assert abs(up - down) / 2e-5 < 1e-7  # tolerance of differences
         assert min(up, down) >= link.loss - 1e-12
 
 
@@ -260,7 +260,7 @@ def test_better_than_frequencies_and_calibrated(machine):
 @each_machine
 @pytest.mark.recovery
 def test_a_link_fitted_to_new_samples_is_hardly_better(machine):
-    """What held-out scores are for: those of training samples are far too sure."""
+    """Reason for held-out scores: probabilities from training scores are far too extreme."""
     X, y = friedman(4300, seed=1)
     model = clone(machine).fit(X[:300], y[:300])
     s = model.rank_score(X)
@@ -287,7 +287,7 @@ def test_precomputed_kernel_gives_the_same(machine):
     given = clone(machine).set_params(kernel="precomputed").fit(K, y[:150])
     expected = plain.predict_proba(X[150:])
     P = given.predict_proba(rbf_kernel(X[150:], X[:150], gamma=0.2))
-    assert_allclose(P, expected, atol=1e-6)  # of a search that ends at a tolerance
+    assert_allclose(P, expected, atol=1e-6)  # tolerance of the search
 
 
 @pytest.mark.invariance
@@ -439,7 +439,7 @@ def test_inside_wrappers(machine):
     assert log_loss(y, P) < np.log(4) - 0.1
 
 
-# of two classes too, the threshold of the machine is not where the probability is one half
+# for two classes too, the probability at the threshold of the machine is not one half
 DISAGREE = {"check_classifiers_train": "predict compares values with thresholds, as SVC does"}
 
 
@@ -471,7 +471,7 @@ def test_stream_takes_scores_before_each_update(seed):
             scores.append(stream.rank_score(X[rows]))
         stream.partial_fit(X[rows], y[rows], classes=range(4))
 
-    # the newer half of what was seen
+    # the newer half of the samples
     scores = np.concatenate(scores)[-200:]
     last = y[-200:]
     counts = 1.0 + np.bincount(last, minlength=4)
@@ -506,7 +506,7 @@ def test_stream_knows_all_classes_from_the_first_sample():
     P = stream.partial_fit(X[:1], y[:1], classes=range(4)).predict_proba(X)
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     assert P.max() <= 0.4 + 1e-12  # (1 + 1) / (1 + 4) for the rank that was seen
-    # after a fit, and where probabilities are asked for on the way
+    # after a fit, and if probabilities are computed meanwhile
     late = KernelPRank(gamma=0.2, random_state=0).fit(X, y).set_params(probability=True)
     late.partial_fit(X, y)
     assert late.link_slope_ > 0

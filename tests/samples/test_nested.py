@@ -151,7 +151,7 @@ def test_many_finite_nodes_are_accepted(monkeypatch):
 
 
 class Fresh:
-    """A node that makes its children anew each time it is asked, without end."""
+    """A node that makes its children anew at each access, without end."""
 
     def label(self):
         return "a"

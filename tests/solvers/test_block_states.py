@@ -1,4 +1,4 @@
-"""Evidence that codes of a pass are taken, taken back and scaled as the next pass is told."""
+"""Evidence that a pass accepts, reverts and scales the previous codes as required."""
 
 import numpy as np
 import pytest

@@ -49,7 +49,7 @@ def in_dask(X, lengths, **scheduler):
 
 
 class OneBlock(np.memmap):
-    """A memory map of which no more than the limit is read at once."""
+    """A memory map that allows reading no more than the limit at once."""
 
     limit = np.inf
 
@@ -160,7 +160,7 @@ def test_one_block_matches_the_function():
 
 
 def smooth(block, rate):
-    """State of each row: a smoothed copy of it; the sum is that of the states."""
+    """State of each row: a smoothed copy of it; the sum adds the states."""
     rows = block.arrays[0]
     state = rate * rows if block.state is None else (1 - rate) * block.state + rate * rows
     return state, (state.sum(axis=0), np.array([block.first]))
@@ -226,7 +226,7 @@ def test_checkpoints_change_nothing_and_are_removed(tmp_path, passes):
         for _ in range(passes):
             blocks, total = blocks.step(smooth, 0.1)
     folders = os.listdir(tmp_path)
-    assert len(folders) == 1  # that of the last checkpoint only
+    assert len(folders) == 1  # only the folder of the last checkpoint
     assert sorted(os.listdir(tmp_path / folders[0])) == ["0.pickle", "1.pickle"]
 
     for _ in range(passes):

@@ -1,4 +1,4 @@
-"""Evidence that a Cholesky factor which grows and shrinks is that of the matrix, and solves."""
+"""Evidence that a growing and shrinking Cholesky factor matches its matrix, and solves."""
 
 import numpy as np
 import pytest

@@ -100,7 +100,7 @@ def test_single_atoms_are_the_lasso(seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("share", [0.5, 0.05])
 def test_wide_groups_and_a_shared_working_set(share, seed):
-    """Signals of a block share inner products: the codes are those of each signal alone."""
+    """Signals of a block share inner products: the codes match each signal alone."""
     rng = np.random.default_rng(seed)
     X, D, groups = problem(seed, n_signals=60, n=100, sizes=(40, 30, 30, 50))
     D += 0.3 * rng.normal(size=100) / 10  # a common direction: slow descent

@@ -222,7 +222,7 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
         assert (gap <= 1e-6 + 1e-9).all()
         assert_allclose(codes.gap[met], gap, atol=1e-9 + 1e-14 / share)
 
-        if positive:  # what is out of reach: the best fit leaves more, nearly
+        if positive:  # unreachable bound: the best fit exceeds it, up to rounding
             for x, m, r, b in zip(
                 known[~met], np.ones(X.shape)[~met] if mask is None else mask[~met],
                 rest[~met], bound[~met], strict=True,

@@ -8,7 +8,7 @@ from skmoderndata._solvers.common.linalg import eigen_range
 
 
 def nearly_equal(n, seed):
-    """A multiple of the identity, but for rounding: routines for some eigenvalues fail on many."""
+    """A multiple of the identity up to rounding: routines for some eigenvalues fail on many."""
     rng = np.random.default_rng(seed)
     noise = 1e-16 * rng.normal(size=(n, n))
     return rng.uniform(1, 10) * np.eye(n) + noise + noise.T

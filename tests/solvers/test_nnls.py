@@ -171,7 +171,7 @@ def test_nothing_to_fit():
 
 
 def test_compiled_calls_are_bounded(monkeypatch):
-    """An interrupt is heard between them; the answer is that of one call for all rows."""
+    """An interrupt stops between them; the result matches one call for all rows."""
     C, X = problem(0, k=60, p=80, m=300)
     once = nnls(C @ C.T, X @ C.T)
     rows = []

@@ -410,7 +410,7 @@ def test_masked_coders_match_the_known_entries(width, seed):
                 tol_sq=tol[i : i + 1],
             )
             assert_allclose(one.residual_sq[0], found.residual_sq[i], rtol=1e-6, atol=1e-9)
-            if rest[i] > 1e-9:  # what is fitted exactly can be fitted by other atoms as well
+            if rest[i] > 1e-9:  # other atoms can also give an exact fit
                 expected = to_dense(one, 30)[0]
                 assert_allclose(A[i], expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 

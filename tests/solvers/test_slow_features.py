@@ -1,4 +1,4 @@
-"""Evidence that the streaming moments are those of the rows, and that the directions are slow."""
+"""Evidence that the streaming moments match the rows, and that the directions are slow."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Evidence that what is promised of dictionaries is true, by other routes and by trying."""
+"""Evidence that the guarantees for dictionaries hold, by other routes and by experiments."""
 
 from itertools import combinations
 
@@ -120,7 +120,7 @@ def test_basis_pursuit_is_right_in_two_bases_up_to_the_bound(seed):
 
 @pytest.mark.recovery
 def test_coefficients_above_the_noise_are_found(seed):
-    """Cai and Wang 2011, theorem 1; noise along what is left over, and along atoms."""
+    """Cai and Wang 2011, theorem 1; noise along the residual, and along atoms."""
     D = np.concatenate([np.eye(64), dct_dictionary(64)])
     rng = np.random.default_rng(seed)
     s = 2
@@ -182,7 +182,7 @@ def test_edge_cases():
     assert exact_recovery_coefficient([[1, 0], [2, 1], [0, 1]], [0, 1, 2]) == -np.inf
     assert (
         exact_recovery_coefficient([[1, 0], [0, 0], [0, 1]], [2]) == 1
-    )  # a zero atom is no atom
+    )  # a zero atom does not count
     assert exact_recovery_coefficient([[1, 0], [0, 0], [1, 1]], [-1]) < 0.3
     assert set(dictionaries.__all__) <= set(skmoderndata.sparse_coding.__all__)
     assert "exact_recovery_coefficient" in dictionaries.__all__

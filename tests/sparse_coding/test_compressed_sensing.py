@@ -103,7 +103,7 @@ def test_single_pixel_patterns(seed):
     # differences of a pattern and its complement are orthogonal
     signs = 2 * patterns - patterns[:1]
     assert_array_equal(signs @ signs.T, n * np.eye(m))
-    # so recovery is that of the signs
+    # so recovery depends on the signs
     x = signals(seed, n, 3, 1)[0]
     reading = patterns @ x
     back = CompressedSensing(

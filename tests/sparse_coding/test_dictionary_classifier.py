@@ -24,7 +24,7 @@ def unit(X):
 
 
 def classes(seed, n_classes=3, n=120, p=12, k=4, s=2, noise=0.05):
-    """Samples of s atoms out of k, which differ between classes but for one that all share."""
+    """Samples of s atoms out of k; all classes share one atom, and the others differ."""
     rng = np.random.default_rng(seed)
     D = unit(rng.normal(size=(n_classes, k, p)))
     D[:, 0] = D[0, 0]
@@ -206,6 +206,6 @@ def test_scores_of_several_classes_are_centred():
     scores = model.decision_function(X[100:200])
     assert_allclose(scores.sum(axis=1), 0, atol=1e-12)
     assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X[100:200]))
-    # differences are those of the residuals, whose softmax are the probabilities
+    # the differences match the residuals, and their softmax gives the probabilities
     log = np.log(model.predict_proba(X[100:200])) / model.sharpness_
     assert_allclose(scores - scores[:, :1], log - log[:, :1], atol=1e-9)

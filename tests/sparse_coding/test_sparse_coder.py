@@ -55,7 +55,7 @@ def test_a_given_dictionary_needs_no_fit(settings):
     assert_array_equal(coder.get_feature_names_out(), fitted.get_feature_names_out())
     assert set(vars(coder)) == set(coder.get_params())  # and nothing is kept
 
-    # as the first step of a pipeline that is only asked
+    # as the first step of a pipeline without fit
     classifier = LogisticRegression().fit(codes, X[:, 0] > 0)
     assert_array_equal(make_pipeline(coder, classifier).predict(X), classifier.predict(codes))
 
@@ -194,7 +194,7 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     dual = np.sum(known * theta, axis=1) - bound * np.linalg.norm(theta, axis=1)
     size = np.abs(codes * norms).sum(axis=1)
 
-    # a rounded residual is a dual point that is off by as much, the gap is that of the exact one
+    # a rounded residual is an inexact dual point; the gap belongs to the exact one
     rounding = 1e-12 if dtype == np.float64 else 1e-5
     assert (coder.encode(X).dual_gap <= 1e-6).all()
     assert_allclose(coder.encode(X).dual_gap, (size - dual) / size, atol=1e-9 + rounding)

@@ -89,7 +89,7 @@ def test_scikit_learn_and_a_conic_solver(seed):
     for bound in (None, 0.5):
         model = SparseRecovery(algorithm="basis_pursuit", residual_tol=bound).fit(Phi, y)
         least = least_l1_stated(Phi, y, bound or 0.0)
-        assert_allclose(np.abs(model.coef_).sum(), least, rtol=1e-6)  # of the conic solver
+        assert_allclose(np.abs(model.coef_).sum(), least, rtol=1e-6)  # conic solver
         assert model.residual_norm_ <= (bound or 0.0) + 1e-8
         pursued = BasisPursuit(bound or 0, fit_intercept=False).fit(Phi, y)
         assert_allclose(model.coef_, pursued.coef_, atol=1e-9)
@@ -115,7 +115,7 @@ def test_with_and_without_a_matrix(method, bound, seed):
     compiled = SparseRecovery(**settings).fit(Phi @ Psi.T @ Psi, Y)
     with config_context(working_memory=1e-3):
         free = SparseRecovery(**settings).fit(aslinearoperator(Phi @ Psi.T @ Psi), Y)
-    assert_allclose(free.coef_, compiled.coef_, atol=1e-6)  # of conjugate gradients
+    assert_allclose(free.coef_, compiled.coef_, atol=1e-6)  # tolerance of conjugate gradients
 
     if method == "basis_pursuit":
         assert max(free.dual_gap_, compiled.dual_gap_) <= 1e-8
@@ -222,7 +222,7 @@ def test_the_last_resorts_reach_the_optimum_alone(positive, formed, seed, monkey
         assert found.gap <= 1e-7
         assert found.missed <= 1e-7
         least = least_l1_stated(A, y, bound, positive)
-        assert_allclose(np.abs(found.coef).sum(), least, rtol=1e-6)  # of the conic solver
+        assert_allclose(np.abs(found.coef).sum(), least, rtol=1e-6)  # conic solver
 
 
 @pytest.mark.recovery
@@ -281,7 +281,7 @@ def test_warning_names_gap_and_residual(max_iter, seed, monkeypatch):
         model.fit(A, rng.normal(size=30) + 0.1)
     assert np.isfinite(model.dual_gap_)
     assert np.isfinite(model.coef_).all()
-    assert model.n_iter_ <= max_iter + 1000  # what is under way is finished
+    assert model.n_iter_ <= max_iter + 1000  # the current step is finished
 
 
 @pytest.mark.certificate
@@ -338,13 +338,13 @@ def test_non_negative_codes(method, bound, seed):
     for found in (model, free):
         assert found.coef_.min() >= 0
         assert_allclose(found.coef_, codes, atol=1e-8 if bound is None else 0.1)
-    assert_allclose(free.coef_, model.coef_, atol=1e-6)  # of conjugate gradients
+    assert_allclose(free.coef_, model.coef_, atol=1e-6)  # tolerance of conjugate gradients
 
     if method == "basis_pursuit":
         assert max(model.dual_gap_, free.dual_gap_) <= 1e-8
         for i in range(3):
             wanted = least_l1_stated(Phi, Y[:, i], bound or 0.0, positive=True)
-            assert_allclose(model.coef_[i].sum(), wanted, rtol=1e-6)  # of the conic solver
+            assert_allclose(model.coef_[i].sum(), wanted, rtol=1e-6)  # conic solver
 
 
 @pytest.mark.certificate
@@ -674,7 +674,7 @@ def test_degenerate_input(method):
 @pytest.mark.edge
 @pytest.mark.parametrize("missing", [None, np.nan], ids=["None", "NaN"])
 def test_missing_measurements_of_an_operator_are_named(missing):
-    """An operator is no table, so that `y` is checked on its own."""
+    """An operator is not a table, so that `y` is checked separately."""
     Phi, codes = planted(0)
     Y = (Phi @ codes.T).astype(object)
     Y[5, 2] = missing

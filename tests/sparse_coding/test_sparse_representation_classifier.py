@@ -356,7 +356,7 @@ def test_edge_cases(seed):
 @pytest.mark.edge
 @pytest.mark.parametrize("algorithm", ["lasso", "group_lasso"])
 def test_codes_of_single_features_alone_go_to_the_nearest_class(algorithm):
-    """A sample that is one feature is explained by it; the class is that of the best match."""
+    """A sample equal to one feature is represented by it; the best match gives the class."""
     D = np.eye(4)[:3] + 0.3
     model = SparseRepresentationClassifier(algorithm, occlusion=True, alpha=0.9).fit(
         D, [0, 1, 2]
@@ -379,7 +379,7 @@ def test_lengths_from_tiny_to_huge(algorithm, seed):
 
 @pytest.mark.parametrize("algorithm", ["lasso", "omp"])
 def test_no_matrix_of_all_pairs_of_samples(algorithm, seed):
-    """At 30,000 rows it would take 7.2 GB; what is allocated stays below fifty tables."""
+    """At 30,000 rows it would take 7.2 GB; the allocated memory stays below fifty tables."""
     rng = np.random.default_rng(seed)
     centers = rng.normal(size=(3, 12))
     y = rng.integers(3, size=30_000)
@@ -435,5 +435,5 @@ def test_few_columns_warn(settings, few):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y)
-        model.fit(sparse.csr_array(X)[:6], y[:6])  # of few rows, but many columns
+        model.fit(sparse.csr_array(X)[:6], y[:6])  # few rows, but many columns
         model.set_params(kernel="rbf").fit(X[:, 1:], y)

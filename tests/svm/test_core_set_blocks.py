@@ -1,4 +1,4 @@
-"""Evidence that core vector machines and enclosing balls of Dask arrays are those in memory."""
+"""Evidence that core vector machines and enclosing balls of Dask arrays match those in memory."""
 
 import pickle
 
@@ -210,7 +210,7 @@ def test_data_frame_gives_names(model):
     frame = pandas.DataFrame(X, columns=["a", "b"])
     lazy = clone(model).fit(dataframe.from_pandas(frame, npartitions=3), y)
     assert_array_equal(lazy.feature_names_in_, ["a", "b"])
-    del lazy.feature_names_in_  # rows without names are asked about
+    del lazy.feature_names_in_  # rows without names are predicted
     assert_same_model(lazy, fitted(model, X, y), X)
 
 
@@ -224,7 +224,7 @@ def test_threshold_is_near_the_table(slack, weighted):
     here = fitted(model, X, None, **aligned)
     lazy = fitted(model, X, None, (1400, 1600), **aligned)
     new = np.random.default_rng(1).normal(size=(20_000, 2))
-    # 600 scores are held out, of which a tenth are below: a deviation of 1.2 points
+    # 600 scores are held out, and a tenth of them are below: a deviation of 1.2 points
     rates = [np.mean(one.predict(new) < 0) for one in (here, lazy)]
     assert_allclose(rates, 0.1, atol=0.035)
     assert lazy.cost_ == pytest.approx(here.cost_, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Evidence that core set, regions and boundary drawn are those of the estimator."""
+"""Evidence that the display draws core set, regions and boundary of the estimator."""
 
 import numpy as np
 import pandas as pd
@@ -89,7 +89,7 @@ def test_classes_have_one_colour_each_in_samples_core_and_regions():
     assert_allclose(display.core_.get_facecolor(), expected)
     assert_allclose(display.surface_.get_facecolor(), [to_rgba("C0", 0.2), to_rgba("C1", 0.2)])
 
-    # an order that only `classes` tells
+    # an order that only `classes` determines
     one = CoreSetDisplay.from_estimator(model, X, np.repeat("right", 300))
     assert legend(one)[:2] == ["left", "right"]
     assert_allclose(one.core_.get_facecolor()[0], to_rgba("C1"))
@@ -108,7 +108,7 @@ def test_three_classes_and_names_in_a_pipeline():
     assert_array_equal(display.response[7], model.predict(grid))
     assert_array_equal(display.core_.get_offsets(), X.to_numpy()[model[-1].core_indices_])
 
-    # thirteen columns, of which the last step sees two
+    # thirteen columns; the last step gets two
     model = make_pipeline(StandardScaler(), PCA(2), machine()).fit(wine.data, y)
     display = CoreSetDisplay.from_estimator(model, wine.data, y)
     assert display.ax_.get_ylabel() == "pca1"

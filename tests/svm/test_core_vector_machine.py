@@ -104,7 +104,7 @@ def test_primal_with_scaled_offset_and_weights(scaling, seed):
 
 @pytest.mark.oracle
 def test_squared_hinge_with_a_kernel(seed):
-    """SVC with a huge C on `K + delta / (2 C)` is the same problem, but for the free offset."""
+    """SVC with a huge C on `K + delta / (2 C)` is the same problem, except for the free offset."""
     X, y = board(150, seed)
     C = 5.0
     K = rbf_kernel(X, gamma=2)
@@ -184,7 +184,7 @@ def test_core_keeps_its_matrix(seed):
     values = core.scorer()(units, exact=True)
     core.add(order[first : first + 3])
 
-    moved = np.argsort(core.a)[-2:]  # few of those with weight: only they are scored
+    moved = np.argsort(core.a)[-2:]  # few of the samples with weight: only they are scored
     change = 0.3 * core.a[moved[0]] * np.array([-1.0, 1.0])
     core.a = core.a.copy()
     core.a[moved] += change
@@ -555,7 +555,7 @@ def test_rejects_invalid_kernels():
         CoreVectorMachine(kernel=lambda A, B: A[:, :1] + 2 * B[:, 0]).fit(X, y)
     with pytest.raises(ValueError, match="not finite"):
         CoreVectorMachine(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, y)
-    # -|x - z| is negative definite but for a constant: a small C makes it a kernel
+    # -|x - z| is negative definite up to a constant: a small C makes it a kernel
     assert CoreVectorMachine(1e-3, kernel=indefinite).fit(X, y).dual_gap_ < 1e-6
 
 
@@ -663,7 +663,7 @@ def test_working_sets_match_the_full_matrix(cache_size, seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("sizes", [(2, 60, 40, 100), (150, 100)])
 def test_core_without_a_matrix_keeps_its_gradient(sizes, seed):
-    """Beyond the limit: weights, gradient and diagonal are those of the matrix all the same."""
+    """Beyond the limit: weights, gradient and diagonal still match the matrix."""
     X, y = board(400, seed)
     rows = KernelRows(resolve_kernel("rbf", X, gamma=4), X)
     problem = SignedRows(rows, np.where(y == 1, 1, -1), 10.0, bias=1.0, diagonal=1.0)

@@ -58,7 +58,7 @@ def test_printed_objective_and_its_gap(max_iter, seed):
 
     if max_iter == 10_000:
         assert model.dual_gap_ < 1e-9
-        assert_allclose(model.rho_, rho, rtol=1e-5)  # of a cone solver
+        assert_allclose(model.rho_, rho, rtol=1e-5)  # tolerance of a cone solver
         assert_allclose(scores, f, atol=1e-5)
     else:
         assert model.dual_gap_ > 1e-3
@@ -96,7 +96,7 @@ def test_much_slack_is_the_kernel_density(seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("slack", [0.02, 0.1, 0.5])
 def test_optimality_conditions(slack, seed):
-    """`w phi(x_i) - rho = -a_i / c` where there is weight, and the slack asked for."""
+    """`w phi(x_i) - rho = -a_i / c` for positive weights, and the requested slack."""
     X, _ = polluted(300, seed=seed)
     model = CoreVectorOutlierDetector(slack=slack, gamma=0.3).fit(X)
     scores = model.score_samples(X)
@@ -142,7 +142,7 @@ def test_planted_outliers(seed):
 @pytest.mark.parametrize("n", [400, 3000])
 @pytest.mark.parametrize("contamination", [0.05, 0.1, 0.5])
 def test_share_of_new_outliers(contamination, n, seed):
-    """Up to the chance of drawing the samples held out, of which there are at least 400."""
+    """Equal up to the random choice of the held-out samples, 400 or more."""
     X, _ = polluted(n + 4000, seed=seed)
     X = X[np.random.default_rng(seed).permutation(len(X))]
     model = CoreVectorOutlierDetector(contamination=contamination, random_state=0).fit(X[:n])

@@ -74,7 +74,7 @@ def test_grades_and_listed_pairs_give_the_same_function(seed):
     reference = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X[small], y[small])
     assert_allclose(
         cone.fit(X[small], y[small]).predict(X), reference.predict(X), atol=1e-4
-    )  # of a cone solver
+    )  # tolerance of a cone solver
 
 
 @pytest.mark.oracle
@@ -205,7 +205,7 @@ def test_classes_order_the_labels(seed):
     assert named.score(X, words[grade], queries) == numbers.score(X, grade, queries)
     exact = CoreVectorRanker(tol=1e-8).fit(X, grade, query_ids=queries)
     back = CoreVectorRanker(tol=1e-8, classes=[2, 1, 0]).fit(X, grade, query_ids=queries)
-    # of a gap of 1e-8 the root shows in the function
+    # a gap of 1e-8 changes the function by its root
     assert_allclose(back.predict(X), -exact.predict(X), atol=1e-3)
     assert back.score(X, grade, queries) == pytest.approx(exact.score(X, grade, queries))
     objects = CoreVectorRanker(classes=words, random_state=0)

@@ -38,7 +38,7 @@ def test_primal_problem(distance, seed):
     model = CoreVectorRegressor(C, tube_distance=distance, kernel="linear").fit(X, y)
     assert_allclose(
         model.predict(X), y.mean() + y.std() * (Z @ w), atol=1e-4
-    )  # of a cone solver
+    )  # tolerance of a cone solver
     assert_allclose(model.epsilon_, y.std() * width, atol=1e-4)
     assert value > 0
 

@@ -195,7 +195,7 @@ def test_votes_match_svc(break_ties):
 @pytest.mark.parametrize("n", [150, 2500])
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_gap_and_slack(n, C, seed):
-    """Every support vector has ``xi = a / (2 C u)``, and the gap is that of the two problems."""
+    """Every support vector has ``xi = a / (2 C u)``, and the gap matches the two problems."""
     X, y = classes(n, seed=seed)
     u = np.random.default_rng(seed).uniform(0.3, 2, n)
     for tol in (1e-2, 1e-4):

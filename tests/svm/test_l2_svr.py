@@ -104,7 +104,7 @@ def test_matches_function_from_cvxpy(seed):
 @pytest.mark.parametrize("n", [150, 2500])
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_gap_and_excess(n, C, seed):
-    """``|a| = 2 C u`` times the excess over the tube, and the gap is that of the two problems."""
+    """``|a| = 2 C u`` times the excess over the tube, and the gap matches the two problems."""
     X, y = curve(n, seed=seed)
     u = np.random.default_rng(seed).uniform(0.3, 2, n)
     for tol in (1e-2, 1e-4):

@@ -175,7 +175,7 @@ def test_rotation_shift_scale_order_and_repeats(seed):
     ball = MinimumEnclosingBall(tol=1e-10).fit(X)
     moved = MinimumEnclosingBall(tol=1e-10).fit(5 * X @ Q + 1e5)
     assert_allclose(moved.radius_, 5 * ball.radius_, rtol=1e-8)
-    assert_allclose(moved.center_, 5 * ball.center_ @ Q + 1e5, atol=1e-4)  # of 1e5
+    assert_allclose(moved.center_, 5 * ball.center_ @ Q + 1e5, atol=1e-4)  # relative to 1e5
     order = rng.permutation(100)
     assert_allclose(MinimumEnclosingBall().fit(X[order]).radius_, ball.radius_, rtol=1e-6)
     assert_allclose(
@@ -270,7 +270,7 @@ def test_grid_search_in_a_pipeline():
 @pytest.mark.parametrize("seed_of_circle", [7, 9, 13])
 @pytest.mark.parametrize("n", [40, 100])
 def test_points_on_a_circle(n, seed_of_circle):
-    """The points on the sphere are so many that their inner products are singular."""
+    """The inner products of the many points on the sphere are singular."""
     X = np.random.default_rng(seed_of_circle).normal(size=(n, 2))
     X /= np.linalg.norm(X, axis=1)[:, None]
     ball = MinimumEnclosingBall(random_state=0).fit(X)

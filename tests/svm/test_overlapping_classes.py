@@ -185,7 +185,7 @@ def test_small_memory_sparse_rows_and_given_kernel_matrix(seed):
 def test_several_classes_share_the_rows(seed):
     X, y = overlapping(2400, n_classes=4, seed=seed)
     ours, theirs = both({"tol": 1e-3}, X, y)
-    assert_allclose(ours.objective_, theirs.objective_, rtol=2e-3)  # of both
+    assert_allclose(ours.objective_, theirs.objective_, rtol=2e-3)  # tolerance of both
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.99
     assert ours.n_kernel_evaluations_ < theirs.n_kernel_evaluations_
     assert_array_equal(np.unique(ours.support_), ours.support_)
@@ -217,7 +217,7 @@ def test_what_keeps_the_core_set():
 
 @pytest.mark.edge
 def test_rows_that_do_not_fit_are_reported_before_the_work(monkeypatch):
-    """Of 2100 rows 128 fit: too few if a tenth is asked for."""
+    """128 of 2100 rows fit: too few for a tenth."""
     X, y = overlapping()
     monkeypatch.setattr(_base, "FEW_ROWS", 10)
     with pytest.warns(UserWarning, match="rows of 128 of 2100 samples.*Set max_core"):

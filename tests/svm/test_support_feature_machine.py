@@ -187,7 +187,7 @@ def test_restarts_reach_the_exact_minimum(formulation, seed):
 
 
 def twelve_tables():
-    """Tables of 30 rows and 6 columns, three of which carry the classes, with noise."""
+    """Tables of 30 rows and 6 columns with noise; three columns carry the classes."""
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(30, 6))
@@ -669,7 +669,7 @@ def test_classes_of_iris():
     assert machine.score(X, y) > 0.94
     assert machine.coef_.shape == (3, 4)
     assert machine.hard_margin_.tolist() == [False] * 3
-    assert not machine.sfm_coef_[0, :2].any()  # setosa is told apart by the petals alone
+    assert not machine.sfm_coef_[0, :2].any()  # the petals alone separate setosa
 
 
 # ----------------------------------------------------------------------------------------- paper
@@ -933,7 +933,7 @@ def test_no_feature_is_worth_its_cost():
 )
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_nothing_but_constant_columns(X, kind):
-    """The larger class, or an error of its own where no slack or a direction is asked for."""
+    """The larger class, or a specific error if no slack or a direction is requested."""
     for y in (np.arange(20) < 7, np.arange(20) % 3 % 2, np.minimum(np.arange(20), 2)):
         larger = np.unique(y)[np.unique(y, return_counts=True)[1].argmax()]
         for settings in (
@@ -1117,7 +1117,7 @@ SupportFeatureMachine().fit(X, X[:, 0] > 1)
 
 @pytest.mark.edge
 def test_prints_nothing():
-    """The first call of HiGHS in a process prints its licence, unless told before."""
+    """The first call of HiGHS in a process prints its licence, unless disabled before."""
     run = subprocess.run(
         [sys.executable, "-c", PRINTS_NOTHING], check=True, capture_output=True, text=True
     )

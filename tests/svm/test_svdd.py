@@ -40,7 +40,7 @@ def test_primal_problem(nu, seed):
     K = model._gram(X)
     costs = u / (nu * u.sum()) if nu else np.full(60, 50.0)
     value, r2 = oracle.ball_primal(K, costs)
-    assert_allclose(model.objective_, value, rtol=1e-6)  # of a cone solver
+    assert_allclose(model.objective_, value, rtol=1e-6)  # tolerance of a cone solver
     assert_allclose(model.radius_**2, r2, rtol=1e-4)  # the objective is flat in it
 
 
