@@ -1,7 +1,6 @@
 """What a parameter, an option or a column that does not fit was probably meant to be."""
 
 import difflib
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -48,26 +47,6 @@ def meant_parameter(name: str, available: Sequence[str]) -> str | None:
         if parameter in available:
             return parameter
     return next(iter(difflib.get_close_matches(name, available, n=1, cutoff=0.7)), None)
-
-
-def parameters_are_named(init: Any) -> Any:
-    """Decorate `__init__`: refuse a parameter that is not there by the name of one that is."""
-
-    @functools.wraps(init)
-    def named(self, /, *args, **parameters):
-        try:
-            init(self, *args, **parameters)
-        except TypeError:
-            available = type(self)._get_param_names()
-            for name in parameters.keys() - set(available):
-                meant = meant_parameter(name, available)
-                hint = f"did you mean {meant!r}?" if meant else f"there are {available}"
-                raise TypeError(
-                    f"{type(self).__name__} has no parameter {name!r}: {hint}"
-                ) from None
-            raise
-
-    return named
 
 
 def meant_option(value: str, message: str) -> str | None:

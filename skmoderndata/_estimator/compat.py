@@ -174,10 +174,10 @@ _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
 def all_or_nothing(method):
-    """Decorate a method: an exception or an interrupt leaves the attributes of before the call.
+    """Decorate a method: an exception or an interrupt restores the attributes.
 
-    A fitted estimator stays usable and an unfitted one stays unfitted. What an attribute holds is
-    not copied: a method that goes on from it makes another one, and changes nothing in place.
+    A fitted estimator stays usable, and an unfitted one stays unfitted. Values of attributes are
+    not copied, so a method must not change them in place.
     """
 
     @functools.wraps(method)
@@ -186,47 +186,67 @@ def all_or_nothing(method):
         try:
             return method(estimator, *args, **kwargs)
         except BaseException:
-            state = vars(estimator)
-            callback_state = {key: state[key] for key in _CALLBACK_STATE if key in state}
-            estimator.__dict__ = before | callback_state  # at once
+            _restore(estimator, before)
             raise
 
     return whole
 
 
-_FITTING = "_is_fitting"  # while a fit runs, which may call that of a parent
+def _restore(estimator, before):
+    """Replace all attributes at once, except the attributes of running callbacks."""
+    state = vars(estimator)
+    callback_state = {key: state[key] for key in _CALLBACK_STATE if key in state}
+    estimator.__dict__ = before | callback_state
 
 
-def from_scratch(fit):
-    """Decorate `fit`: nothing of an earlier fit is left, say `coef_` of another kernel.
+# Attribute that an estimator has while a fit runs, which may call the `fit` of a parent class.
+_FITTING = "_is_fitting"
 
-    With `warm_start` all of it stays. A fit within a fit leaves what the outer one has set.
+
+def _begins_anew(estimator):
+    """Delete the attributes of an earlier fit, such as `coef_`; return whether this was done.
+
+    With `warm_start` and within another fit all attributes stay.
     """
-
-    @functools.wraps(fit)
-    def fresh(estimator, *args, **kwargs):
-        state = vars(estimator)
-        if _FITTING in state or getattr(estimator, "warm_start", False):
-            return fit(estimator, *args, **kwargs)
-
-        for name in [key for key in state if key.endswith("_") and not key.startswith("_")]:
-            del state[name]
-        state[_FITTING] = True
-        result = fit(estimator, *args, **kwargs)
-        del vars(estimator)[_FITTING]
-        return result
-
-    return fresh
+    state = vars(estimator)
+    if _FITTING in state or getattr(estimator, "warm_start", False):
+        return False
+    for name in [key for key in state if key.endswith("_") and not key.startswith("_")]:
+        del state[name]
+    state[_FITTING] = True
+    return True
 
 
 def fit_context(*, prefer_skip_nested_validation=True):
-    """Decorate `fit`: check parameters, tear callbacks down, leave no half-fitted object."""
+    """Decorate a method that fits.
+
+    The decorated method checks the parameters, tears callbacks down, raises TypeError for tables
+    that the class cannot read, forgets an earlier fit unless it is `partial_fit`, and restores
+    the attributes after an exception or an interrupt, as `all_or_nothing` does.
+    """
 
     def decorator(fit):
+        name = fit.__name__
+        starts_anew = name in ("fit", "fit_transform", "fit_predict")
+
+        @functools.wraps(fit)
+        def whole(estimator, *args, **kwargs):
+            estimator._check_table_of_fit(name, args, kwargs)
+            before = vars(estimator).copy()
+            try:
+                is_outermost = starts_anew and _begins_anew(estimator)
+                result = fit(estimator, *args, **kwargs)
+            except BaseException:
+                _restore(estimator, before)
+                raise
+            if is_outermost:
+                del vars(estimator)[_FITTING]
+            return result
+
+        whole._table = "fit"
         context = _sklearn_fit_context(
             prefer_skip_nested_validation=prefer_skip_nested_validation
         )
-        starts_anew = fit.__name__ in ("fit", "fit_transform", "fit_predict")
-        return context(all_or_nothing(from_scratch(fit) if starts_anew else fit))
+        return context(whole)
 
     return decorator

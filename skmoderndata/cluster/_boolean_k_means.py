@@ -3,12 +3,11 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import FitProgress, warn_not_converged
-from skmoderndata._estimator.blocks_input import FitsBlocks
+from skmoderndata._estimator.blocks_input import BlockClusterMixin, FitsBlocks
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     CallbackSupportMixin,
@@ -34,7 +33,7 @@ from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata.cluster._base import BooleanFactors, warn_fewer_clusters
 
 
-class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFactors):
+class BooleanKMeans(CallbackSupportMixin, FitsBlocks, BlockClusterMixin, BooleanFactors):
     r"""k-means for Boolean data: Hamming distance and majority centres, on packed bits.
 
     The class minimises the number of bits in which rows differ from the Boolean centre of their

@@ -1,12 +1,12 @@
 """K-means in the feature space of a kernel."""
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, FitProgress, run_starts, warn_not_converged
-from skmoderndata._estimator.blocks_input import FitsBlocks, in_blocks
+from skmoderndata._estimator.blocks_input import BlockClusterMixin, FitsBlocks, in_blocks
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -65,7 +65,7 @@ class KernelKMeans(
     FitsBlocks,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    ClusterMixin,
+    BlockClusterMixin,
     Base,
 ):
     r"""K-means clustering in the feature space of a kernel.

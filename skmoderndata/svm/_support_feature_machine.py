@@ -27,6 +27,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
     unmasked,
 )
+from skmoderndata._estimator.doors import by_rows
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.margins.feature_rounds import (
@@ -508,6 +509,22 @@ class SupportFeatureMachine(
             The columns of the selected features.
         """
         return super().transform(unmasked(X, owner=type(self).__name__))
+
+    @by_rows
+    def inverse_transform(self, X):
+        """Put selected features back in their columns, and fill the other columns with zeros.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_selected)
+            Columns of the selected features.
+
+        Returns
+        -------
+        X_original : ndarray or sparse matrix of shape (n_samples, n_features)
+            Table with all features.
+        """
+        return super().inverse_transform(X)
 
     def _get_support_mask(self):
         check_is_fitted(self)

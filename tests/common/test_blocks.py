@@ -18,7 +18,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skmoderndata._estimator import blocks_input
-from skmoderndata._estimator.blocks_input import ROW_METHODS
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata.cross_decomposition import KernelCCA
 from skmoderndata.decomposition import RobustPCA, SlowFeatureAnalysis, SparseNMF
@@ -45,6 +44,16 @@ da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
 LENGTHS = (17, 1, 0, 22)
+
+# names of all methods with an answer for each row
+ROW_METHODS = sorted(
+    {
+        name
+        for cls in CLASSES
+        for name in dir(cls)
+        if getattr(getattr(cls, name, None), "_table", None) == "by rows"
+    }
+)
 
 
 def refuse_to_run(*args, **kwargs):
@@ -171,6 +180,30 @@ def test_fit_accepts_a_dask_array_or_names_the_remedy(estimator, lazy_only):
         assert vars(model) == before
         if hasattr(model, "partial_fit"):
             assert "partial_fit" in str(error.value)
+
+
+# first parameters that are tables, and the methods that pass them on to decorated methods
+TABLES = ("X", "Z", "T", "codes")
+PASS_ON = {"fit_transform", "fit_predict"}
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_each_method_states_what_it_does_with_a_table_in_blocks(cls):
+    silent = []
+    for name in dir(cls):
+        method = inspect.getattr_static(cls, name)
+        function = getattr(method, "fn", method)  # below `available_if`
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        arguments = list(inspect.signature(function).parameters)
+        with_table = len(arguments) > 1 and arguments[1] in TABLES
+        if with_table and not hasattr(function, "_table") and name not in PASS_ON:
+            silent.append(name)
+    # scores of scikit-learn's mixins are computed from the answers of `predict`
+    own_score = inspect.getattr_static(cls, "score", None)
+    if getattr(own_score, "__module__", "") == "sklearn.base":
+        silent.remove("score")
+    assert silent == []
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
