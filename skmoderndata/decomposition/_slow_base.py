@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from skmoderndata._estimator.blocks_input import check_entries, in_blocks, rows_named
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
-from skmoderndata._solvers.series.slow_features import SlowMoments
 
 TIMES = (
     "times must be finite and increase from row to row within a sequence: sort the rows of each "
@@ -205,14 +204,6 @@ class CallableExpansion:
         return table
 
 
-def whiten_input(model, X, valid):
-    """Return the mean and the whitened principal components of the input, as set by `pre_pca`."""
-    check_pre_pca(model, X.shape[1])
-    moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
-    moments.update(X, valid=valid)
-    return whiten_moments(model, moments, np.finfo(X.dtype).eps)
-
-
 def check_pre_pca(model, n_features):
     """Raise an error if `pre_pca` is neither a number of components nor a fraction."""
     number = isinstance(model.pre_pca, Integral)
@@ -224,7 +215,10 @@ def check_pre_pca(model, n_features):
 
 
 def whiten_moments(model, moments, eps):
-    """Do the same as `whiten_input` from the moments; `eps` is the precision of the input."""
+    """Mean and principal components of the input, scaled to unit variance, by its moments.
+
+    `pre_pca` sets their number; rounding errors of the input are relative to `eps`.
+    """
     number = isinstance(model.pre_pca, Integral)
     # The default LAPACK driver may not converge if columns have very different scales.
     variance, V = linalg.eigh(moments.covariance(), driver="evd")

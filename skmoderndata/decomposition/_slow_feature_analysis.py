@@ -46,7 +46,6 @@ from skmoderndata.decomposition._slow_base import (
     is_frozen,
     mean_slowness,
     moments_of_block,
-    whiten_input,
     whiten_moments,
 )
 from skmoderndata.exceptions import DoubtfulResultWarning
@@ -334,74 +333,41 @@ class SlowFeatureAnalysis(
         self : object
             Fitted estimator.
         """
-        if in_blocks(X):
-            return self._fit_blocks(X, sequence_ids, sample_mask, times)
-        X = self._check(X, reset=True, ensure_min_samples=2)
+        read = self._rows_in_blocks if in_blocks(X) else self._rows_in_memory
+        rows = read(X, sequence_ids, sample_mask, times)
         self._forget_solution("_moments")
-        rows = check_rows(X, sequence_ids, sample_mask, times)
-        self._start(X, rows.valid)
-        n_chunks = -(-len(X) // self._chunk_rows())
+        self._start(rows)
+
+        # 1. sum the moments of the rows
+        empty = SlowMoments(self._expansion, self.lag)
+        n_chunks = rows.n_chunks(self._chunk_rows())
         with FitProgress(self, X, y, max_passes=n_chunks, task_name="chunk") as progress:
-            self._update(self._moments, X, rows, progress=progress)
-            self._solve(partial(self._measure, X, rows))
+            moments = self._sum(rows, empty, progress)
+            self._refuse_no_row(moments)
+            if not moments.times_increase:
+                raise ValueError(TIMES)
+            self._keep(moments, rows.eps)
+
+            # 2. solve for the outputs, whose moments are needed if rounding errors matter
+            self._solve(lambda outputs: self._sum(rows, SlowMoments(outputs, self.lag)))
         return self
 
-    def _fit_blocks(self, X, sequence_ids, sample_mask, times):
-        """Add up the moments of blocks, of which neighbours are joined by `merge`."""
+    def _rows_in_memory(self, X, sequence_ids, sample_mask, times):
+        X = self._check(X, reset=True, ensure_min_samples=2)
+        return RowsInMemory(X, check_rows(X, sequence_ids, sample_mask, times))
+
+    def _rows_in_blocks(self, X, sequence_ids, sample_mask, times):
         facts = {"sequence_ids": sequence_ids, "sample_mask": sample_mask, "times": times}
-        facts = {name: rows for name, rows in facts.items() if rows is not None}
-        blocks = blocks_of(
-            self, X, *map(aligned_rows, facts.values()), dtype=FLOATS, ensure_min_samples=2
-        )
+        facts = {name: values for name, values in facts.items() if values is not None}
+        aligned = map(aligned_rows, facts.values())
+        blocks = blocks_of(self, X, *aligned, dtype=FLOATS, ensure_min_samples=2)
         self._refuse_both()
         if hasattr(self.expansion, "transform") and not is_frozen(self.expansion):
             raise ValueError(
                 "expansion would be fitted to all rows, which a table in blocks does not allow: "
-                "fit it to some rows, and give sklearn.frozen.FrozenEstimator(expansion)."
+                "fit it to some rows, and pass sklearn.frozen.FrozenEstimator(expansion)."
             )
-        single = blocks.arrays[0].dtype == np.float32
-        eps = float(np.finfo(np.float32 if single else np.float64).eps)
-        add_up = partial(blocks.sum, moments_of_block, tuple(facts), type(self).__name__)
-        self._forget_solution("_moments")
-
-        # the input whitened, which takes a pass of its own
-        n_inputs = blocks.shape[1]
-        self.input_components_ = None
-        if self.pre_pca is not None:
-            check_pre_pca(self, n_inputs)
-            (moments,) = add_up(SlowMoments(PolynomialExpansion(n_inputs, 1)), None, None)
-            self._refuse_no_row(moments)
-            self.input_mean_, self.input_components_ = whiten_moments(self, moments, eps)
-            n_inputs = len(self.input_components_)
-        prepare = None if self.pre_pca is None else (self.input_mean_, self.input_components_)
-
-        # polynomials, or any expansion, which is known by what it makes of a row
-        self.expansion_ = self.expansion
-        if self.expansion is None:
-            self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
-            if self.degree > 1 and self.pre_pca is None:
-                self._expansion = self._expansion.about(_origin_of_blocks(blocks, sample_mask))
-        else:
-            rows = blocks.sample(np.arange(min(blocks.shape[0], ROWS_SEEN)))[0]
-            rows = rows[~np.isnan(rows).any(axis=1)]
-            if len(rows) == 0:
-                raise ValueError(f"The first {ROWS_SEEN} rows of X hold NaN: leave them out.")
-            self._expansion = CallableExpansion(
-                self.expansion, self._prepare(rows[:1]), self.include_bias
-            )
-
-        # moments, and those of the outputs where rounding errors are to be corrected
-        chunk_rows = self._chunk_rows()
-        (moments,) = add_up(SlowMoments(self._expansion, self.lag), prepare, chunk_rows)
-        self._refuse_no_row(moments)
-        if not moments.times_increase:
-            raise ValueError(TIMES)
-        self._input_eps = 0.0
-        self._keep(moments, eps)
-        self._solve(
-            lambda outputs: add_up(SlowMoments(outputs, self.lag), prepare, chunk_rows)[0]
-        )
-        return self
+        return RowsInBlocks(blocks, tuple(facts), sample_mask, type(self).__name__)
 
     def _knows_input_of_expansion(self):
         if self.pre_pca is None:
@@ -467,14 +433,18 @@ class SlowFeatureAnalysis(
             after=vars(self).get("_moments"),
         )
 
+        rows = RowsInMemory(X, rows)
         if first:
-            self._start(X, rows.valid, may_be_empty=self.expansion is None)
+            self._start(rows, may_be_empty=self.expansion is None)
+            self._moments = SlowMoments(self._expansion, self.lag)
+            self._input_eps = 0.0
 
         # moments of a copy: an error leaves the old ones
         moments = self._moments.copy()
         if moments.n_samples == 0 and self.expansion is None:
-            moments.expansion = self._centred(moments.expansion, X[rows.valid])
-        self._update(moments, X, rows)
+            moments.expansion = self._centred(moments.expansion, rows)
+        self._sum(rows, moments)
+        self._keep(moments, max(self._input_eps, rows.eps))
         self._forget_solution()
         return self
 
@@ -656,76 +626,60 @@ class SlowFeatureAnalysis(
         if moments.n_samples == 0:
             raise ValueError(_NO_ROW.format(type(self).__name__))
 
-    def _start(self, X, valid, *, may_be_empty=False):
-        """Choose the expansion and initialise the moments."""
+    def _start(self, rows, *, may_be_empty=False):
+        """Choose the expansion, after the projection that `pre_pca` needs."""
         self._refuse_both()
-        if not valid.any() and not may_be_empty:
+        if rows.is_empty and not may_be_empty:
             raise ValueError(_NO_ROW.format(type(self).__name__))
 
-        n_inputs = X.shape[1]
+        n_inputs = rows.n_features
         self.input_components_ = None
         if self.pre_pca is not None:
-            self.input_mean_, self.input_components_ = whiten_input(self, X, valid)
+            check_pre_pca(self, n_inputs)
+            moments = rows.input_moments()
+            self._refuse_no_row(moments)
+            self.input_mean_, self.input_components_ = whiten_moments(self, moments, rows.eps)
             n_inputs = len(self.input_components_)
 
-        # polynomials, or any expansion, fitted to the rows if it can be
+        # monomials, or another expansion, which is fitted to the rows unless it is frozen
         if self.expansion is None:
             self.expansion_ = None
-            used = X if valid.all() else X[valid]
-            self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
-            self._expansion = self._centred(self._expansion, used)
-            if self.pre_pca is None and not self._expansion.in_range(used):
+            monomials = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
+            self._expansion = self._centred(monomials, rows)
+            if self.pre_pca is None and not rows.in_range(self._expansion):
                 raise ValueError(RANGE.format(type(self).__name__))
         else:
-            sample = self._prepare(X[valid])
+            sample = self._prepare(rows.sample())
             self.expansion_ = self.expansion
             if hasattr(self.expansion, "transform"):
                 self.expansion_ = clone(self.expansion).fit(sample, None)
             self._expansion = CallableExpansion(self.expansion_, sample[:1], self.include_bias)
 
-        self._moments = SlowMoments(self._expansion, self.lag)
-        self._input_eps = 0.0
-
-    def _centred(self, monomials, X):
-        """Return the monomials about the mean of the rows of X.
+    def _centred(self, monomials, rows):
+        """Return the monomials about the mean of the rows.
 
         Linear features and principal components need no origin.
         """
-        if self.degree == 1 or self.input_components_ is not None or len(X) == 0:
+        if self.degree == 1 or self.input_components_ is not None or rows.is_empty:
             return monomials
-        return monomials.about(exact_mean(X))
+        return monomials.about(rows.origin())
 
     def _chunk_rows(self):
         return self.batch_size or default_chunk_rows(self._expansion.n_outputs)
 
     def _prepare(self, X):
         """Convert rows of X to arguments of the expansion."""
+        if self.input_components_ is None:
+            return X
+        return _whitened(self.input_mean_, self.input_components_, X)
+
+    def _sum(self, rows, moments, progress=None):
+        """Add the rows to moments."""
+        whitened = None
         if self.input_components_ is not None:
-            return (X - self.input_mean_) @ self.input_components_.T
-        return X
-
-    def _accumulate(self, moments, X, rows, progress=None):
-        moments.update(
-            X,
-            sequence_ids=rows.ids,
-            new_sequence=rows.new_sequence,
-            valid=rows.valid,
-            times=rows.times,
-            chunk_rows=self._chunk_rows(),
-            progress=progress,
-            prepare=self._prepare,
-        )
-
-    def _measure(self, X, rows, outputs):
-        """Moments of the outputs, in a second pass."""
-        measured = SlowMoments(outputs, self.lag)
-        self._accumulate(measured, X, rows)
-        return measured
-
-    def _update(self, moments, X, rows, progress=None):
+            whitened = self.input_mean_, self.input_components_
         with np.errstate(over="ignore", invalid="ignore"):
-            self._accumulate(moments, X, rows, progress)
-        self._keep(moments, max(self._input_eps, float(np.finfo(X.dtype).eps)))
+            return rows.add_to(moments, whitened, self._chunk_rows(), progress)
 
     def _keep(self, moments, input_eps):
         if not moments.is_finite():
@@ -854,14 +808,130 @@ class SlowFeatureAnalysis(
         return out
 
 
-def _origin_of_blocks(blocks, sample_mask):
-    """Mean of the first usable rows; zeros without any, as the moments are moved in the end."""
-    first = np.arange(min(blocks.cuts[1], ROWS_SEEN))
-    rows = blocks.sample(first)[0]
-    usable = ~np.isnan(rows).any(axis=1)
-    if sample_mask is not None:
-        usable &= np.asarray(sample_mask[: len(first)], dtype=bool)
-    return exact_mean(rows[usable]) if usable.any() else np.zeros(rows.shape[1])
+class RowsInMemory:
+    """Rows of a table in memory, in temporal order.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Checked rows.
+    facts : RowFacts
+        Sequences and times of the rows, and which of them to use.
+    """
+
+    def __init__(self, X, facts):
+        self.X = X
+        self.facts = facts
+        self.n_features = X.shape[1]
+        self.eps = float(np.finfo(X.dtype).eps)
+        self.is_empty = not facts.valid.any()
+
+    def n_chunks(self, chunk_rows):
+        """Return the number of chunks of a pass."""
+        return -(-len(self.X) // chunk_rows)
+
+    def add_to(self, moments, whitened=None, chunk_rows=None, progress=None):
+        """Add the rows, projected by the pair `whitened`, to moments; return the moments."""
+        return moments.update(
+            self.X,
+            sequence_ids=self.facts.ids,
+            new_sequence=self.facts.new_sequence,
+            valid=self.facts.valid,
+            times=self.facts.times,
+            chunk_rows=chunk_rows,
+            progress=progress,
+            prepare=None if whitened is None else partial(_whitened, *whitened),
+        )
+
+    def input_moments(self):
+        """Return the moments of the features."""
+        moments = SlowMoments(PolynomialExpansion(self.n_features, 1))
+        return moments.update(self.X, valid=self.facts.valid)
+
+    def sample(self):
+        """Return the rows that an expansion is fitted to."""
+        valid = self.facts.valid
+        return self.X if valid.all() else self.X[valid]
+
+    def origin(self):
+        """Return the mean of the rows."""
+        return exact_mean(self.sample())
+
+    def in_range(self, monomials):
+        """Return whether no monomial of a row overflows."""
+        return monomials.in_range(self.sample())
+
+
+class RowsInBlocks:
+    """Rows of a table in blocks, in temporal order; a pass joins the moments of neighbours.
+
+    Parameters
+    ----------
+    blocks : ArrayBlocks
+        Rows, and the arrays that have an entry for each of them.
+    facts : tuple of str
+        Names of these arrays.
+    sample_mask : array or None
+        Rows to use.
+    owner : str
+        Name of the class in messages.
+    """
+
+    # Whether a row can be used is known after a pass; each pass checks the range.
+    is_empty = False
+
+    def __init__(self, blocks, facts, sample_mask, owner):
+        self.blocks = blocks
+        self.facts = facts
+        self.sample_mask = sample_mask
+        self.owner = owner
+        self.n_features = blocks.shape[1]
+        single = blocks.arrays[0].dtype == np.float32
+        self.eps = float(np.finfo(np.float32 if single else np.float64).eps)
+
+    def n_chunks(self, chunk_rows):
+        """Return None: the workers do not report their chunks."""
+        return None
+
+    def add_to(self, moments, whitened=None, chunk_rows=None, progress=None):
+        """Return the moments of the rows; `moments` has the expansion, and is empty."""
+        (total,) = self.blocks.sum(
+            moments_of_block, self.facts, self.owner, moments, whitened, chunk_rows
+        )
+        return total
+
+    def input_moments(self):
+        """Return the moments of the features."""
+        return self.add_to(SlowMoments(PolynomialExpansion(self.n_features, 1)))
+
+    def sample(self):
+        """Return the complete rows at the beginning of the table."""
+        rows = self.blocks.sample(np.arange(min(self.blocks.shape[0], ROWS_SEEN)))[0]
+        rows = rows[~np.isnan(rows).any(axis=1)]
+        if len(rows) == 0:
+            raise ValueError(f"The first {ROWS_SEEN} rows of X contain NaN: leave them out.")
+        return rows
+
+    def origin(self):
+        """Return the mean of the first usable rows; zeros if there are none.
+
+        The moments are moved to the exact mean in the end.
+        """
+        first = np.arange(min(self.blocks.cuts[1], ROWS_SEEN))
+        rows = self.blocks.sample(first)[0]
+        usable = ~np.isnan(rows).any(axis=1)
+        if self.sample_mask is not None:
+            usable &= np.asarray(self.sample_mask[: len(first)], dtype=bool)
+        return exact_mean(rows[usable]) if usable.any() else np.zeros(self.n_features)
+
+    def in_range(self, monomials):
+        """Return True: the passes check each block."""
+        return True
+
+
+def _whitened(mean, components, X):
+    """Project rows onto components."""
+    return (X - mean) @ components.T
 
 
 _NO_ROW = "{} found no usable row: every row contains NaN or is masked."
