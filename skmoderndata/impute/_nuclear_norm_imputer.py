@@ -14,7 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
-from skmoderndata._estimator.blocks_input import FitsBlocks, blocks_of, check_entries
+from skmoderndata._estimator.blocks_input import (
+    FitsBlocks,
+    blocks_of,
+    check_entries,
+    in_blocks,
+)
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -29,7 +34,6 @@ from skmoderndata._estimator.validation import (
     check_stored_weight,
     validate_data,
 )
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
@@ -318,87 +322,43 @@ class NuclearNormImputer(
         self : NuclearNormImputer
             The fitted imputer.
         """
-        if is_dask(X):
-            return self._fit_blocks(X, y, entry_weight)
+        read = self._rows_in_blocks if in_blocks(X, on_disk=False) else self._rows_in_memory
+        rows = read(X, entry_weight)
+        self._check_known(rows.n_known, rows.shape)
+
+        # 1. standardise the columns that have known cells
+        self._fit_features(rows.n_known, rows.shape[0])
+        rows.keep(self.features_)
+        mean, spread, peak = rows.moments(self.center)
+        scales = rows.has_zeros if self.scale == "auto" else self.scale
+        self._set_units(mean, spread, peak, rows.dtype, scales)
+        rows.standardise(self.mean_, self.scale_)
+
+        # 2. complete the table
+        with FitProgress(self, X, y, max_passes=None) as progress:
+            solution = rows.complete(self, progress)
+        self._store(solution, rows.lam_max)
+        self._warn(solution, progress)
+        return self
+
+    def _rows_in_memory(self, X, entry_weight):
         X, observed, weights = self._validate(X, entry_weight, reset=True)
-        n_known = np.asarray(observed.sum(axis=0)).ravel()
-        self._check_known(n_known, X.shape)
         if self.solver == "cvxpy" and (sum(X.shape) > CVXPY_LIMIT or self.n_components):
             raise ValueError(
                 f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
                 f"{CVXPY_LIMIT} and n_components=None, got X of shape {X.shape} and "
                 f"n_components={self.n_components}; use solver='thresholding'."
             )
+        return RowsInMemory(X, observed, weights)
 
-        # columns with known cells, in units of their own
-        rng = check_random_state(self.random_state)
-        self._fit_features(n_known, X.shape[0])
-        X = X[:, self.features_]
-        observed = observed[:, self.features_]
-        weights = None if weights is None else weights[:, self.features_]
-        self._fit_units(X, observed, weights)
-        table = self._standardise(X, observed, weights)
-
-        lam_max = top_singular_pair(table.matrix(table.weighted(table.data)))[0]
-        with FitProgress(self, X, y, max_passes=None) as progress:
-            solution = self._solve(table, lam_max, rng, progress)
-
-        self._store(solution, lam_max)
-        self._warn(solution, progress)
-        return self
-
-    def _fit_blocks(self, X, y, entry_weight):
-        """Fit to a Dask array: sums over its blocks give the row space."""
+    def _rows_in_blocks(self, X, entry_weight):
         self._refuse_in_blocks(entry_weight)
         marked_by_nan = _is_nan(self.missing_values)
         finite = "allow-nan" if marked_by_nan else True
         blocks = blocks_of(self, X, dtype=FLOATS, ensure_all_finite=finite)
         owner = type(self).__name__
         check_tall(blocks.shape, owner=owner)
-        dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
-
-        # columns with known cells, in units of their own
-        p = blocks.shape[1]
-        mark = np.nan if marked_by_nan else self.missing_values
-        units = Units(np.arange(p), np.zeros(p), np.ones(p), mark)
-        count, total, peak = blocks.sum(_totals_of_block, units, owner)
-        self._check_known(count, blocks.shape)
-        self._fit_features(count, blocks.shape[0])
-        kept = self.features_
-        count = count[kept]
-        mean = total[kept] / count if self.center else np.zeros(kept.size)
-        (squares,) = blocks.sum(
-            _squares_of_block,
-            units._replace(columns=kept, mean=mean, scale=np.ones(kept.size)),
-        )
-        spread = np.sqrt(squares / count)
-        self._set_units(mean, spread, peak.value[kept], dtype, self.scale is not False)
-        units = Units(kept, self.mean_, self.scale_, mark)
-
-        # the weight of the nuclear norm
-        sizes, lam_max = sizes_of_blocks(blocks, units)
-        lam = path = errors = None
-        if self.alpha == "auto":
-            lam, path, errors = self._choose_on_sample(blocks, lam_max)
-        else:
-            relative = self.alpha_scale == "relative"
-            lam = float(self.alpha) * (lam_max if relative else 1.0)
-
-        with FitProgress(self, X, y, max_passes=None) as progress:
-            solution = complete_blocks(
-                blocks,
-                units,
-                sizes,
-                lam,
-                lam_max,
-                debias=self.debias,
-                tol=max(self.tol, 100 * float(np.finfo(dtype).eps)),
-                max_iter=self.max_iter,
-                progress=progress,
-            )
-        self._store(solution._replace(path=path, errors=errors), lam_max)
-        self._warn(solution, progress)
-        return self
+        return RowsInBlocks(blocks, np.nan if marked_by_nan else self.missing_values, owner)
 
     def _refuse_in_blocks(self, entry_weight):
         """Raise for what needs all rows at once."""
@@ -416,21 +376,6 @@ class NuclearNormImputer(
                     f"{type(self).__name__}.fit of a Dask array does not take {name}{value}: set "
                     f"{remedy}, or fit to X.compute() if all rows fit into memory."
                 )
-
-    def _choose_on_sample(self, blocks, lam_max):
-        """Choose alpha in memory, on some rows, as a fraction of the value at which L vanishes."""
-        n = blocks.shape[0]
-        rows = np.arange(n)
-        if n > SAMPLE:
-            rng = check_random_state(self.random_state)
-            rows = np.sort(rng.choice(n, SAMPLE, replace=False))
-        model = clone(self).set_params(tol=max(self.tol, 1e-2))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(blocks.sample(rows)[0])
-        unit = lam_max / model.alpha_max_ if model.alpha_max_ else 1.0
-        path = None if model.alpha_path_ is None else model.alpha_path_ * unit
-        return model.alpha_ * unit, path, model.validation_errors_
 
     def _check_known(self, n_known, shape):
         if not np.any(n_known):
@@ -745,31 +690,6 @@ class NuclearNormImputer(
             gaps = np.where(n_known < n_samples, np.nan, 0.0)[None]
             self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps)
 
-    def _fit_units(self, X, observed, weights):
-        """Set `mean_` and `scale_`."""
-        scaled = (not sparse.issparse(X)) if self.scale == "auto" else self.scale
-        if sparse.issparse(X):
-            columns = X.indices
-            values = X.data.astype(np.float64)
-            w = 1.0 if weights is None else weights.data.astype(np.float64)
-        else:
-            columns = np.nonzero(observed)[1]
-            values = X[observed].astype(np.float64)
-            w = 1.0 if weights is None else weights[observed].astype(np.float64)
-
-        # moments of the known cells of each feature
-        p = X.shape[1]
-        count = np.bincount(columns, None if weights is None else w, minlength=p)
-        mean = np.zeros(p)
-        if self.center:
-            mean = np.bincount(columns, w * values, minlength=p) / count
-        peak = np.zeros(p)
-        np.maximum.at(peak, columns, np.abs(values))
-        spread = np.sqrt(
-            np.bincount(columns, w * (values - mean[columns]) ** 2, minlength=p) / count
-        )
-        self._set_units(mean, spread, peak, X.dtype, scaled)
-
     def _set_units(self, mean, spread, peak, dtype, scaled):
         # a feature that is constant but for rounding has its size as the scale
         constant = spread <= 1e3 * np.finfo(dtype).eps * np.abs(mean)
@@ -779,24 +699,9 @@ class NuclearNormImputer(
             scale = np.where(constant | (spread == 0), peak, spread)
             self.scale_ = np.where(scale > 0, scale, 1.0).astype(dtype)
 
-    def _standardise(self, X, observed, weights=None):
-        """Centre and scale the known cells; return them as a table for the solver."""
-        cells = X
-        dense = not sparse.issparse(X)
-        if dense:
-            cells = sparse.csr_array((X[observed], np.nonzero(observed)), shape=X.shape)
-        data = (cells.data - self.mean_[cells.indices]) / self.scale_[cells.indices]
-        if weights is not None:
-            weights = weights[observed] if dense else weights.data
-        return Table(
-            sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape),
-            dense,
-            weights,
-        )
-
     def _scores(self, X, observed, weights=None):
         """Scores of rows under the learned row space, in the units of the table."""
-        table = self._standardise(X, observed, weights)
+        table = _table(X, observed, weights, self.mean_, self.scale_)
         free = free_weight(self.singular_values_)
         return solve_rows(table.X, self.components_, self.row_penalty_, free, table.weights)
 
@@ -814,22 +719,13 @@ class NuclearNormImputer(
         filled[gaps] = np.where(observed, X, completed)
         return filled
 
-    def _solve(self, table, lam_max, rng, progress):
-        cap = self.n_components
-        if cap is not None and cap >= min(table.shape):
-            cap = None
-        eps = float(np.finfo(table.data.dtype).eps)
+    def _weight(self, lam_max):
+        """Return the weight of the nuclear norm that `alpha` means, unless `alpha` is "auto"."""
+        return float(self.alpha) * (lam_max if self.alpha_scale == "relative" else 1.0)
 
-        # no digits beyond those of the type
-        tol = max(self.tol, 100 * eps)
-        task = CompletionTask(
-            cap, self.debias, tol, self.max_iter, rng, progress, self.solver, self.polish
-        )
-
-        if self.alpha == "auto":
-            return task.search(table, lam_max)
-        lam = float(self.alpha) * (lam_max if self.alpha_scale == "relative" else 1.0)
-        return task.solve(table, lam, lam_max)
+    def _tolerance(self, dtype):
+        """Return `tol`, but not less than the rounding errors of the type."""
+        return max(self.tol, 100 * float(np.finfo(dtype).eps))
 
     def _store(self, solution, lam_max):
         dtype = self.mean_.dtype
@@ -855,6 +751,177 @@ class NuclearNormImputer(
         tags.input_tags.allow_nan = _is_nan(self.missing_values)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class RowsInMemory:
+    """Known cells of a table in memory.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n_samples, n_features)
+        Checked table.
+    observed : ndarray of bool or sparse array
+        Known cells, for sparse X a pattern of ones.
+    weights : ndarray, sparse array or None
+        Weights of the known cells.
+    """
+
+    def __init__(self, X, observed, weights):
+        self.X = X
+        self.observed = observed
+        self.weights = weights
+        self.shape = X.shape
+        self.dtype = X.dtype
+        # Whether zero is an ordinary value, so that columns may be scaled.
+        self.has_zeros = not sparse.issparse(X)
+        self.n_known = np.asarray(observed.sum(axis=0)).ravel()
+
+    def keep(self, columns):
+        """Leave out the other columns."""
+        self.X = self.X[:, columns]
+        self.observed = self.observed[:, columns]
+        if self.weights is not None:
+            self.weights = self.weights[:, columns]
+
+    def moments(self, center):
+        """Return mean (0 unless `center`), deviation and largest magnitude of each column."""
+        X = self.X
+        weights = self.weights
+        if sparse.issparse(X):
+            columns = X.indices
+            values = X.data.astype(np.float64)
+            w = 1.0 if weights is None else weights.data.astype(np.float64)
+        else:
+            columns = np.nonzero(self.observed)[1]
+            values = X[self.observed].astype(np.float64)
+            w = 1.0 if weights is None else weights[self.observed].astype(np.float64)
+
+        p = X.shape[1]
+        count = np.bincount(columns, None if weights is None else w, minlength=p)
+        mean = np.zeros(p)
+        if center:
+            mean = np.bincount(columns, w * values, minlength=p) / count
+        peak = np.zeros(p)
+        np.maximum.at(peak, columns, np.abs(values))
+        squares = np.bincount(columns, w * (values - mean[columns]) ** 2, minlength=p)
+        return mean, np.sqrt(squares / count), peak
+
+    def standardise(self, mean, scale):
+        """Subtract means and divide by scales; find the weight at which L vanishes."""
+        self.table = _table(self.X, self.observed, self.weights, mean, scale)
+        weighted = self.table.matrix(self.table.weighted(self.table.data))
+        self.lam_max = top_singular_pair(weighted)[0]
+
+    def complete(self, imputer, progress):
+        """Complete the table, for a path of weights if `alpha` is "auto"."""
+        table = self.table
+        cap = imputer.n_components
+        if cap is not None and cap >= min(table.shape):
+            cap = None
+        task = CompletionTask(
+            cap,
+            imputer.debias,
+            imputer._tolerance(table.data.dtype),
+            imputer.max_iter,
+            check_random_state(imputer.random_state),
+            progress,
+            imputer.solver,
+            imputer.polish,
+        )
+        if imputer.alpha == "auto":
+            return task.search(table, self.lam_max)
+        return task.solve(table, imputer._weight(self.lam_max), self.lam_max)
+
+
+class RowsInBlocks:
+    """Known cells of a table in blocks.
+
+    Parameters
+    ----------
+    blocks : ArrayBlocks
+        Rows.
+    missing : float
+        Value of missing cells.
+    owner : str
+        Name of the class in messages.
+    """
+
+    has_zeros = True
+
+    def __init__(self, blocks, missing, owner):
+        self.blocks = blocks
+        self.shape = blocks.shape
+        self.dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
+        p = self.shape[1]
+        self.units = Units(np.arange(p), np.zeros(p), np.ones(p), missing)
+        totals = blocks.sum(_totals_of_block, self.units, owner)
+        self.n_known, self.total, self.peak = totals
+
+    def keep(self, columns):
+        """Leave out the other columns."""
+        ones = np.ones(columns.size)
+        self.units = self.units._replace(columns=columns, mean=0 * ones, scale=ones)
+
+    def moments(self, center):
+        """Return mean (0 unless `center`), deviation and largest magnitude of each column."""
+        kept = self.units.columns
+        count = self.n_known[kept]
+        mean = self.total[kept] / count if center else np.zeros(kept.size)
+        (squares,) = self.blocks.sum(_squares_of_block, self.units._replace(mean=mean))
+        return mean, np.sqrt(squares / count), self.peak.value[kept]
+
+    def standardise(self, mean, scale):
+        """Subtract means and divide by scales; find the weight at which L vanishes."""
+        self.units = self.units._replace(mean=mean, scale=scale)
+        self.sizes, self.lam_max = sizes_of_blocks(self.blocks, self.units)
+
+    def complete(self, imputer, progress):
+        """Complete the table; if `alpha` is "auto", choose the weight on a sample in memory."""
+        path = errors = None
+        if imputer.alpha == "auto":
+            lam, path, errors = self._chosen_weight(imputer)
+        else:
+            lam = imputer._weight(self.lam_max)
+        solution = complete_blocks(
+            self.blocks,
+            self.units,
+            self.sizes,
+            lam,
+            self.lam_max,
+            debias=imputer.debias,
+            tol=imputer._tolerance(self.dtype),
+            max_iter=imputer.max_iter,
+            progress=progress,
+        )
+        return solution._replace(path=path, errors=errors)
+
+    def _chosen_weight(self, imputer):
+        """Fit to a sample of the rows; scale the weights by those at which L vanishes."""
+        n = self.shape[0]
+        rows = np.arange(n)
+        if n > SAMPLE:
+            rng = check_random_state(imputer.random_state)
+            rows = np.sort(rng.choice(n, SAMPLE, replace=False))
+        model = clone(imputer).set_params(tol=max(imputer.tol, 1e-2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(self.blocks.sample(rows)[0])
+        unit = self.lam_max / model.alpha_max_ if model.alpha_max_ else 1.0
+        path = None if model.alpha_path_ is None else model.alpha_path_ * unit
+        return model.alpha_ * unit, path, model.validation_errors_
+
+
+def _table(X, observed, weights, mean, scale):
+    """Centre and scale the known cells; return them as a table for the solver."""
+    cells = X
+    dense = not sparse.issparse(X)
+    if dense:
+        cells = sparse.csr_array((X[observed], np.nonzero(observed)), shape=X.shape)
+    data = (cells.data - mean[cells.indices]) / scale[cells.indices]
+    if weights is not None:
+        weights = weights[observed] if dense else weights.data
+    standardised = sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape)
+    return Table(standardised, dense, weights)
 
 
 def _totals_of_block(block, units, owner):
