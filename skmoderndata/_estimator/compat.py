@@ -227,7 +227,7 @@ def fit_context(*, prefer_skip_nested_validation=True):
 
     def decorator(fit):
         name = fit.__name__
-        starts_anew = name in ("fit", "fit_transform", "fit_predict")
+        starts_anew = name.startswith("fit")
 
         @functools.wraps(fit)
         def whole(estimator, *args, **kwargs):

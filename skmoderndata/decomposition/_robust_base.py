@@ -194,8 +194,10 @@ class WarnsOfDoubt:
                 stacklevel=3,
             )
 
-        # exact entries, mostly errors
-        marked = np.count_nonzero(terms.support) / terms.support.size
+        # exact entries, most of which are errors
+        marked = 0.0
+        if terms.support is not None:
+            marked = np.count_nonzero(terms.support) / terms.support.size
         decided = self.algorithm == "auto" and self.noise_std is None
         if decided and self.algorithm_ == "pcp" and marked > MOST_MARKED:
             warnings.warn(

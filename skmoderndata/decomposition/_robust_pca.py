@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -11,7 +12,12 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, FitProgress
-from skmoderndata._estimator.blocks_input import FitsBlocks, blocks_of, check_entries
+from skmoderndata._estimator.blocks_input import (
+    FitsBlocks,
+    blocks_of,
+    check_entries,
+    in_blocks,
+)
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -23,7 +29,6 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_codes, validate_data, weigh_entries
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.false_cells import CellTest, judge_cells, p_values
 from skmoderndata._solvers.lowrank.huge_cells import limits_of, put_back
@@ -419,66 +424,7 @@ class RobustPCA(
         self : RobustPCA
             The fitted estimator.
         """
-        if is_dask(X):
-            self._fit_blocks(X, y, entry_weight)
-            return self
-
-        # 1. check the table and its weights
-        row_names = row_names_of(X)
-        X, weights = self._weighted(self._validate(X, reset=True), entry_weight)
-        dtype = X.dtype
-        data = X.astype(np.float64)
-        observed = ~np.isnan(X)
-        n_observed = int(observed.sum())
-        self._check_observed(n_observed, X.shape)
-        if self.solver == "cvxpy" and sum(X.shape) > CVXPY_LIMIT:
-            raise ValueError(
-                f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
-                f"{CVXPY_LIMIT}, got X of shape {X.shape}; use solver='auto'."
-            )
-
-        # 2. standardise the columns, and clip cells that can only be errors
-        mean, spread = self._columns_of(data)
-        data -= mean
-        if spread is not None:
-            data /= spread
-        limits = limits_of(data)
-        huge = ((data < limits[0]) | (data > limits[1])).any()
-        table = data
-        if huge:
-            data = np.clip(data, *limits)
-
-        # 3. decompose, then judge the rows and the cells
-        rng = check_random_state(0 if self.random_state is None else self.random_state)
-        settings = self._settings(n_observed, X.shape)
-        # beside noise several problems are solved, of up to `max_iter` passes each
-        max_passes = self.max_iter if self.algorithm == "pcp" else None
-        with FitProgress(self, X, y, max_passes=max_passes) as progress:
-            terms = decompose_table(
-                data, settings, weights=weights, progress=progress, rng=rng
-            )
-            verdict = None
-            if self._judges_rows(terms, progress):
-                verdict = self._judge_rows(data, terms, settings, weights, progress, rng)
-                terms = verdict.terms
-        terms, cell_test = self._judge_cells(data, terms, verdict, weights)
-        if huge:
-            terms = put_back(terms, np.where(np.isnan(table), 0.0, table - data))
-
-        if spread is not None:
-            terms, verdict = terms_in_units(terms, verdict, spread)
-            limits = (limits[0] * spread, limits[1] * spread)
-
-        # 4. store the components, the verdict on the rows, and the matrices on request
-        self._store(terms, mean, dtype, cell_test)
-        self._limits = limits
-        outlying = None if verdict is None else verdict.outlying
-        self._score_covariance = self._covariance_of_scores(terms, outlying)
-        self._store_verdict(verdict, terms, row_names)
-        vars(self).pop("_of_rows", None)
-        if self.store_matrices:
-            self._store_rows(terms, mean, dtype, row_names, weights)
-        self._warn(terms, X.shape, verdict)
+        self._fit_rows(X, y, entry_weight)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -517,26 +463,59 @@ class RobustPCA(
         >>> np.argwhere(sparse).tolist()
         [[3, 1]]
         """
-        if is_dask(X):
-            return self._fit_blocks(X, y, None)
-        if not self.store_matrices:
+        if not self.store_matrices and not in_blocks(X, on_disk=False):
             raise ValueError(
                 f"{type(self).__name__}.fit_decompose returns the matrices of the fit, which "
                 "store_matrices=False does not keep: set store_matrices=True."
             )
-        self.fit(X, y)
-        return Decomposition(self.low_rank_, self.sparse_)
+        rows = self._fit_rows(X, y, None)
+        return rows.matrices(self)
 
-    def _columns_of(self, data):
-        """Offsets of the columns, and their divisors or None."""
-        centers = has_far_offsets(data) if self.center == "auto" else self.center
-        mean = column_medians(data) if centers else np.zeros(data.shape[1])
-        scales = has_unequal_spread(data) if self.scale == "auto" else self.scale
-        in_given_units = self.noise_std is not None and self.noise_std > 0
-        return mean, robust_spread(data) if scales and not in_given_units else None
+    def _fit_rows(self, X, y, entry_weight):
+        """Decompose the table and store the result; return the rows."""
+        # 1. check the table and its weights
+        read = self._rows_in_blocks if in_blocks(X, on_disk=False) else self._rows_in_memory
+        rows = read(X, entry_weight)
+        self._check_observed(rows.n_observed, rows.shape)
+
+        # 2. decompose the table; with noise, judge its rows and its cells
+        rows.standardise(self)
+        max_passes = rows.max_passes(self)
+        with FitProgress(self, X, y, max_passes=max_passes) as progress:
+            found = rows.decompose(self, progress)
+
+        # 3. store the components, the verdict on the rows, and the matrices on request
+        terms = found.terms
+        self._store(found, rows.dtype)
+        self._store_verdict(found.verdict, terms, rows.names)
+        vars(self).pop("_of_rows", None)
+        if not rows.are_stored:
+            self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
+        elif self.store_matrices:
+            self._store_rows(terms, found.mean, rows)
+        self._warn(terms, rows.shape, found.verdict)
+        return rows
+
+    def _rows_in_memory(self, X, entry_weight):
+        names = row_names_of(X)
+        X, weights = self._weighted(self._validate(X, reset=True), entry_weight)
+        if self.solver == "cvxpy" and sum(X.shape) > CVXPY_LIMIT:
+            raise ValueError(
+                f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
+                f"{CVXPY_LIMIT}, got X of shape {X.shape}; use solver='auto'."
+            )
+        return RowsInMemory(X, weights, names)
+
+    def _rows_in_blocks(self, X, entry_weight):
+        self._refuse_in_blocks(entry_weight)
+        owner = type(self).__name__
+        checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+        blocks = blocks_of(self, X, **checks)
+        check_tall(blocks.shape, owner=owner)
+        return RowsInBlocks(blocks, owner)
 
     def _settings(self, n_observed, shape):
-        """How to decompose the table."""
+        """Return the settings with which a table in memory is decomposed."""
         return TableSettings(
             lam=self._slope(n_observed, shape),
             algorithm=self.algorithm,
@@ -559,116 +538,6 @@ class RobustPCA(
         """How many components a table with noise gets; None leaves it to the noise."""
         k = self.n_components
         return None if k is None or k >= MOST_OF_SIDE * min(shape) else k
-
-    def _judges_rows(self, terms, progress):
-        """Whether to look for outlying rows: beside noise, for the refit, if passes are left."""
-        is_refit = terms.noise_std > 0 and self.polish is not False
-        return self.rows is not False and is_refit and not progress.stopped
-
-    def _judge_rows(self, data, first, settings, weights, progress, rng):
-        """Find outlying rows, and fit the others."""
-
-        def decompose(rows):
-            some = data[rows]
-            lam = self._slope(np.count_nonzero(~np.isnan(some)), some.shape)
-            return decompose_table(
-                some,
-                settings._replace(lam=lam, algorithm="stable"),
-                weights=None if weights is None else weights[rows],
-                progress=progress,
-                rng=rng,
-            )
-
-        return judge_rows(
-            data,
-            first,
-            decompose,
-            share=ROW_SHARE if self.rows in ("auto", True) else self.rows,
-            threshold=self._fit_threshold,
-            weights=weights,
-            rng=rng,
-        )
-
-    def _judge_cells(self, data, terms, verdict, weights):
-        """Choose the wrong cells by their rate, if that is asked for; the test that they fail."""
-        if self.outlier_threshold != "fdr" or not terms.noise_std > 0:
-            return terms, CellTest(np.inf, self._fit_threshold)
-        return judge_cells(
-            data,
-            terms,
-            rate=self.fdr,
-            counted=np.ones(len(data), bool) if verdict is None else ~verdict.outlying,
-            known_noise=self.noise_std is not None,
-            weights=weights,
-        )
-
-    def _fit_blocks(self, X, y, entry_weight):
-        """Fit to a Dask array; return its low-rank and sparse matrices, of which nothing ran."""
-        # what can be said before a pass
-        self._refuse_in_blocks(entry_weight)
-        owner = type(self).__name__
-        blocks = blocks_of(
-            self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
-        )
-        shape = blocks.shape
-        check_tall(shape, owner=owner)
-        p = shape[1]
-        dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
-        (n_observed,) = blocks.sum(_count_block, owner)
-        self._check_observed(n_observed, shape)
-
-        # the problem: noise, as it is given or found on some rows, and the weight of errors
-        sigma, noise_scale, scale = self._noise_of_blocks(blocks)
-        units = Units(np.arange(p), np.zeros(p), scale)
-        sizes, _ = sizes_of_blocks(blocks, units)
-        lam = self._slope(n_observed, shape)
-        loss = Loss(lam, noise_width(sigma, shape))
-        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            result = pursue_blocks(
-                blocks,
-                units,
-                sizes,
-                loss,
-                schedule="balanced" if self.schedule == "auto" else self.schedule,
-                tol=0.1 * self.tol,
-                tol_gap=self.tol,
-                max_iter=self.max_iter,
-                progress=progress,
-            )
-
-        # components in units of the table
-        _, s, Vt = linalg.svd(result.s[:, None] * result.Vt * scale, full_matrices=False)
-        terms = TableTerms(
-            U=None,
-            s=s,
-            Vt=Vt,
-            sparse=None,
-            support=None,
-            noise_std=sigma,
-            noise_scale=noise_scale,
-            column_scale=scale,
-            convex=result,
-            polished=False,
-            lam=lam,
-            rank=len(s),
-            width=lam * noise_width(sigma, shape),
-        )
-        self._store(terms, np.zeros(p), dtype, CellTest(np.inf, self._fit_threshold))
-        self._forget(OF_ROWS)
-        self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
-        self._warn_fewer(shape)
-        self._warn_passes(result)
-
-        both = result.blocks.map_states(
-            terms_of_rows,
-            units,
-            loss,
-            result.Vt,
-            self._fit_threshold * noise_scale,
-            dtype=dtype,
-            width=2 * p,
-        )
-        return Decomposition(both[:, :p], both[:, p:])
 
     def _refuse_in_blocks(self, entry_weight):
         """Raise for what needs all rows at once."""
@@ -695,29 +564,6 @@ class RobustPCA(
                     f"{type(self).__name__}.fit of a Dask array does not take {name}{value}: set "
                     f"{remedy}, or fit to X.compute() if all rows fit into memory."
                 )
-
-    def _noise_of_blocks(self, blocks):
-        """Noise of a column of median noise, of each column, and divisors of the columns."""
-        p = blocks.shape[1]
-        if self.algorithm == "pcp" or self.noise_std is not None:
-            sigma = 0.0 if self.algorithm == "pcp" else float(self.noise_std)
-            return sigma, np.full(p, sigma), np.ones(p)
-
-        # some rows tell
-        n = blocks.shape[0]
-        rows = np.arange(n)
-        if n > SAMPLE:
-            rng = check_random_state(0 if self.random_state is None else self.random_state)
-            rows = np.sort(rng.choice(n, SAMPLE, replace=False))
-        alpha = None if self.alpha is None else self.alpha * float(np.sqrt(n / len(rows)))
-        model = clone(self).set_params(
-            alpha=alpha, n_components=None, polish="auto", rows=False, store_matrices=False
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(blocks.sample(rows)[0])
-        noise = model.noise_scale_.astype(np.float64)
-        return model.noise_std_, noise, model.column_scale_.astype(np.float64)
 
     def _check_observed(self, n_observed, shape):
         if n_observed == 0:
@@ -1053,12 +899,14 @@ class RobustPCA(
         X, weights = weigh_entries(X, entry_weight, owner=type(self).__name__)
         return X, None if weights is None else np.where(weights > 0, weights, 1.0)
 
-    def _store(self, terms, mean, dtype, cell_test):
-        # forget what an earlier fit has stored of rows and limits
+    def _store(self, found, dtype):
+        # forget the rows of an earlier fit
+        terms = found.terms
+        cell_test = found.cell_test
         self._map = None
-        self._limits = (-np.inf, np.inf)
         self._forget(OF_VERDICT)
-        self._score_covariance = None
+        self._forget(OF_ROWS)
+        self._limits = found.limits
         self.outlier_threshold_ = float(cell_test.threshold)
         self.noise_dof_ = float(cell_test.dof)
         self._has_rate = self.outlier_threshold == "fdr"
@@ -1070,7 +918,7 @@ class RobustPCA(
         self.components_ = fix_signs(terms.Vt[:largest]).astype(dtype)
         self.singular_values_ = terms.s[:largest].astype(dtype)
         self.n_components_ = len(self.components_)
-        self.mean_ = mean.astype(dtype)
+        self.mean_ = found.mean.astype(dtype)
 
         # describe the noise, and how the convex problem was solved
         self.algorithm_ = "stable" if terms.noise_std > 0 else "pcp"
@@ -1084,6 +932,10 @@ class RobustPCA(
 
         self.alpha_ = float(terms.lam)
         self._huber_width = terms.width
+        self._score_covariance = None
+        if terms.U is not None:
+            outlying = None if found.verdict is None else found.verdict.outlying
+            self._score_covariance = self._covariance_of_scores(terms, outlying)
 
     def _forget(self, names):
         """Remove what belongs to the rows of another fit."""
@@ -1102,14 +954,15 @@ class RobustPCA(
         self._n_cells = np.count_nonzero(terms.support, axis=1)
         self._row_names = row_names
 
-    def _store_rows(self, terms, mean, dtype, row_names, weights):
+    def _store_rows(self, terms, mean, rows):
+        dtype = rows.dtype
         low_rank = (terms.U * terms.s) @ terms.Vt + mean
         self.low_rank_ = low_rank.astype(dtype, copy=False)
         self.sparse_ = terms.sparse.astype(dtype, copy=False)
         self.support_ = terms.support
         self.dual_ = terms.convex.dual.astype(dtype, copy=False)
-        self._row_names = row_names
-        self._weights = weights
+        self._row_names = rows.names
+        self._weights = rows.weights
 
     def _scores(self, X, weights=None):
         """Robust scores of validated rows in float64, and a mask of underdetermined rows."""
@@ -1131,6 +984,239 @@ class RobustPCA(
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class Fitted(NamedTuple):
+    """Result of a fit."""
+
+    terms: TableTerms
+    # Means of the columns, which were subtracted.
+    mean: np.ndarray
+    # Limits within which a cell of the standardised table may be.
+    limits: tuple
+    # Test that the wrong cells fail.
+    cell_test: CellTest
+    # Outlying rows; None if nobody has looked for them.
+    verdict: Any = None
+
+
+class RowsInMemory:
+    """Rows of a table in memory.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Checked table; NaN marks missing entries.
+    weights : ndarray or None
+        Weights of the entries.
+    names : ndarray or None
+        Names of the rows.
+    """
+
+    are_stored = True
+
+    def __init__(self, X, weights, names):
+        self.weights = weights
+        self.names = names
+        self.dtype = X.dtype
+        self.shape = X.shape
+        self.data = X.astype(np.float64)
+        self.n_observed = int(np.count_nonzero(~np.isnan(X)))
+
+    def max_passes(self, model):
+        """Return the maximum number of passes; None with noise, for several problems."""
+        return model.max_iter if model.algorithm == "pcp" else None
+
+    def standardise(self, model):
+        """Subtract means, divide by scales, and clip cells that can only be errors."""
+        data = self.data
+        centers = has_far_offsets(data) if model.center == "auto" else model.center
+        self.mean = column_medians(data) if centers else np.zeros(data.shape[1])
+        scales = has_unequal_spread(data) if model.scale == "auto" else model.scale
+        in_given_units = model.noise_std is not None and model.noise_std > 0
+        self.spread = robust_spread(data) if scales and not in_given_units else None
+
+        data -= self.mean
+        if self.spread is not None:
+            data /= self.spread
+        self.limits = limits_of(data)
+        self.table = data
+        self.has_huge_cells = ((data < self.limits[0]) | (data > self.limits[1])).any()
+        if self.has_huge_cells:
+            self.data = np.clip(data, *self.limits)
+
+    def decompose(self, model, progress):
+        """Decompose the table; with noise, judge its rows and its cells."""
+        rng = check_random_state(0 if model.random_state is None else model.random_state)
+        settings = model._settings(self.n_observed, self.shape)
+        terms = decompose_table(
+            self.data, settings, weights=self.weights, progress=progress, rng=rng
+        )
+        verdict = None
+        is_refit = terms.noise_std > 0 and model.polish is not False
+        if model.rows is not False and is_refit and not progress.stopped:
+            verdict = self._judge_rows(model, terms, settings, progress, rng)
+            terms = verdict.terms
+        terms, cell_test = self._judge_cells(model, terms, verdict)
+
+        # return to the units of the table
+        if self.has_huge_cells:
+            beyond = np.where(np.isnan(self.table), 0.0, self.table - self.data)
+            terms = put_back(terms, beyond)
+        limits = self.limits
+        if self.spread is not None:
+            terms, verdict = terms_in_units(terms, verdict, self.spread)
+            limits = (limits[0] * self.spread, limits[1] * self.spread)
+        return Fitted(terms, self.mean, limits, cell_test, verdict)
+
+    def _judge_rows(self, model, first, settings, progress, rng):
+        """Find outlying rows, and fit the others."""
+
+        def decompose(rows):
+            part = self.data[rows]
+            lam = model._slope(np.count_nonzero(~np.isnan(part)), part.shape)
+            return decompose_table(
+                part,
+                settings._replace(lam=lam, algorithm="stable"),
+                weights=None if self.weights is None else self.weights[rows],
+                progress=progress,
+                rng=rng,
+            )
+
+        return judge_rows(
+            self.data,
+            first,
+            decompose,
+            share=ROW_SHARE if model.rows in ("auto", True) else model.rows,
+            threshold=settings.threshold,
+            weights=self.weights,
+            rng=rng,
+        )
+
+    def _judge_cells(self, model, terms, verdict):
+        """Choose the wrong cells by their false discovery rate if requested; return the test."""
+        if model.outlier_threshold != "fdr" or not terms.noise_std > 0:
+            return terms, CellTest(np.inf, model._fit_threshold)
+        counted = np.ones(len(self.data), bool) if verdict is None else ~verdict.outlying
+        return judge_cells(
+            self.data,
+            terms,
+            rate=model.fdr,
+            counted=counted,
+            known_noise=model.noise_std is not None,
+            weights=self.weights,
+        )
+
+    def matrices(self, model):
+        """Return both terms of the table, which the model has stored."""
+        return Decomposition(model.low_rank_, model.sparse_)
+
+
+class RowsInBlocks:
+    """Rows of a table in blocks, for which the workers keep the state of the solver.
+
+    Parameters
+    ----------
+    blocks : ArrayBlocks
+        Rows; NaN marks missing entries.
+    owner : str
+        Name of the class in messages.
+    """
+
+    are_stored = False
+    names = weights = None
+
+    def __init__(self, blocks, owner):
+        self.blocks = blocks
+        self.shape = blocks.shape
+        self.dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
+        (self.n_observed,) = blocks.sum(_count_block, owner)
+
+    def max_passes(self, model):
+        """Return the maximum number of passes."""
+        return model.max_iter
+
+    def standardise(self, model):
+        """Find the noise of the columns, and divide the columns by it."""
+        p = self.shape[1]
+        self.noise_std, self.noise_scale, scale = self._noise(model)
+        self.units = Units(np.arange(p), np.zeros(p), scale)
+        self.sizes, _ = sizes_of_blocks(self.blocks, self.units)
+
+    def _noise(self, model):
+        """Return the median noise of the columns, the noise of each, and its divisor."""
+        n, p = self.shape
+        if model.algorithm == "pcp" or model.noise_std is not None:
+            sigma = 0.0 if model.algorithm == "pcp" else float(model.noise_std)
+            return sigma, np.full(p, sigma), np.ones(p)
+
+        # fit to a sample of the rows
+        rows = np.arange(n)
+        if n > SAMPLE:
+            rng = check_random_state(0 if model.random_state is None else model.random_state)
+            rows = np.sort(rng.choice(n, SAMPLE, replace=False))
+        alpha = None if model.alpha is None else model.alpha * float(np.sqrt(n / len(rows)))
+        of_sample = clone(model).set_params(
+            alpha=alpha, n_components=None, polish="auto", rows=False, store_matrices=False
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            of_sample.fit(self.blocks.sample(rows)[0])
+        noise = of_sample.noise_scale_.astype(np.float64)
+        return of_sample.noise_std_, noise, of_sample.column_scale_.astype(np.float64)
+
+    def decompose(self, model, progress):
+        """Solve the convex problem by passes over all rows."""
+        lam = model._slope(self.n_observed, self.shape)
+        width = noise_width(self.noise_std, self.shape)
+        self.loss = Loss(lam, width)
+        self.result = pursue_blocks(
+            self.blocks,
+            self.units,
+            self.sizes,
+            self.loss,
+            schedule="balanced" if model.schedule == "auto" else model.schedule,
+            tol=0.1 * model.tol,
+            tol_gap=model.tol,
+            max_iter=model.max_iter,
+            progress=progress,
+        )
+
+        # components in units of the table
+        scale = self.units.scale
+        weighted = self.result.s[:, None] * self.result.Vt * scale
+        _, s, Vt = linalg.svd(weighted, full_matrices=False)
+        terms = TableTerms(
+            U=None,
+            s=s,
+            Vt=Vt,
+            sparse=None,
+            support=None,
+            noise_std=self.noise_std,
+            noise_scale=self.noise_scale,
+            column_scale=scale,
+            convex=self.result,
+            polished=False,
+            lam=lam,
+            rank=len(s),
+            width=lam * width,
+        )
+        test = CellTest(np.inf, model._fit_threshold)
+        return Fitted(terms, np.zeros(self.shape[1]), (-np.inf, np.inf), test)
+
+    def matrices(self, model):
+        """Return both terms of the table as Dask arrays."""
+        p = self.shape[1]
+        both = self.result.blocks.map_states(
+            terms_of_rows,
+            self.units,
+            self.loss,
+            self.result.Vt,
+            model._fit_threshold * self.noise_scale,
+            dtype=self.dtype,
+            width=2 * p,
+        )
+        return Decomposition(both[:, :p], both[:, p:])
 
 
 def _count_block(block, owner):
