@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
-from skmoderndata._estimator.blocks_input import block_of, rows_named
+from skmoderndata._estimator.blocks_input import block_of, in_blocks, rows_named
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -24,7 +24,6 @@ from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
 from skmoderndata._kernelized.landmarks import rows_in_blocks, survey_of_rows
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import count_samples
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.margins.core_blocks import RowSet, WorstRows, stacked
 from skmoderndata._solvers.margins.enclosing_ball import (
     InputPoints,
@@ -237,38 +236,22 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         self : MinimumEnclosingBall
             The fitted estimator.
         """
-        if is_dask(X):
-            return self._fit_blocks(X, y, heights)
-        X = checked_samples(self, X, reset=True)
-        n = count_samples(X)
-        heights_sq = None if heights is None else _heights(heights, n) ** 2
-
-        # coordinates in input space, kernel values otherwise
-        gram = resolved_gram(self, X)
-        linear = gram.kernel == "linear"
-        points = InputPoints(X) if linear else KernelRows(gram, X, n_jobs=self.n_jobs)
-        width = X.shape[1] if linear else 0
-
+        read = (
+            self._points_in_blocks if in_blocks(X, on_disk=False) else self._points_in_memory
+        )
+        points = read(X, heights)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            ball = enclosing_ball(
-                points,
-                heights_sq=heights_sq,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                solver=self.solver,
-                search=self.algorithm,
-                sample_size=self.sample_size,
-                batch_size=self.batch_size or max(10, width // 2),
-                rng=check_random_state(self.random_state),
-                progress=progress,
-            )
-
-        self._store(ball, gram, points, X, self._furthest_of(X, heights_sq))
+            ball = points.enclose(self, progress)
+        self._store(ball, points)
         return self
 
-    def _fit_blocks(self, X, y, heights):
-        """Read a Dask array in passes, and bring the furthest rows to the driver."""
-        # 1. Check rows and heights, and resolve the kernel.
+    def _points_in_memory(self, X, heights):
+        X = checked_samples(self, X, reset=True)
+        heights_sq = None if heights is None else _heights(heights, count_samples(X)) ** 2
+        return PointsInMemory(X, resolved_gram(self, X), heights_sq, self.n_jobs)
+
+    def _points_in_blocks(self, X, heights):
+        # check rows and heights
         refuse_in_blocks(
             self,
             solver=("core_set", "needs all samples in memory for its steps"),
@@ -279,59 +262,31 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         if rows:
             blocks.sum(_check_heights)
         (survey,) = blocks.sum(_survey, type(self).__name__, self.kernel)
-        rng = check_random_state(self.random_state)
+
+        # resolve the kernel
         table = CoreTable(self, blocks, survey, RowReader(type(self).__name__, False))
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         n_drawn = 1 if linear else JUDGED
+        rng = check_random_state(self.random_state)
         gram = table.resolve(table.brought(table.drawn(n_drawn, rng)).X)
-
-        # 2. Compute exact balls of a few points.
-        width = blocks.shape[1] if linear else 0
-        batch_size = self.batch_size or max(10, width // 2)
         squares = Squares(gram, survey.mean if linear else None, heights is not None)
-        of_blocks = BallOfBlocks(table, squares, batch_size)
-        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            ball = ball_of_core_set(
-                of_blocks,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                batch_size=batch_size,
-                progress=progress,
-            )
+        return PointsInBlocks(table, squares, self._batch_size(blocks.shape[1], linear))
 
-        # 3. Store the attributes, with indices of the rows of X.
-        def furthest(center):
-            of_center = squares._replace(mean=center)
-            (largest,) = blocks.sum(_largest_square, of_center)
-            return largest.value
+    def _batch_size(self, n_features, linear):
+        """Return the maximum number of points that are added at a time."""
+        return self.batch_size or max(10, n_features // 2 if linear else 0)
 
-        self._store(ball, gram, of_blocks.points, of_blocks.X, furthest)
-        order = np.argsort(of_blocks.ids[self.support_])
-        self.support_ = of_blocks.ids[self.support_][order]
-        self.dual_coef_ = self.dual_coef_[order]
-        self._basis = self._basis[order]
-        self.support_vectors_ = self._basis
-        self.core_indices_ = np.sort(of_blocks.ids[self.core_indices_])
-        return self
-
-    def _furthest_of(self, X, heights_sq):
-        """Return a function that computes the largest squared distance of rows from a centre."""
-
-        def furthest(center):
-            return float(_with_heights(_input_squares(X, center), heights_sq).max())
-
-        return furthest
-
-    def _store(self, ball, gram, points, X, furthest):
-        """Store the ball of the points X.
-
-        `furthest` is a function that returns the largest squared distance from a centre.
-        """
+    def _store(self, ball, points):
+        # the order of the samples
+        gram = points.gram
+        ids = points.ids
+        order = np.argsort(ball.support if ids is None else ids[ball.support])
+        support = ball.support[order]
         self._gram = gram
-        self.support_ = ball.support
-        self.dual_coef_ = ball.weights
-        self.core_indices_ = ball.core
-        self._basis = gram.subset(X, self.support_)
+        self.support_ = support if ids is None else ids[support]
+        self.core_indices_ = ball.core if ids is None else np.sort(ids[ball.core])
+        self.dual_coef_ = ball.weights[order]
+        self._basis = gram.subset(points.X, support)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
 
         self.radius_ = ball.radius
@@ -341,8 +296,9 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
         # in input space, increase the radius to the farthest sample, which is exact up to rounding
         if gram.kernel == "linear":
-            self.center_ = points.expansion(ball.support, ball.weights) + points.mean
-            self.radius_ = max(self.radius_, float(np.sqrt(furthest(self.center_))))
+            self.center_ = points.center(ball)
+            largest = points.largest_square(self.center_)
+            self.radius_ = max(self.radius_, float(np.sqrt(largest)))
         self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
 
         self.n_iter_ = ball.n_iter
@@ -352,7 +308,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 self,
                 reached=f"after {ball.n_iter} steps of solver={self.solver!r} the relative gap "
                 f"of the radius is {ball.gap:.1e} (tol={self.tol:g})",
-                remedy=scale_first(X) or "increase max_iter or tol, or use solver='core_set'",
+                remedy=scale_first(points.X)
+                or "increase max_iter or tol, or use solver='core_set'",
             )
 
     def score_samples(self, X, heights=None):
@@ -461,7 +418,56 @@ class Squares(NamedTuple):
         return InputPoints(X, self.mean).values(function, slice(0, X.shape[0]))
 
 
-class BallOfBlocks:
+class PointsInMemory:
+    """Points of a table in memory.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or list
+        Checked samples.
+    gram : Gram
+        Kernel.
+    heights_sq : ndarray or None
+        Squares of the heights of the points.
+    n_jobs : int or None
+        Number of jobs for kernel values.
+    """
+
+    ids = None
+
+    def __init__(self, X, gram, heights_sq, n_jobs):
+        self.X = X
+        self.gram = gram
+        self.heights_sq = heights_sq
+        self.linear = gram.kernel == "linear"
+        self.points = InputPoints(X) if self.linear else KernelRows(gram, X, n_jobs=n_jobs)
+
+    def enclose(self, model, progress):
+        """Compute the smallest ball by the solver of the model."""
+        n_features = self.X.shape[1] if self.linear else 0
+        return enclosing_ball(
+            self.points,
+            heights_sq=self.heights_sq,
+            tol=model.tol,
+            max_iter=model.max_iter,
+            solver=model.solver,
+            search=model.algorithm,
+            sample_size=model.sample_size,
+            batch_size=model._batch_size(n_features, self.linear),
+            rng=check_random_state(model.random_state),
+            progress=progress,
+        )
+
+    def center(self, ball):
+        """Return the centre in input space."""
+        return self.points.expansion(ball.support, ball.weights) + self.points.mean
+
+    def largest_square(self, center):
+        """Return the largest squared distance of a point from a centre in input space."""
+        return float(_with_heights(_input_squares(self.X, center), self.heights_sq).max())
+
+
+class PointsInBlocks:
     """Points brought from a table in blocks, and passes over all points of the table.
 
     Parameters
@@ -478,10 +484,31 @@ class BallOfBlocks:
         self.table = table
         self.squares = squares
         self.batch_size = batch_size
+        self.gram = squares.gram
         self.n_passes = 0
+        # Row numbers, heights and coordinates of the points that were brought.
         self.ids = np.zeros(0, dtype=np.intp)
         self.v = np.zeros(0)
         self.X = self.points = None
+
+    def enclose(self, model, progress):
+        """Compute exact balls of the points that were brought, and bring the furthest others."""
+        return ball_of_core_set(
+            self,
+            tol=model.tol,
+            max_iter=model.max_iter,
+            batch_size=self.batch_size,
+            progress=progress,
+        )
+
+    def center(self, ball):
+        """Return the centre in input space."""
+        return self.points.expansion(ball.support, ball.weights) + self.points.mean
+
+    def largest_square(self, center):
+        """Return the largest squared distance of a point from a centre in input space."""
+        (largest,) = self.table.blocks.sum(_largest_square, self.squares._replace(mean=center))
+        return largest.value
 
     def far_pair(self):
         """Bring the point furthest from the origin, and the point furthest from that point."""
