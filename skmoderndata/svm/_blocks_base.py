@@ -1,15 +1,19 @@
-"""Core vector machines on Dask arrays: passes over all rows, and problems on a few of them.
+"""Searches of the core vector machines, on samples in memory and on Dask arrays.
 
-The rows that may matter are brought to the driver and stay there: first a sample, then the rows
-that violate optimality most, which a pass over all rows finds. The problem on these rows is the
-same as for a table in memory, and the pass computes its duality gap over all rows.
+Both readers, `SamplesInMemory` and `CoreTable`, have a method `search` that returns a `Solution`.
+For a Dask array, the rows that may matter are brought to the driver and stay there: first a
+sample, then the rows that violate optimality most, which a pass over all rows finds. The problem
+on these rows is the same as for a table in memory, and the pass computes its duality gap over all
+rows.
 """
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
+from skmoderndata._estimator.base import FitProgress, run_parts
 from skmoderndata._estimator.blocks_input import block_of, check_entries, rows_named
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
@@ -22,6 +26,7 @@ from skmoderndata._kernelized.landmarks import (
     survey_of_rows,
     weights_of_block,
 )
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.margins.core_blocks import Answer, RowSet, WorstRows
 
 # Number of rows that are brought before the first pass.
@@ -127,13 +132,17 @@ class CoreTable:
         Survey of all rows, with their weights.
     reader : RowReader
         Reader of features, targets and costs.
+    shown : pair
+        X and y for callbacks.
     """
 
-    def __init__(self, estimator, blocks, survey, reader):
+    def __init__(self, estimator, blocks, survey, reader, shown=(None, None)):
         self.estimator = estimator
         self.blocks = blocks
         self.survey = survey
         self.reader = reader
+        self.shown = shown
+        self.rows = None
         self.n_evaluations = 0
         self.n_passes = 0
 
@@ -171,12 +180,31 @@ class CoreTable:
         return rows.part(np.flatnonzero(rows.costs > 0))
 
     def start(self, rng, firsts=(), earlier=None):
+        """Bring the rows of `start_rows`, and resolve the kernel."""
+        self.rows = self.start_rows(rng, firsts, earlier)
+        self.open(self.rows.X)
+
+    def start_rows(self, rng, firsts=(), earlier=None):
         """Bring a sample, the required rows `firsts`, and the rows of earlier core sets."""
         ids = [self.drawn(SAMPLE, rng), np.array(firsts, dtype=np.intp)]
         for state in earlier or ():
             if state is not None:
                 ids.append(state[0][state[0] < self.blocks.shape[0]])
         return self.brought(np.concatenate(ids))
+
+    def search(self, machine, problems_on, answer, ask, rng, earlier, eps=None):
+        """Solve all problems, as `SamplesInMemory.search` does, on the rows that may matter."""
+
+        def problems_on_rows(kernel_rows, rows):
+            return problems_on(kernel_rows, rows.target, rows.costs, None, self.diagonal)
+
+        max_passes = machine.max_iter * len(earlier)
+        with FitProgress(
+            machine, *self.shown, max_passes=max_passes, task_name="core set"
+        ) as progress:
+            return search_in_blocks(
+                machine, self, self.rows, problems_on_rows, ask, progress, rng, earlier
+            )
 
     def drawn(self, size, rng):
         """Draw the numbers of `size` rows of positive weight, in ascending order."""
@@ -316,18 +344,123 @@ def _look(block, reader, function, looks, known, count):
 
 
 class Solution(NamedTuple):
-    """Result of a search over blocks."""
+    """Result of the searches of a fit, for one or several problems."""
 
-    # Rows at the driver, their kernel values, and the problems on them.
+    # Samples that the problems see, with their row numbers in the table.
     rows: RowSet
+    # Kernel values of these samples.
     kernel_rows: KernelRows
     problems: list
-    # Core sets among these rows, with the duality gaps over all rows.
+    # Core sets among the samples, with the duality gaps over all rows.
     results: list
-    # Answers of the last passes.
+    # Best multiple of each function or width of its tube, and gap over all rows.
     answers: list
     # States of the problems: numbers of rows, sides and weights.
     cores: list
+    # Number of passes over all rows.
+    n_passes: int
+
+
+class SamplesInMemory:
+    """Samples in memory, among all of which core sets are searched.
+
+    Parameters
+    ----------
+    kernel_rows : KernelRows
+        Kernel values of all samples.
+    target : ndarray
+        Classes or numbers of all samples.
+    costs : ndarray
+        Costs of the samples of positive weight.
+    diagonal : float
+        Largest kernel value of a sample with itself.
+    active : ndarray or None
+        Indices of the samples of positive weight; None means all.
+    shown : pair
+        X and y for callbacks.
+    """
+
+    def __init__(self, kernel_rows, target, costs, diagonal, active, shown):
+        self.kernel_rows = kernel_rows
+        self.target = target
+        self.costs = costs
+        self.diagonal = diagonal
+        self.active = active
+        self.shown = shown
+
+    def search(self, machine, problems_on, answer, ask, rng, earlier, eps=None):
+        """Solve all problems on their core sets.
+
+        Parameters
+        ----------
+        machine : CoreVectors
+            Estimator with the parameters of the search.
+        problems_on : callable
+            Function of (kernel rows, target, costs, indices of active samples, diagonal) that
+            returns the problems.
+        answer, ask : callable
+            Functions of (problem, result) and of (problem, result, number of the problem) that
+            return the `Answer` on these samples, and the `Question` for a pass over a table.
+        rng : RandomState
+            Source of random numbers.
+        earlier : list
+            States to start from, or None, for each problem.
+        eps : float or None
+            Tolerance of the radius, for the published rule.
+
+        Returns
+        -------
+        Solution
+            Problems, core sets and their gaps.
+        """
+        rows = self.kernel_rows
+        target = self.target if self.active is None else self.target[self.active]
+        problems = problems_on(rows, target, self.costs, self.active, self.diagonal)
+
+        # The problems share the kernel matrix, but each has its own random numbers.
+        several = len(problems) > 1
+        rngs = [rng]
+        if several:
+            seeds = rng.randint(np.iinfo(np.int32).max, size=len(problems))
+            rngs = [np.random.RandomState(seed) for seed in seeds]
+
+        def solve(number, progress=None):
+            problem = problems[number]
+            if several:
+                problem.rows = copy.copy(rows)
+                problem.rows.n_evaluations = 0
+                problem.rows.n_jobs = None
+            last = earlier[number]
+            result = machine._search(problem, rngs[number], progress, last=last, eps=eps)
+            return result._replace(values=result.values[:0]), answer(problem, result)
+
+        solved = run_parts(
+            machine,
+            *self.shown,
+            solve,
+            range(len(problems)),
+            max_passes=machine.max_iter * len(problems),
+            task_name="core set",
+            n_jobs=machine.n_jobs,
+        )
+        results, answers = zip(*solved, strict=True)
+        if several:
+            rows.n_evaluations += sum(problem.rows.n_evaluations for problem in problems)
+
+        cores = [p.state(r.core, r.weights) for p, r in zip(problems, results, strict=True)]
+        n_passes = sum(result.n_passes for result in results)
+        ids = np.arange(count_samples(rows.X))
+        samples = RowSet(ids, rows.X, self.target, self.costs)
+        return Solution(samples, rows, problems, results, answers, cores, n_passes)
+
+
+def hinge_answer(problem, result):
+    """Return the best multiple of a function, by its values at all samples."""
+    used = result.weights > 0
+    objective, multiple = problem.best_multiple(
+        result.values, result.core[used], result.weights[used], result.rho
+    )
+    return Answer(result.gap, multiple, objective)
 
 
 def search_in_blocks(
@@ -414,6 +547,7 @@ def search_in_blocks(
         results,
         [search.answer for search in searches],
         [search.state for search in searches],
+        table.n_passes,
     )
 
 
@@ -457,11 +591,7 @@ class _Search:
     def settle(self, problem):
         """Accept the gap and the violation on the local rows as final."""
         result = self.result
-        used = result.weights > 0
-        objective, multiple = problem.best_multiple(
-            result.values, result.core[used], result.weights[used], result.rho
-        )
-        self.answer = Answer(result.gap, multiple, objective)
+        self.answer = hinge_answer(problem, result)
         self.violation = result.violation
         self.converged = result.converged
 

@@ -1,6 +1,5 @@
 """Core vector machine: kernel classification of large samples on a core set."""
 
-import copy
 import warnings
 
 import numpy as np
@@ -10,13 +9,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._estimator.base import Base, FitProgress, run_parts
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import rows_in_blocks
 from skmoderndata._kernelized.machines import MachineClassifierMixin
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_blocks import hinge_question
 from skmoderndata._solvers.margins.core_problems import SignedRows
@@ -26,8 +25,9 @@ from skmoderndata.svm._blocks_base import (
     SEARCHES,
     CoreTable,
     RowReader,
+    SamplesInMemory,
+    hinge_answer,
     refuse_in_blocks,
-    search_in_blocks,
     survey_of_classes,
 )
 
@@ -293,8 +293,25 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self : CoreVectorMachine
             The fitted estimator.
         """
-        if is_dask(X):
-            return self._fit_blocks(X, y, sample_weight)
+        rng = check_random_state(self.random_state)
+        read = self._rows_in_blocks if in_blocks(X, on_disk=False) else self._rows_in_memory
+        table = read(X, y, sample_weight, rng)
+        earlier = self._earlier(len(self._codes_of_functions()))
+        with one_blas_thread():
+            solution = table.search(
+                self,
+                self._problems,
+                hinge_answer,
+                self._question,
+                rng,
+                earlier,
+                eps=self.radius_tol,
+            )
+        self._store(solution)
+        self._warn(solution.results, solution.rows.X)
+        return self
+
+    def _rows_in_memory(self, X, y, sample_weight, rng):
         X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -311,19 +328,16 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         # the published ball needs the exact largest diagonal entry
         sure = self.radius_tol is not None or self.solver == "ball"
         rows, diagonal = self._kernel_rows(X, weights, sure=sure)
-        rng = check_random_state(self.random_state)
-        with one_blas_thread():
-            results, problems, multiples = self._separate(
-                rows, diagonal, codes, weights, active, rng, y
-            )
+        if weights is None:
+            costs = self._costs(1.0)
+        else:
+            costs = self._costs(weights if active is None else weights[active])
+        if self.solver == "ball":
+            self._check_ball(rows, weights)
+        return SamplesInMemory(rows, codes, costs, diagonal, active, (X, y))
 
-        self._store(rows, results, problems, multiples, codes, active)
-        self._warn(results, X)
-        return self
-
-    def _fit_blocks(self, X, y, sample_weight):
-        """Solve on a few rows of a Dask array, and repeatedly add the worst of all rows."""
-        # 1. Check labels and weights, and bring rows of each class to start from.
+    def _rows_in_blocks(self, X, y, sample_weight, rng):
+        # check labels and weights
         refuse_in_blocks(self, radius_tol=(None, SEARCHES), **IN_MEMORY)
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         surveys = survey_of_classes(self, blocks, weighted)
@@ -333,63 +347,38 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         present = masses * factors > 0
         self._keep_classes(labels, present, weighted=not present.all())
 
+        # bring rows of each class to start from
         survey = surveys.total(self.classes_, factors)
-        costs = float(self._costs(1.0))
+        unit = float(self._costs(1.0))
         self._costs(survey.heaviest)
         reader = RowReader(
-            type(self).__name__, weighted, classes=self.classes_, factors=factors, unit=costs
+            type(self).__name__, weighted, classes=self.classes_, factors=factors, unit=unit
         )
-        table = CoreTable(self, blocks, survey, reader)
-        rng = check_random_state(self.random_state)
-        classes = self._codes_of_functions()
-        earlier = self._earlier(len(classes))
-        firsts = [surveys.of[label][1] for label in self.classes_[factors * masses > 0]]
-        rows = table.start(rng, firsts, earlier)
-        table.open(rows.X)
+        table = CoreTable(self, blocks, survey, reader, (X, y))
+        firsts = [surveys.of[label][1] for label in self.classes_[present]]
+        table.start(rng, firsts, self._earlier(len(self._codes_of_functions())))
+        return table
+
+    def _problems(self, rows, codes, costs, active, diagonal):
+        """Return a problem for two classes, or one problem for each of more classes."""
         bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
-
-        def problems_on(kernel_rows, rows):
-            first = SignedRows(
-                kernel_rows,
-                np.where(rows.target == classes[0], 1, -1).astype(np.int8),
-                rows.costs,
-                bias=bias,
-                diagonal=table.diagonal,
-                make_store=self._all_rows(kernel_rows, None, bias, shared=len(classes) > 1),
-            )
-            signs = [
-                np.where(rows.target == label, 1, -1).astype(np.int8) for label in classes
-            ]
-            return [first.relabelled(class_signs) for class_signs in signs]
-
-        def ask(problem, result, number):
-            return hinge_question(problem, result, classes[number])
-
-        # 2. problems on these rows and passes over all
-        max_passes = self.max_iter * len(classes)
-        progress = FitProgress(self, X, y, max_passes=max_passes, task_name="core set")
-        with one_blas_thread(), progress:
-            solution = search_in_blocks(
-                self, table, rows, problems_on, ask, progress, rng, earlier
-            )
-
-        # 3. attributes, by the numbers of the rows
-        multiples = [answer.parameter for answer in solution.answers]
-        rows = solution.rows
-        self._store(
-            solution.kernel_rows,
-            solution.results,
-            solution.problems,
-            multiples,
-            rows.target,
-            None,
+        classes = self._codes_of_functions()
+        shared = len(classes) > 1
+        signs = [np.where(codes == code, 1, -1).astype(np.int8) for code in classes]
+        first = SignedRows(
+            rows,
+            signs[0],
+            costs,
+            bias=bias,
+            diagonal=diagonal,
+            ids=active,
+            make_store=self._all_rows(rows, active, bias, shared=shared),
         )
-        self.support_ = rows.ids[self.support_]
-        self.core_indices_ = rows.ids[self.core_indices_]
-        self._cores = solution.cores
-        self.n_passes_ = table.n_passes
-        self._warn(solution.results, rows.X)
-        return self
+        return [first.relabelled(class_signs) for class_signs in signs]
+
+    def _question(self, problem, result, number):
+        """Return what a pass asks about the function of a class."""
+        return hinge_question(problem, result, self._codes_of_functions()[number])
 
     def _factors(self, classes, masses):
         """Return the cost factor of each class, given the total weight of each class."""
@@ -420,67 +409,6 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             weights = factors[codes] if weights is None else weights * factors[codes]
         return weights
 
-    def _separate(self, rows, diagonal, codes, weights, active, rng, y):
-        """Solve one problem for two classes, or one problem for each of more classes."""
-        bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
-        active_codes = codes if active is None else codes[active]
-        if weights is None:
-            costs = self._costs(1.0)
-        else:
-            costs = self._costs(weights if active is None else weights[active])
-
-        if self.solver == "ball":
-            self._check_ball(rows, weights)
-
-        # one problem for two classes, otherwise one for each class
-        classes = self._codes_of_functions()
-        several = len(classes) > 1
-
-        # The problems share the kernel matrix, but each has its own random numbers.
-        first = SignedRows(
-            rows,
-            np.where(active_codes == classes[0], 1, -1).astype(np.int8),
-            costs,
-            bias=bias,
-            diagonal=diagonal,
-            ids=active,
-            make_store=self._all_rows(rows, active, bias, shared=several),
-        )
-        rngs = [rng]
-        if several:
-            seeds = rng.randint(np.iinfo(np.int32).max, size=len(classes))
-            rngs = [np.random.RandomState(seed) for seed in seeds]
-        earlier = self._earlier(len(classes))
-
-        def one_class(number, progress=None):
-            signs = np.where(active_codes == classes[number], 1, -1).astype(np.int8)
-            problem = first.relabelled(signs)
-            if several:
-                problem.rows = copy.copy(rows)
-                problem.rows.n_evaluations = 0
-                problem.rows.n_jobs = None
-
-            last = earlier[number]
-            result = self._search(
-                problem, rngs[number], progress, last=last, eps=self.radius_tol
-            )
-
-            # function values in units of the margin
-            used = result.weights > 0
-            _, multiple = problem.best_multiple(
-                result.values, result.core[used], result.weights[used], result.rho
-            )
-            return result._replace(values=result.values[:0]), problem, multiple
-
-        solved = run_parts(
-            self, rows.X, y, one_class, range(len(classes)),
-            max_passes=self.max_iter * len(classes), task_name="core set", n_jobs=self.n_jobs,
-        )  # fmt: skip
-        results, problems, multiples = zip(*solved, strict=True)
-        if several:
-            rows.n_evaluations += sum(problem.rows.n_evaluations for problem in problems)
-        return results, problems, multiples
-
     def _check_ball(self, rows, weights):
         if not rows.gram.constant_diagonal or weights is not None:
             obstacle = "weights" if rows.gram.constant_diagonal else f"kernel={self.kernel!r}"
@@ -495,27 +423,29 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         last = getattr(self, "_cores", None) if self.warm_start else None
         return [None] * count if last is None or len(last) != count else last
 
-    def _store(self, rows, results, problems, multiples, codes, active):
-        def row(indices):
-            return indices if active is None else active[indices]
-
+    def _store(self, solution):
+        rows = solution.rows
+        results = solution.results
+        problems = solution.problems
+        pairs = list(zip(problems, results, strict=True))
         bias = problems[0].bias
-        support = [row(r.core[r.weights > 0]) for r in results]
+        support = [problem.row(r.core[r.weights > 0]) for problem, r in pairs]
         all_support = np.unique(np.concatenate(support))
-        self.core_indices_ = np.unique(np.concatenate([row(r.core) for r in results]))
-        self._cores = [
-            p.state(r.core, r.weights) for p, r in zip(problems, results, strict=True)
-        ]
+        core = np.unique(np.concatenate([problem.row(r.core) for problem, r in pairs]))
+        self.core_indices_ = rows.ids[core]
+        self._cores = solution.cores
         dual_coef = np.zeros((len(results), len(all_support)))
         self.intercept_ = np.zeros(len(results))
-        for k, (result, problem) in enumerate(zip(results, problems, strict=True)):
+        for k, (problem, result) in enumerate(pairs):
             used = result.weights > 0
             # the scaled kernel is 1 / scale times the kernel
             signed = result.weights[used] * problem.signs[result.core[used]]
-            coef = multiples[k] / problem.scale * signed
+            coef = solution.answers[k].parameter / problem.scale * signed
             dual_coef[k, np.searchsorted(all_support, support[k])] = coef
             self.intercept_[k] = bias * coef.sum()
-        self._keep_support(rows.gram, rows.X, all_support, dual_coef)
+        gram = solution.kernel_rows.gram
+        self._keep_support(gram, rows.X, all_support, dual_coef)
+        self.support_ = rows.ids[all_support]
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in results]) * scales
         # a margin that is zero up to rounding certifies nothing
@@ -523,10 +453,11 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
         self.margin_tolerance_ = np.array([r.violation for r in results])
-        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
-        self._store_work(rows, results)
+        self.n_support_ = np.bincount(rows.target[all_support], minlength=len(self.classes_))
+        self._store_work(solution.kernel_rows, results)
+        self.n_passes_ = solution.n_passes
         self.solver_ = self._finished_by(results)
-        if rows.gram.kernel == "linear":
+        if gram.kernel == "linear":
             coef = self.dual_coef_ @ self._basis
             self.coef_ = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
 

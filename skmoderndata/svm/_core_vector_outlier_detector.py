@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     Interval,
@@ -18,7 +19,6 @@ from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.landmarks import Fold, rows_in_blocks, survey_of
 from skmoderndata._samples.containers import count_samples, take
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.novelty import (
     HELD_OUT_SAMPLES,
@@ -26,7 +26,7 @@ from skmoderndata._solvers.kernel.novelty import (
     folds,
     outlier_threshold,
 )
-from skmoderndata._solvers.margins.core_blocks import hinge_question
+from skmoderndata._solvers.margins.core_blocks import RowSet, hinge_question
 from skmoderndata._solvers.margins.core_problems import OneClassRows
 from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
@@ -34,6 +34,8 @@ from skmoderndata.svm._blocks_base import (
     IN_MEMORY,
     CoreTable,
     RowReader,
+    Solution,
+    hinge_answer,
     refuse_in_blocks,
     search_in_blocks,
 )
@@ -281,180 +283,62 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         self : CoreVectorOutlierDetector
             The fitted estimator.
         """
-        if is_dask(X):
-            return self._fit_blocks(X, y, sample_weight)
-        X = checked_samples(self, X, reset=True)
-        n = count_samples(X)
-
-        # scale the weights to at most one, and draw max_samples of the samples if it is set
-        weights = self._checked_weights(X, sample_weight)
-        weights = np.ones(n) if weights is None else weights
-        peak = weights.max()
-        weights = weights / peak
         rng = check_random_state(self.random_state)
-        rows, diagonal = self._kernel_rows(X, weights)
-        ids = np.flatnonzero(weights)
-        if self.max_samples is not None and self.max_samples < len(ids):
-            ids = np.sort(rng.choice(ids, self.max_samples, replace=False))
+        read = RowsInBlocks if in_blocks(X, on_disk=False) else RowsInMemory
+        rows = read(self, X, sample_weight, rng)
 
-        with (
-            one_blas_thread(),
-            FitProgress(self, X, y, max_passes=None, task_name="core set") as progress,
-        ):
-            budget, matrix_and_start = self._budget(rows, ids, weights, rng)
-            shared = (rows, diagonal, weights, budget, rng, progress)
-            problem, result = self._solve(*shared, ids, self._last_core(), matrix_and_start)
-
-            # store the machine; its threshold is the margin, or is set by held-out scores
-            support, coef, threshold = _function(problem, result)
-            self._keep_support(rows.gram, X, ids[support], coef)
-            self.rho_ = self.offset_ = threshold
-            if self.contamination != "auto":
-                state = problem.state(result.core, result.weights)
-                scores, w = self._held_out(X, shared, ids, state)
-                if not len(scores):  # all samples are equal
-                    scores = self._function_values(X)
-                    w = weights
-                self.offset_ = outlier_threshold(scores, w, self.contamination)
-
-        self.core_indices_ = np.sort(ids[result.core])
-        self.cost_ = float(budget / weights[ids].sum() / peak)
-        self._store_values(problem, result, budget, rows)
-        self._core = problem.state(result.core, result.weights)
-        if not result.converged:
-            self._warn_above_tol(result, X)
-        return self
-
-    def _store_values(self, problem, result, budget, rows):
-        margin = float(result.rho * problem.scale)
-        # the value of the dual problem is -margin / 2, and the gap is relative to it
-        self.objective_ = 0.5 * margin * (result.gap - 1.0)
-        self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
-        self._store_work(rows, [result])
-        self.solver_ = self._finished_by([result])
-
-    def _fit_blocks(self, X, y, sample_weight):
-        """Solve on a few rows of a Dask array, and repeatedly add the worst of all rows."""
-        # 1. Check the rows, determine the cost of a row, and bring rows to start from.
-        refuse_in_blocks(self, **IN_MEMORY)
-        blocks, weighted = rows_in_blocks(self, X, sample_weight=sample_weight)
-        survey = survey_of(self, blocks, weighted)
-        rng = check_random_state(self.random_state)
-        reader = RowReader(type(self).__name__, weighted)
-        table = CoreTable(self, blocks, survey, reader)
-        drawn = None
-        if self.max_samples is not None and self.max_samples < survey.n_used:
-            drawn = table.drawn(self.max_samples, rng)
-        budget = self._budget_in_blocks(table, drawn, rng)
-        last = self._last_core()
-        rows = table.start(rng, earlier=[last]) if drawn is None else table.brought(drawn)
-
-        max_passes = None
-        progress = FitProgress(self, X, y, max_passes=max_passes, task_name="core set")
+        progress = FitProgress(self, X, y, max_passes=None, task_name="core set")
         with one_blas_thread(), progress:
-            # 2. Solve the problem and store the machine.
-            mass = survey.weight if drawn is None else float(rows.costs.sum())
-            shared = (budget, drawn is None, progress, rng)
-            solution = self._solve_in_blocks(table, mass, rows, last, *shared)
-            support, coef, threshold = _function_of_blocks(solution)
-            self._keep_support(table.gram, solution.rows.X, support, coef)
+            # 1. solve the problem whose costs give the requested slack
+            rows.choose_budget()
+            solution = rows.solve(self._last_core(), progress)
+            support, coef, threshold = _function_of(solution)
+            gram = solution.kernel_rows.gram
+            self._keep_support(gram, solution.rows.X, support, coef)
             self.support_ = solution.rows.ids[support]
 
-            # 3. Set the threshold to the margin, or by held-out scores.
+            # 2. set the threshold to the margin, or by held-out scores
             self.rho_ = self.offset_ = threshold
             if self.contamination != "auto":
-                scores, w = self._held_out_in_blocks(table, solution, drawn, *shared)
-                self.offset_ = outlier_threshold(scores, w, self.contamination)
+                scores, weights = rows.held_out(solution, progress)
+                self.offset_ = outlier_threshold(scores, weights, self.contamination)
 
-        (problem,) = solution.problems
+        self._store(solution, rows)
         (result,) = solution.results
-        self.core_indices_ = solution.rows.ids[np.sort(result.core)]
-        self.cost_ = float(budget / mass)
-        self._store_values(problem, result, budget, solution.kernel_rows)
-        self.n_passes_ = table.n_passes
-        (self._core,) = solution.cores
         if not result.converged:
             self._warn_above_tol(result, solution.rows.X)
         return self
 
-    def _budget_in_blocks(self, table, drawn, rng):
-        """Return the total cost of all rows at which the mean slack on a sample is `slack`."""
-        if drawn is None:
-            ids = table.drawn(COST_SAMPLE, rng)
-        else:
-            n_drawn = len(drawn)
-            too_many = n_drawn > COST_SAMPLE
-            ids = rng.choice(drawn, COST_SAMPLE, replace=False) if too_many else drawn
-        rows = table.brought(ids)
-        table.open(rows.X)
-        kernel_rows = table.kernel_rows(rows.X)
-        budget, _ = self._budget(kernel_rows, np.arange(len(rows.ids)), rows.costs, rng)
-        return budget
+    def _store(self, solution, rows):
+        (problem,) = solution.problems
+        (result,) = solution.results
+        self.core_indices_ = solution.rows.ids[np.sort(problem.row(result.core))]
+        self.cost_ = float(rows.cost)
+        # the value of the dual problem is -margin / 2, and the gap is relative to it
+        margin = float(result.rho * problem.scale)
+        self.objective_ = 0.5 * margin * (result.gap - 1.0)
+        self.slack_ = min(1.0, 1.0 / (rows.budget * margin)) if margin > 0 else 1.0
+        self._store_work(solution.kernel_rows, [result])
+        self.n_passes_ = rows.n_passes
+        self.solver_ = self._finished_by([result])
+        (self._core,) = solution.cores
 
-    def _solve_in_blocks(self, table, mass, rows, last, budget, all_rows, progress, rng):
-        """Solve on rows of total weight `mass`, with costs that sum to the budget."""
-        unit = budget / mass
-        rows = rows._replace(costs=unit * rows.costs)
-        table.reader = table.reader._replace(unit=unit)
+    def _budget(self, rows, ids, weights):
+        """Return the total cost at which the mean slack on the samples `ids` is `slack`.
 
-        def problem_on(kernel_rows, rows):
-            make_store = self._all_rows(kernel_rows, None, 0.0)
-            return [
-                OneClassRows(
-                    kernel_rows, rows.costs, diagonal=table.diagonal, make_store=make_store
-                )
-            ]
-
-        def ask(problem, result, number):
-            return hinge_question(problem, result, 0)
-
-        return search_in_blocks(
-            self, table, rows, problem_on, ask, progress, rng, [last], all_rows=all_rows
-        )
-
-    def _held_out_in_blocks(self, table, solution, drawn, budget, all_rows, progress, rng):
-        """Score rows with machines that were not fitted to them; also return their weights.
-
-        If `max_samples` is set, rows outside the drawn sample are held out from the machine
-        itself. Otherwise folds are held out; the entries of a row determine its fold.
+        Also return their kernel matrix, in units of its largest diagonal entry, and their weights
+        in the solution.
         """
-        n = table.survey.n_used
-        machine = table.expansion(self._basis, self.dual_coef_)
-        reader = table.reader._replace(unit=1.0, fold=None)
-        table.reader = reader
-        known = solution.rows.ids if drawn is None else drawn
-        scores = []
-        weights = []
-        if drawn is not None:
-            fold = Fold(0.0, min(1.0, LARGEST_FOLD / n), outside=False)
-            of_fold = reader._replace(fold=fold)
-            scores, weights = table.blocks.sum(_scores, of_fold, machine, known)
-
-        # fit to all but one fold at a time, until enough rows are held out
-        fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
-        n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
-        for f in range(n_folds if all_rows else 0):
-            fold = Fold(f * fraction, (f + 1) * fraction, outside=False)
-            table.reader = reader._replace(fold=fold._replace(outside=True))
-            (mass,) = table.blocks.sum(_mass, table.reader)
-            rows = table.brought(known)
-            if len(rows.ids) == 0 or not mass > 0:
-                continue
-            part = self._solve_in_blocks(
-                table, mass, rows, solution.cores[0], budget, all_rows, progress, rng
-            )
-            support, coef, threshold = _function_of_blocks(part)
-            # rescale, because fewer rows have a wider margin
-            coef = coef * (self.rho_ / threshold)
-            function = table.expansion(table.gram.subset(part.rows.X, support), coef)
-            more, w = table.blocks.sum(_scores, reader._replace(fold=fold), function, None)
-            scores = scores + more
-            weights = weights + w
-
-        # with very few rows, no fold has a machine
-        if not scores:
-            scores, weights = table.blocks.sum(_scores, reader, machine, None)
-        return np.array(scores), np.array(weights)
+        K = rows.matrix(ids, ids)
+        rows.gram.check_finite(K)
+        unit = float(np.abs(K.diagonal()).max()) or 1.0
+        if not rows.definite:
+            K += K.T.copy()
+            K *= 0.5
+        if unit != 1.0:
+            K /= unit
+        budget, a = cost_of_slack(K, weights[ids] / weights[ids].sum(), self.slack)
+        return budget / unit, (K, a)
 
     def score_samples(self, X):
         """Compute scores that are small for outliers.
@@ -521,81 +405,259 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         expected = 0.0 if self.contamination == "auto" else self.contamination
         return -abs(float((self.predict(X) == -1).mean()) - expected)
 
-    def _budget(self, rows, ids, weights, rng):
-        """Return the total cost of all samples at which the mean slack on a sample is `slack`.
 
-        Also return the kernel matrix and the weights if all samples are used, otherwise None.
-        """
-        n_samples = len(ids)
-        if n_samples > COST_SAMPLE:
-            ids = np.sort(rng.choice(ids, COST_SAMPLE, replace=False))
-        K = rows.matrix(ids, ids)
-        rows.gram.check_finite(K)
-        unit = float(np.abs(K.diagonal()).max()) or 1.0
-        if not rows.definite:
-            K += K.T.copy()
-            K *= 0.5
-        if unit != 1.0:
-            K /= unit
-        budget, a = cost_of_slack(K, weights[ids] / weights[ids].sum(), self.slack)
-        return budget / unit, (K, a) if len(ids) == n_samples else None
+class RowsInMemory:
+    """Samples in memory.
 
-    def _solve(
-        self, rows, diagonal, weights, budget, rng, progress, ids, last, matrix_and_start=None
-    ):
-        """Solve the problem of the samples `ids`, with costs that sum to the budget."""
-        costs = budget * weights[ids] / weights[ids].sum()
-        subset = None if len(ids) == len(weights) else ids
-        make_store = self._all_rows(rows, subset, 0.0)
-        problem = OneClassRows(
-            rows,
-            costs,
-            diagonal=diagonal,
-            ids=subset,
-            make_store=make_store,
-            given=matrix_and_start,
+    Parameters
+    ----------
+    machine : CoreVectorOutlierDetector
+        Estimator with the parameters of the fit.
+    X : array-like, sparse matrix or list
+        Samples.
+    sample_weight : array-like or None
+        Weights of the samples.
+    rng : RandomState
+        Source of random numbers.
+    """
+
+    def __init__(self, machine, X, sample_weight, rng):
+        X = checked_samples(machine, X, reset=True)
+        n = count_samples(X)
+
+        # scale the weights to at most one, and draw max_samples of the samples if it is set
+        weights = machine._checked_weights(X, sample_weight)
+        weights = np.ones(n) if weights is None else weights
+        peak = weights.max()
+        weights = weights / peak
+        kernel_rows, diagonal = machine._kernel_rows(X, weights)
+        ids = np.flatnonzero(weights)
+        if machine.max_samples is not None and machine.max_samples < len(ids):
+            ids = np.sort(rng.choice(ids, machine.max_samples, replace=False))
+
+        self.machine = machine
+        self.X = X
+        self.kernel_rows = kernel_rows
+        self.diagonal = diagonal
+        self.weights = weights
+        self.ids = ids
+        self.peak = peak
+        self.rng = rng
+
+    def choose_budget(self):
+        """Choose the total cost; if all samples are used, their weights start the search."""
+        ids = self.ids
+        if len(ids) > COST_SAMPLE:
+            ids = np.sort(self.rng.choice(ids, COST_SAMPLE, replace=False))
+        self.budget, start = self.machine._budget(self.kernel_rows, ids, self.weights)
+        self.start = start if len(ids) == len(self.ids) else None
+        self.cost = self.budget / self.weights[self.ids].sum() / self.peak
+
+    def solve(self, last, progress):
+        """Solve the problem of the samples, starting from the state `last`."""
+        problem, result = self._solve(self.ids, last, progress, self.start)
+        self.n_passes = result.n_passes
+        ids = np.arange(len(self.weights))
+        samples = RowSet(ids, self.X, np.zeros(0), self.weights)
+        core = problem.state(result.core, result.weights)
+        answer = hinge_answer(problem, result)
+        return Solution(
+            samples, self.kernel_rows, [problem], [result], [answer], [core], result.n_passes
         )
-        return problem, self._search(problem, rng, progress, last=last)
 
-    def _held_out(self, X, shared, ids, state):
+    def _solve(self, ids, last, progress, given=None):
+        """Solve the problem of some samples, with costs that sum to the budget."""
+        weights = self.weights[ids]
+        costs = self.budget * weights / weights.sum()
+        subset = None if len(ids) == len(self.weights) else ids
+        problem = OneClassRows(
+            self.kernel_rows,
+            costs,
+            diagonal=self.diagonal,
+            ids=subset,
+            make_store=self.machine._all_rows(self.kernel_rows, subset, 0.0),
+            given=given,
+        )
+        return problem, self.machine._search(problem, self.rng, progress, last=last)
+
+    def held_out(self, solution, progress):
         """Score samples with machines that were not fitted to them; also return their weights.
 
         Samples outside the `max_samples` drawn are held out from the machine itself. If they are
         few, folds of the training samples are held out as well, one after another; their searches
-        begin with `state`.
+        begin with the solution.
         """
-        rows = shared[0]
-        weights = shared[2]
-        unused = np.setdiff1d(np.flatnonzero(weights), ids)
-        values_of_folds = [self._function_values(take(X, unused))]
+        machine = self.machine
+        rows = self.kernel_rows
+        ids = self.ids
+        unused = np.setdiff1d(np.flatnonzero(self.weights), ids)
+        values_of_folds = [machine._function_values(take(self.X, unused))]
         held_out = [unused]
         if len(unused) < HELD_OUT_SAMPLES:
             spaced = np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)
             similarities = rows.matrix(ids, ids[spaced])
-            scores = rows.values(rows.expansion(self.support_, self.dual_coef_), ids)
+            scores = rows.values(rows.expansion(machine.support_, machine.dual_coef_), ids)
 
             for inside, outside in folds(similarities, scores):
-                training = ids[inside]
-                problem, result = self._solve(*shared, training, state)
-                support, coef, threshold = _function(problem, result)
+                problem, result = self._solve(ids[inside], solution.cores[0], progress)
+                answer = hinge_answer(problem, result)
+                support, coef, threshold = _function(problem, result, answer)
                 # rescale, because fewer samples have a wider margin
-                function = rows.expansion(training[support], coef)
-                values = rows.values(function, ids[outside])
-                values_of_folds.append(values * (self.rho_ / threshold))
+                values = rows.values(rows.expansion(support, coef), ids[outside])
+                values_of_folds.append(values * (machine.rho_ / threshold))
                 held_out.append(ids[outside])
-        return np.concatenate(values_of_folds), weights[np.concatenate(held_out)]
+
+        scores = np.concatenate(values_of_folds)
+        if not len(scores):  # all samples are equal
+            return machine._function_values(self.X), self.weights
+        return scores, self.weights[np.concatenate(held_out)]
 
 
-def _function_of_blocks(solution):
+class RowsInBlocks:
+    """Rows of a Dask array; a few of them are brought, the worst ones repeatedly.
+
+    Parameters
+    ----------
+    machine : CoreVectorOutlierDetector
+        Estimator with the parameters of the fit.
+    X : Dask array or data frame
+        Rows.
+    sample_weight : array-like, Dask array or None
+        Weights of the rows.
+    rng : RandomState
+        Source of random numbers.
+    """
+
+    def __init__(self, machine, X, sample_weight, rng):
+        refuse_in_blocks(machine, **IN_MEMORY)
+        blocks, weighted = rows_in_blocks(machine, X, sample_weight=sample_weight)
+        survey = survey_of(machine, blocks, weighted)
+        self.machine = machine
+        self.reader = RowReader(type(machine).__name__, weighted)
+        self.table = CoreTable(machine, blocks, survey, self.reader)
+        self.rng = rng
+        self.drawn = None
+        if machine.max_samples is not None and machine.max_samples < survey.n_used:
+            self.drawn = self.table.drawn(machine.max_samples, rng)
+
+    def choose_budget(self):
+        """Choose the total cost on a sample of the rows; bring the rows to start from."""
+        table = self.table
+        drawn = self.drawn
+        if drawn is None:
+            ids = table.drawn(COST_SAMPLE, self.rng)
+        else:
+            too_many = len(drawn) > COST_SAMPLE
+            ids = self.rng.choice(drawn, COST_SAMPLE, replace=False) if too_many else drawn
+        rows = table.brought(ids)
+        table.open(rows.X)
+        kernel_rows = table.kernel_rows(rows.X)
+        numbers = np.arange(len(rows.ids))
+        self.budget, _ = self.machine._budget(kernel_rows, numbers, rows.costs)
+
+        if drawn is None:
+            self.rows = table.start_rows(self.rng, earlier=[self.machine._last_core()])
+            self.mass = table.survey.weight
+        else:
+            self.rows = table.brought(drawn)
+            self.mass = float(self.rows.costs.sum())
+        self.cost = self.budget / self.mass
+
+    @property
+    def n_passes(self):
+        """Number of passes over all rows."""
+        return self.table.n_passes
+
+    def solve(self, last, progress):
+        """Solve the problem of the rows, starting from the state `last`."""
+        return self._solve(self.mass, self.rows, last, progress)
+
+    def _solve(self, mass, rows, last, progress):
+        """Solve on rows of total weight `mass`, with costs that sum to the budget."""
+        unit = self.budget / mass
+        rows = rows._replace(costs=unit * rows.costs)
+        table = self.table
+        table.reader = table.reader._replace(unit=unit)
+
+        def problem_on(kernel_rows, rows):
+            make_store = self.machine._all_rows(kernel_rows, None, 0.0)
+            problem = OneClassRows(
+                kernel_rows, rows.costs, diagonal=table.diagonal, make_store=make_store
+            )
+            return [problem]
+
+        def ask(problem, result, number):
+            return hinge_question(problem, result, 0)
+
+        return search_in_blocks(
+            self.machine,
+            table,
+            rows,
+            problem_on,
+            ask,
+            progress,
+            self.rng,
+            [last],
+            all_rows=self.drawn is None,
+        )
+
+    def held_out(self, solution, progress):
+        """Score rows with machines that were not fitted to them; also return their weights.
+
+        If `max_samples` is set, rows outside the drawn sample are held out from the machine
+        itself. Otherwise folds are held out; the entries of a row determine its fold.
+        """
+        table = self.table
+        drawn = self.drawn
+        n = table.survey.n_used
+        function = table.expansion(self.machine._basis, self.machine.dual_coef_)
+        reader = table.reader._replace(unit=1.0, fold=None)
+        table.reader = reader
+        known = solution.rows.ids if drawn is None else drawn
+        scores = []
+        weights = []
+        if drawn is not None:
+            fold = Fold(0.0, min(1.0, LARGEST_FOLD / n), outside=False)
+            of_fold = reader._replace(fold=fold)
+            scores, weights = table.blocks.sum(_scores, of_fold, function, known)
+
+        # fit to all but one fold at a time, until enough rows are held out
+        fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
+        n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
+        for f in range(n_folds if drawn is None else 0):
+            fold = Fold(f * fraction, (f + 1) * fraction, outside=False)
+            table.reader = reader._replace(fold=fold._replace(outside=True))
+            (mass,) = table.blocks.sum(_mass, table.reader)
+            rows = table.brought(known)
+            if len(rows.ids) == 0 or not mass > 0:
+                continue
+            part = self._solve(mass, rows, solution.cores[0], progress)
+            support, coef, threshold = _function_of(part)
+            # rescale, because fewer rows have a wider margin
+            coef = coef * (self.machine.rho_ / threshold)
+            of_others = table.expansion(table.gram.subset(part.rows.X, support), coef)
+            more, w = table.blocks.sum(_scores, reader._replace(fold=fold), of_others, None)
+            scores = scores + more
+            weights = weights + w
+
+        # with very few rows, no fold has a machine
+        if not scores:
+            scores, weights = table.blocks.sum(_scores, reader, function, None)
+        return np.array(scores), np.array(weights)
+
+
+def _function(problem, result, answer):
     """Return the sorted support, its coefficients, and the threshold of the best function."""
-    (problem,) = solution.problems
-    (result,) = solution.results
-    (answer,) = solution.answers
     used = np.flatnonzero(result.weights > 0)
     order = used[np.argsort(result.core[used])]
     threshold = 0.5 * problem.scale / answer.objective
     coef = threshold * answer.parameter / problem.scale * result.weights[order]
-    return result.core[order], coef, threshold
+    return problem.row(result.core[order]), coef, threshold
+
+
+def _function_of(solution):
+    (parts,) = zip(solution.problems, solution.results, solution.answers, strict=True)
+    return _function(*parts)
 
 
 def _mass(block, reader):
@@ -610,13 +672,3 @@ def _scores(block, reader, function, known):
     if known is not None:
         scored = scored[~np.isin(scored + block.first, known)]
     return function.values(X[scored]).tolist(), weights[scored].tolist()
-
-
-def _function(problem, result):
-    """Return the sorted support, its coefficients, and the threshold of the best function."""
-    used = result.weights > 0
-    support = result.core[used]
-    weights = result.weights[used]
-    multiple, threshold = problem.solution(result.values, support, weights, result.rho)
-    order = np.argsort(support)
-    return support[order], multiple * weights[order], threshold

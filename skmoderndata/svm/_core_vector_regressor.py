@@ -1,26 +1,29 @@
 """Core vector regression: support vector regression for large samples, on a core set."""
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.base import Base
+from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._kernelized.machines import MachineRegressorMixin
 from skmoderndata._samples.containers import count_samples
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.margins.core_blocks import tube_question
+from skmoderndata._solvers.margins.core_blocks import Answer, tube_question
 from skmoderndata._solvers.margins.core_problems import TubeRows
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 from skmoderndata.svm._blocks_base import (
     IN_MEMORY,
     CoreTable,
     RowReader,
+    SamplesInMemory,
     refuse_in_blocks,
-    search_in_blocks,
 )
 
 # Maximum k(x, x) for which the computation is accurate.
@@ -235,72 +238,35 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         self : CoreVectorRegressor
             The fitted estimator.
         """
-        if is_dask(X):
-            return self._fit_blocks(X, y, sample_weight)
+        rng = check_random_state(self.random_state)
+        read = self._rows_in_blocks if in_blocks(X, on_disk=False) else self._rows_in_memory
+        table, scale = read(X, y, sample_weight, rng)
+        self._check_diagonal(table.diagonal)
+        with one_blas_thread():
+            problems_on = partial(_problems, scale.level)
+            solution = table.search(
+                self, problems_on, _answer, _question, rng, [self._last_core()]
+            )
+        self._store(solution, scale)
+        (result,) = solution.results
+        if not result.converged:
+            self._warn_above_tol(result, solution.rows.X)
+        return self
+
+    def _rows_in_memory(self, X, y, sample_weight, rng):
         X, y = checked_samples_and_target(self, X, y, y_numeric=True, ensure_min_samples=2)
         weights = self._checked_weights(X, sample_weight)
         weights = np.ones(count_samples(X)) if weights is None else weights
-        ids = None if weights.min() > 0 else np.flatnonzero(weights)
-        rng = check_random_state(self.random_state)
-
+        active = None if weights.min() > 0 else np.flatnonzero(weights)
         rows, diagonal = self._kernel_rows(X, weights)
-        self._check_diagonal(diagonal)
-
         target, center, spread = _standardised(y, weights / weights.max())
-        costs = self._costs(weights if ids is None else weights[ids])
+        costs = self._costs(weights if active is None else weights[active])
         level = self.tube_distance * float(costs.sum())
+        table = SamplesInMemory(rows, target, costs, diagonal, active, (X, y))
+        return table, TargetScale(center, spread, level)
 
-        with (
-            one_blas_thread(),
-            FitProgress(
-                self, X, y, max_passes=self.max_iter, task_name="core set"
-            ) as progress,
-        ):
-            problem = TubeRows(
-                rows,
-                target if ids is None else target[ids],
-                costs,
-                level,
-                bias=1.0,
-                diagonal=diagonal,
-                ids=ids,
-            )
-            last = self._last_core()
-            result = self._search(problem, rng, progress, last=last)
-
-        self._store_function(rows, problem, result, center, spread)
-        active = result.weights > 0
-        _, width = problem.solution(
-            result.values, result.core[active], result.weights[active], result.rho
-        )
-        self.epsilon_ = width * spread
-        self._store_work(rows, [result])
-        self._core = problem.state(result.core, result.weights)
-
-        if not result.converged:
-            self._warn_above_tol(result, X)
-        return self
-
-    def _store_function(self, rows, problem, result, center, spread):
-        """Store the function in units of the targets."""
-        units, coef = problem.coefficients(result.core, result.weights)
-        used = coef != 0
-        coef = (problem.scale * coef[used]) * problem.level * spread
-        core = np.unique(result.core[result.core < 2 * problem.n_units] // 2)
-        self.core_indices_ = problem.row(core)
-        self._keep_support(rows.gram, rows.X, problem.row(units[used]), coef)
-        self.intercept_ = float(coef.sum()) + center
-
-    def _check_diagonal(self, diagonal):
-        if not diagonal < LARGEST:
-            raise ValueError(
-                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so rounding errors "
-                "exceed the targets: rescale X."
-            )
-
-    def _fit_blocks(self, X, y, sample_weight):
-        """Solve on a few rows of a Dask array, and repeatedly add the worst of all rows."""
-        # 1. Check the rows, compute moments of the targets, and bring rows to start from.
+    def _rows_in_blocks(self, X, y, sample_weight, rng):
+        # check the rows, and compute moments of the targets
         refuse_in_blocks(self, **IN_MEMORY)
         blocks, weighted = rows_in_blocks(
             self, X, y, sample_weight=sample_weight, ensure_min_samples=2
@@ -309,57 +275,71 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         survey = survey_of(self, blocks, weighted)
         (moments,) = blocks.sum(_moments, weighted)
         center, spread = _scale_of(moments)
-        reader = RowReader(
-            type(self).__name__,
-            weighted,
-            unit=float(self._costs(1.0)),
-            center=center,
-            spread=spread,
-        )
-        table = CoreTable(self, blocks, survey, reader)
-        rng = check_random_state(self.random_state)
-        last = self._last_core()
-        rows = table.start(rng, earlier=[last])
-        table.open(rows.X)
-        self._check_diagonal(table.diagonal)
+        unit = float(self._costs(1.0))
         self._costs(survey.heaviest)
-        level = self.tube_distance * float(self._costs(1.0)) * survey.weight
 
-        def problem_on(kernel_rows, rows):
-            return [
-                TubeRows(
-                    kernel_rows,
-                    rows.target,
-                    rows.costs,
-                    level,
-                    bias=1.0,
-                    diagonal=table.diagonal,
-                )
-            ]
+        # bring rows to start from
+        reader = RowReader(
+            type(self).__name__, weighted, unit=unit, center=center, spread=spread
+        )
+        table = CoreTable(self, blocks, survey, reader, (X, y))
+        table.start(rng, earlier=[self._last_core()])
+        level = self.tube_distance * unit * survey.weight
+        return table, TargetScale(center, spread, level)
 
-        def ask(problem, result, number):
-            return tube_question(problem, result)
-
-        # 2. Solve the problem on these rows, with passes over all rows.
-        progress = FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set")
-        with one_blas_thread(), progress:
-            solution = search_in_blocks(
-                self, table, rows, problem_on, ask, progress, rng, [last]
-            )
-
-        # 3. Store the function in units of the targets, with indices of the rows of X.
+    def _store(self, solution, scale):
+        """Store the function in units of the targets."""
+        rows = solution.rows
         (problem,) = solution.problems
         (result,) = solution.results
-        self._store_function(solution.kernel_rows, problem, result, center, spread)
-        self.support_ = solution.rows.ids[self.support_]
-        self.core_indices_ = solution.rows.ids[self.core_indices_]
-        self.epsilon_ = solution.answers[0].parameter * spread
-        self._store_work(solution.kernel_rows, [result])
-        self.n_passes_ = table.n_passes
+        units, coef = problem.coefficients(result.core, result.weights)
+        used = coef != 0
+        coef = (problem.scale * coef[used]) * problem.level * scale.spread
+        core = np.unique(result.core[result.core < 2 * problem.n_units] // 2)
+        support = problem.row(units[used])
+        gram = solution.kernel_rows.gram
+        self._keep_support(gram, rows.X, support, coef)
+        self.support_ = rows.ids[support]
+        self.core_indices_ = rows.ids[problem.row(core)]
+        self.intercept_ = float(coef.sum()) + scale.center
+        self.epsilon_ = solution.answers[0].parameter * scale.spread
+        self._store_work(solution.kernel_rows, solution.results)
+        self.n_passes_ = solution.n_passes
         (self._core,) = solution.cores
-        if not result.converged:
-            self._warn_above_tol(result, solution.rows.X)
-        return self
+
+    def _check_diagonal(self, diagonal):
+        if not diagonal < LARGEST:
+            raise ValueError(
+                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so rounding errors "
+                "exceed the targets: rescale X."
+            )
+
+
+class TargetScale(NamedTuple):
+    """Mean and scale of the targets, and the factor of the width of the tube."""
+
+    center: float
+    spread: float
+    # Factor D of the width, for standardised targets.
+    level: float
+
+
+def _problems(level, rows, target, costs, active, diagonal):
+    """Return the problem on some rows, in a list."""
+    return [TubeRows(rows, target, costs, level, bias=1.0, diagonal=diagonal, ids=active)]
+
+
+def _question(problem, result, number):
+    return tube_question(problem, result)
+
+
+def _answer(problem, result):
+    """Return the best width of the tube, by the values at all samples."""
+    used = result.weights > 0
+    gap, width = problem.solution(
+        result.values, result.core[used], result.weights[used], result.rho
+    )
+    return Answer(gap, width, np.nan)
 
 
 def _moments(block, weighted):
