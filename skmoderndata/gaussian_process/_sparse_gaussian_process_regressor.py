@@ -1,16 +1,15 @@
 """Gaussian process regression through inducing inputs."""
 
-from functools import partial
 from numbers import Integral
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, FitProgress
+from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -31,10 +30,8 @@ from skmoderndata._solvers.common.arrays import (
     check_array_namespace,
     get_array_namespace,
     move_array,
-    namespace,
 )
-from skmoderndata._solvers.common.blocks import is_dask
-from skmoderndata._solvers.gaussian.inducing import identity, sums, target_moments
+from skmoderndata._solvers.gaussian.inducing import identity, target_moments
 from skmoderndata.gaussian_process._base import (
     PROCESS,
     Covariance,
@@ -46,14 +43,12 @@ from skmoderndata.gaussian_process._base import (
     warn_of_bounds_and_copies,
     warn_optimizer,
 )
-from skmoderndata.gaussian_process._blocks_base import RowReader, RowsInBlocks
+from skmoderndata.gaussian_process._blocks_base import RowReader, RowsInBlocks, RowsInMemory
 from skmoderndata.gaussian_process._inducing_base import (
     MOST_FOR_CENTRES,
     InducingModel,
     Posterior,
     Samples,
-    choose_points,
-    nearest_rows,
     points_of_sample,
     rows_for_centres,
     value_and_gradient,
@@ -337,78 +332,40 @@ class SparseGaussianProcessRegressor(
             The fitted estimator.
         """
         refuse_structured(self)
-        if is_dask(X):
-            return self._fit_blocks(X, y, sample_weight)
-        X, Y, w = self._input(X, y, sample_weight, reset=True)
+        read = self._rows_in_blocks if in_blocks(X, on_disk=False) else self._rows_in_memory
+        rows = read(X, y, sample_weight)
         rng = check_random_state(self.random_state)
-        model = self._open(X, w, rng)
+        model = self._open(rows, rng)
 
         # A subset of data is the exact process on the samples nearest to the inducing inputs.
         if self.algorithm == "subset":
-            xp = namespace(X)
-            rows = nearest_rows(X, model.Z)
-            X = xp.take(X, rows, axis=0)
-            Y = xp.take(Y, rows, axis=0)
-            w = xp.take(w, rows)
-            model = model._replace(Z=X)
+            rows = rows.nearest(model.Z)
+            model = model._replace(Z=rows.X)
 
         self.n_iter_ = 0
         if self.optimizer is not None:
-            model = self._optimise(model, X, Y, w, rng)
-        self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
+            model = self._optimise(model, rows, rng)
+        self._condition(Posterior(model, self._rule, self.jitter), rows)
 
         # "nystroem" predicts with the covariances to all samples instead of inducing inputs.
         if self.algorithm == "nystroem":
-            mean, std = self._posterior.moments
-            blocks = self._blocks(X, (Y - mean) / std, w)
-            self._samples = Samples(self._posterior, blocks)
+            scaled = self._cut(rows).read_as(*self._posterior.moments)
+            self._samples = Samples(self._posterior, scaled.blocks)
         return self
 
-    def _fit_blocks(self, X, y, sample_weight):
-        """Choose hyperparameters on a sample of a Dask array and condition on all of its rows."""
+    def _rows_in_memory(self, X, y, sample_weight):
+        return RowsInMemory(*self._input(X, y, sample_weight, reset=True), n_jobs=self.n_jobs)
+
+    def _rows_in_blocks(self, X, y, sample_weight):
         self._check_additive("fit of a Dask array")
-        # 1. Check the rows and open them.
         blocks, weighted = rows_in_blocks(
             self, X, y, sample_weight=sample_weight, accept_sparse=False
         )
         self._dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
         self._flat = blocks.arrays[-1].ndim == 1
         check_numbers(self, blocks)
-        rows = RowsInBlocks(blocks, survey_of(self, blocks, weighted), RowReader(weighted))
-        n = rows.n_rows
-
-        # 2. Choose the initial model, as for a table in memory.
-        rng = check_random_state(self.random_state)
-        seen, Y, _ = rows.brought(np.arange(min(n, MOST_FOR_CENTRES)))
-        shift = Y[0]
-
-        def points(covariance):
-            if not isinstance(self.inducing, str):
-                return self._given_points(seen)
-            sample, _, weights = rows.brought(rows_for_centres(n, rng))
-            return points_of_sample(
-                sample, weights, covariance, self.inducing, self.n_inducing, rng
-            )
-
-        model = self._start(seen, seen, points)
-        rows = rows.read_as(size=self.batch_size or max(1, BLOCK_ENTRIES // self._m))
-
-        # 3. Optimise the hyperparameters and sum over all rows.
-        self.n_iter_ = 0
-        if self.optimizer is not None:
-            mean = np.zeros_like(shift)
-            std = np.ones_like(shift)
-            if self.normalize_y:
-                (moments,) = rows.run(partial(_target_sums, shift=shift), None)
-                mean, std = target_moments(moments)
-            scaled = rows.read_as(mean=mean, std=std)
-            subset_rows = np.arange(n)
-            if n > self.subset_size:
-                subset_rows = np.sort(rng.choice(n, self.subset_size, replace=False))
-            model = self._climb(model, scaled.brought(subset_rows), scaled, n, rng)
-        posterior = Posterior(model, self._rule, self.jitter).add(rows, rows.run, shift)
-        self._store(posterior.solve(self.normalize_y))
-        return self
+        survey = survey_of(self, blocks, weighted)
+        return RowsInBlocks(blocks, survey, RowReader(weighted), n_jobs=self.n_jobs)
 
     @fit_context()
     def partial_fit(self, X, y, sample_weight=None):
@@ -437,9 +394,10 @@ class SparseGaussianProcessRegressor(
         if first:
             self._start_stream(EarlyRows(X, w, Y))
         elif self._early is not None:
-            self._start_stream(self._early.plus(X, w, Y), (X, Y, w))
+            batch = RowsInMemory(X, Y, w, n_jobs=self.n_jobs)
+            self._start_stream(self._early.plus(X, w, Y), batch)
         else:
-            self._condition(self._posterior, X, Y, w)
+            self._condition(self._posterior, RowsInMemory(X, Y, w, n_jobs=self.n_jobs))
         return self
 
     def _start_stream(self, early, batch=None):
@@ -451,17 +409,17 @@ class SparseGaussianProcessRegressor(
 
         # With few new samples, keep the inducing inputs.
         if not enough and not early.are_due:
-            self._condition(self._posterior, *batch)
+            self._condition(self._posterior, batch)
             self._early = early
             return
 
         rng = check_random_state(self.random_state)
-        X, w, Y, _ = early
-        model = self._open(X, w, rng)
+        rows = RowsInMemory(early.X, early.y, early.weights, n_jobs=self.n_jobs)
+        model = self._open(rows, rng)
         self.n_iter_ = 0
         if enough and self.optimizer is not None:
-            model = self._optimise(model, X, Y, w, rng)
-        self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
+            model = self._optimise(model, rows, rng)
+        self._condition(Posterior(model, self._rule, self.jitter), rows)
         if not enough:
             self._early = early._replace(n_fitted=early.n_rows).copy()
 
@@ -533,8 +491,7 @@ class SparseGaussianProcessRegressor(
         """
         if return_std and return_cov:
             raise ValueError("predict accepts only one of return_std and return_cov.")
-        X = self._check(X, "predict")
-        xp = namespace(X)
+        X, xp = self._check(X, "predict")
         noise = self.noise_level_ if include_noise else 0.0
         mean_y, std_y = self._posterior.moments
         latent = self._samples if self.algorithm == "nystroem" else self._posterior
@@ -546,7 +503,8 @@ class SparseGaussianProcessRegressor(
             if noise:
                 spread = spread + noise * identity(spread)
             spread = spread[:, :, None] * std_y**2
-            return self._shaped(mean * std_y + mean_y), self._shaped(spread)
+            mean = mean * std_y + mean_y
+            return self._shaped(mean, xp), self._shaped(spread, xp)
 
         means = []
         spreads = []
@@ -557,10 +515,10 @@ class SparseGaussianProcessRegressor(
             if return_std:
                 spreads.append(xp.sqrt(spread + noise)[:, None] * std_y)
 
-        mean = self._shaped(xp.concat(means, axis=0))
+        mean = self._shaped(xp.concat(means, axis=0), xp)
         if not return_std:
             return mean
-        return mean, self._shaped(xp.concat(spreads, axis=0))
+        return mean, self._shaped(xp.concat(spreads, axis=0), xp)
 
     def sample_y(self, X, n_samples=1, random_state=0, include_noise=True):
         """Draw targets or latent functions from the posterior at X.
@@ -633,8 +591,8 @@ class SparseGaussianProcessRegressor(
 
         # Use the units of the standardised targets.
         mean, std = self._posterior.moments
-        data = (X, (Y - mean) / std, w)
-        value, gradient = self._value(model, data, points=False)
+        rows = self._cut(RowsInMemory(X, (Y - mean) / std, w, n_jobs=self.n_jobs))
+        value, gradient = self._value(model, rows, points=False)
 
         return (value, gradient) if eval_gradient else value
 
@@ -648,9 +606,14 @@ class SparseGaussianProcessRegressor(
             check_array_namespace(X, self.inducing_points_, type(self).__name__)
         xp, _ = get_array_namespace(X)
         X, y = validate_data(
-            self, X, y, reset=reset, dtype=[xp.float64, xp.float32],
-            multi_output=True, y_numeric=True,
-        )  # fmt: skip
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=[xp.float64, xp.float32],
+            multi_output=True,
+            y_numeric=True,
+        )
 
         # Check targets and weights with NumPy.
         Y = np.asarray(as_numpy(y), dtype=np.float64)
@@ -673,7 +636,6 @@ class SparseGaussianProcessRegressor(
                 )
 
         # Convert to double precision.
-        xp = namespace(X)
         X = xp.astype(X, xp.float64, copy=False)
         Y = Y.reshape(len(Y), -1)
         # Drop samples of weight zero.
@@ -690,17 +652,23 @@ class SparseGaussianProcessRegressor(
         check_array_namespace(X, self.inducing_points_, f"{type(self).__name__}.{method}")
         xp, _ = get_array_namespace(X)
         X = validate_data(self, X, reset=False, dtype=[xp.float64, xp.float32])
-        xp = namespace(X)
-        return xp.astype(X, xp.float64, copy=False)
+        return xp.astype(X, xp.float64, copy=False), xp
 
-    def _shaped(self, values):
+    def _shaped(self, values, xp):
         """Drop the axis of a single target and return the precision of the training data."""
-        values = namespace(values).astype(values, self._dtype, copy=False)
+        values = xp.astype(values, self._dtype, copy=False)
         return values[..., 0] if self._flat else values
 
+    def _block_size(self):
+        return self.batch_size or max(1, BLOCK_ENTRIES // self._m)
+
     def _cuts(self, n):
-        size = self.batch_size or max(1, BLOCK_ENTRIES // self._m)
+        size = self._block_size()
         return [(a, min(a + size, n)) for a in range(0, n, size)]
+
+    def _cut(self, rows):
+        """Return the rows, to be processed in blocks."""
+        return rows.read_as(size=self._block_size())
 
     def _check_additive(self, what):
         if self.algorithm in ("subset", "nystroem"):
@@ -716,42 +684,30 @@ class SparseGaussianProcessRegressor(
 
     # ---- start -----------------------------------------------------------------------------
 
-    def _open(self, X, w, rng):
+    def _open(self, rows, rng):
         """Create the initial model."""
-        n_seen = min(X.shape[0], MOST_FOR_CENTRES)
-        seen = np.asarray(as_numpy(X[:n_seen, :]))
-        return self._start(X, seen, lambda covariance: self._inducing(X, w, covariance, rng))
-
-    def _start(self, X, seen, choose):
-        """Create the model of rows like X from rows `seen`; `choose` selects inducing inputs."""
         low, high = check_noise_bounds(self.noise_level_bounds)
+        seen = rows.first(MOST_FOR_CENTRES)
         kernel, noise = start_kernel(self.kernel, seen, self.noise_level)
         covariance = Covariance(kernel)
-
-        if namespace(X) is not np and not covariance.fast:
+        if rows.xp is not np and not covariance.fast:
             raise ValueError(
                 f"kernel {kernel} accepts only NumPy arrays: use a constant times RBF, Matern or "
                 "RationalQuadratic, or convert X."
             )
 
-        Z = move_array(choose(covariance), X)
+        if isinstance(self.inducing, str):
+            sample, weights = rows.sample(rows_for_centres(rows.n_rows, rng))
+            Z = points_of_sample(
+                sample, weights, covariance, self.inducing, self.n_inducing, rng
+            )
+        else:
+            Z = self._given_points(seen)
+        Z = rows.moved(Z)
         self._m = Z.shape[0]
         scales = column_scales(np.asarray(as_numpy(Z)))
         noise = float(np.clip(noise, low, high))
-        return InducingModel(covariance, noise, Z, move_array(scales, X))
-
-    def _target_moments(self, Y, w):
-        xp = namespace(Y)
-        zero = xp.zeros_like(Y[0, :])
-        if not self.normalize_y:
-            return zero, zero + 1
-
-        return target_moments(_target_sums(None, Y, w, shift=Y[0, :]))
-
-    def _inducing(self, X, w, covariance, rng):
-        if not isinstance(self.inducing, str):
-            return self._given_points(X)
-        return choose_points(X, w, covariance, self.inducing, self.n_inducing, rng)
+        return InducingModel(covariance, noise, Z, rows.moved(scales))
 
     def _given_points(self, X):
         """Check inducing inputs that were passed as an array, for rows like X."""
@@ -770,25 +726,20 @@ class SparseGaussianProcessRegressor(
 
     # ---- hyperparameters ------------------------------------------------------------------
 
-    def _optimise(self, model, X, Y, w, rng):
-        n = X.shape[0]
-        mean, std = self._target_moments(Y, w)
-        Y = (Y - mean) / std
+    def _optimise(self, model, rows, rng):
+        """Maximise the objective on a subset, then for a few steps on all samples."""
+        rows = self._cut(rows)
+        mean = rows.xp.zeros_like(rows.shift)
+        std = mean + 1
+        if self.normalize_y:
+            mean, std = target_moments(rows.target_sums())
+        everything = rows.read_as(mean, std)
+        subset = self._cut(everything.subset(self.subset_size, rng))
+        n = rows.n_rows
 
-        # Optimise on a subset, from several starts; then take a few steps on all samples.
-        subset = X, Y, w
-        if n > self.subset_size:
-            rows = np.sort(rng.choice(n, self.subset_size, replace=False))
-            rows = move_array(rows, X)
-            subset = tuple(namespace(X).take(a, rows, axis=0) for a in subset)
-        return self._climb(model, subset, (X, Y, w), n, rng)
-
-    def _climb(self, model, subset, everything, n, rng):
-        """Maximise the objective on a subset, then for a few steps on all n samples."""
         # Plan the stages: many steps on the subset, then a few on all samples.
-        n_subset = subset[0].shape[0]
-        n_targets = subset[1].shape[1]
-        stages = [(subset, n_subset, self.max_iter, self.n_restarts_optimizer)]
+        n_targets = subset.Y.shape[1]
+        stages = [(subset, subset.n_rows, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:
             stages.append((everything, n, self.polish_iter, 0))
 
@@ -797,8 +748,8 @@ class SparseGaussianProcessRegressor(
         points = points and model.covariance.fast
         passes = sum(max_iter * (1 + restarts) for *_, max_iter, restarts in stages)
 
-        shown = everything if isinstance(everything, tuple) else subset
-        with FitProgress(self, *shown[:2], max_passes=passes) as progress:
+        shown = subset if everything.is_lazy else everything
+        with FitProgress(self, shown.X, shown.Y, max_passes=passes) as progress:
             for data, n_data, max_iter, restarts in stages:
                 if progress.stopped:
                     continue
@@ -830,36 +781,24 @@ class SparseGaussianProcessRegressor(
                     warn_optimizer(self, n_iter)
 
         if not progress.stopped:
-            rows, targets = (np.asarray(as_numpy(a)) for a in subset[:2])
+            X, Y = (np.asarray(as_numpy(a)) for a in (subset.X, subset.Y))
             kernel = model.covariance.kernel
-            warn_of_bounds_and_copies(self, maximum, bounds, tol, kernel, rows, targets)
+            warn_of_bounds_and_copies(self, maximum, bounds, tol, kernel, X, Y)
         return model
 
-    def _value(self, model, data, points):
-        if isinstance(data, RowsInBlocks):
-            return value_and_gradient(model, data, self._rule, self.jitter, points, data.run)
-        blocks = self._blocks(*data)
+    def _value(self, model, rows, points):
         return value_and_gradient(
-            model, blocks, self._rule, self.jitter, points, self._parallel
+            model, rows.blocks, self._rule, self.jitter, points, rows.run
         )
-
-    def _blocks(self, X, Y, w):
-        cuts = self._cuts(X.shape[0])
-        return [(X[a:b, :], Y[a:b, :], w[a:b]) for a, b in cuts]
 
     @property
     def _rule(self):
         return "dtc" if self.algorithm in ("projected_process", "subset") else self.algorithm
 
-    def _parallel(self, function, blocks):
-        if len(blocks) == 1:
-            return [function(*blocks[0])]
-        jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
-        return jobs(delayed(function)(*block) for block in blocks)
-
-    def _condition(self, posterior, X, Y, w):
+    def _condition(self, posterior, rows):
         """Add samples to a posterior and store it with its bounds."""
-        posterior = posterior.add(self._blocks(X, Y, w), self._parallel)
+        rows = self._cut(rows)
+        posterior = posterior.add(rows.blocks, rows.run, rows.shift)
         self._store(posterior.solve(self.normalize_y))
 
     def _store(self, posterior):
@@ -875,14 +814,6 @@ class SparseGaussianProcessRegressor(
         self.n_samples_seen_ = posterior.total.n
         n_values = posterior.total.n * posterior.total.b.shape[1]
         self.bound_gap_ = (self.upper_bound_ - self.lower_bound_) / n_values
-
-
-def _target_sums(X, Y, w, *, shift):
-    """Add up targets without inducing inputs."""
-    xp = namespace(Y)
-    ones = xp.ones_like(w)
-    empty = xp.zeros((1, w.shape[0]), dtype=Y.dtype, device=Y.device)
-    return sums(empty, ones, Y, w, ones, shift)
 
 
 def _n_targets(model):
