@@ -149,7 +149,9 @@ class Merged:
         return Merged(copy.deepcopy(self.model).merge(other.model))
 
 
-def fit_by_merge(estimator: Any, X: Any, **aligned: Any) -> Any:
+def fit_by_merge(
+    estimator: Any, X: Any, parameters: dict[str, Any] | None = None, **aligned: Any
+) -> Any:
     """Fit a copy to each block, merge the copies, and store what the merged copy has learned.
 
     Parameters
@@ -158,6 +160,8 @@ def fit_by_merge(estimator: Any, X: Any, **aligned: Any) -> Any:
         Estimator with a method `merge`.
     X : Dask array or Dask data frame of shape (n_samples, n_features)
         Rows.
+    parameters : dict or None
+        Parameters of the copies that differ from those of the estimator.
     **aligned : array or None
         Arguments of `fit` that have an entry for each row.
     """
@@ -167,7 +171,7 @@ def fit_by_merge(estimator: Any, X: Any, **aligned: Any) -> Any:
     blocks = blocks_of(estimator, X, *rows, dtype="numeric", accept_sparse=accept_sparse)
 
     # use the same random numbers and the same classes in each block
-    model = clone(estimator)
+    model = clone(estimator).set_params(**(parameters or {}))
     if not isinstance(model.get_params().get("random_state", 0), Integral):
         rng = check_random_state(estimator.random_state)
         model.set_params(random_state=int(rng.randint(2**31 - 1)))

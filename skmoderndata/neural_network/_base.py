@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._estimator.absent_classes import AbsentClasses, refuse_one_class
 from skmoderndata._estimator.base import Base, LazySolution
-from skmoderndata._estimator.blocks_input import fit_by_merge
+from skmoderndata._estimator.blocks_input import fit_by_merge, in_blocks
 from skmoderndata._estimator.compat import (
     all_or_nothing,
     check_sample_weight,
@@ -30,7 +30,6 @@ from skmoderndata._solvers.common.arrays import (
     move_array,
     namespace,
 )
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.networks.ridge_path import (
     add,
     cross_validated_squares,
@@ -99,14 +98,15 @@ class RidgeNetwork(LazySolution, Base):
         self : object
             The fitted estimator.
         """
-        if is_dask(X):
+        if in_blocks(X, on_disk=False):
             self._check_additive("fit to a Dask array")
             if getattr(self, "class_weight", None) == "balanced":
                 raise ValueError(
                     f"{type(self).__name__}.fit to a Dask array cannot balance classes: pass "
                     "class_weight as a dictionary."
                 )
-            return self._fit_blocks(X, y, sample_weight)
+            parameters = self._parameters_of_blocks(X, sample_weight)
+            return fit_by_merge(self, X, parameters, y=y, sample_weight=sample_weight)
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         rng = check_random_state(self.random_state)
         self._open(X, Y, w, rng)
@@ -120,8 +120,9 @@ class RidgeNetwork(LazySolution, Base):
             self._solve()
         return self
 
-    def _fit_blocks(self, X, y, sample_weight):
-        return fit_by_merge(self, X, y=y, sample_weight=sample_weight)
+    def _parameters_of_blocks(self, X, sample_weight):
+        """Return parameters that are known after a pass over the table, for all blocks."""
+        return {}
 
     def _partial_fit(self, X, y, sample_weight, classes):
         self._check_additive("partial_fit")

@@ -4,11 +4,8 @@ from numbers import Integral
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import (
-    clone,
-)
 
-from skmoderndata._estimator.blocks_input import block_of, blocks_of, fit_by_merge
+from skmoderndata._estimator.blocks_input import block_of, blocks_of
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -141,10 +138,10 @@ class RandomNetwork(RidgeNetwork):
         self._beginning = None if settled else (X, Y, w, W, b)
         return X, Y, w, None
 
-    def _fit_blocks(self, X, y, sample_weight):
-        """Standardise by the moments of all rows, computed in a separate pass."""
+    def _parameters_of_blocks(self, X, sample_weight):
+        """Standardise all blocks by the moments of all rows."""
         if self.standardize is not True:
-            return fit_by_merge(self, X, y=y, sample_weight=sample_weight)
+            return {}
         aligned = () if sample_weight is None else (sample_weight,)
         blocks = blocks_of(self, X, *aligned, dtype="numeric", accept_sparse=self._SPARSE)
         (moments,) = blocks.sum(_moments_of_block)
@@ -152,13 +149,7 @@ class RandomNetwork(RidgeNetwork):
         dtype = np.float32 if single else np.float64
         eps = float(np.finfo(dtype).eps)
         std = standard_deviations(moments.values, eps)
-
-        # Fit with the moments as fixed parameters
-        pair = moments.mean, std
-        model = clone(self).set_params(standardize=pair)
-        fit_by_merge(model, X, y=y, sample_weight=sample_weight)
-        vars(self).update({**vars(model), **self.get_params(deep=False)})
-        return self
+        return {"standardize": (moments.mean, std)}
 
     def _prune(self, X, Y, w):
         """Keep the neurons that forward selection chooses."""
