@@ -165,7 +165,7 @@ class BooleanFactors(BooleanComponents):
         self : object
             The fitted estimator.
         """
-        if self._card.fits_blocks and in_blocks(X):
+        if in_blocks(X, on_disk=self._card.fits_blocks):
             bits = self._bits_in_blocks(X)
         else:
             bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)

@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import FitProgress, warn_not_converged
-from skmoderndata._estimator.blocks_input import BlockClusterMixin, FitsBlocks
+from skmoderndata._estimator.blocks_input import BlockClusterMixin, FitsBlocks, in_blocks
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     CallbackSupportMixin,
@@ -29,7 +29,6 @@ from skmoderndata._solvers.boolean_data.boolean_k_means import (
     random_rows,
     spread_rows,
 )
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata.cluster._base import BooleanFactors, warn_fewer_clusters
 
 
@@ -179,8 +178,8 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, BlockClusterMixin, Boolean
         self.random_state = random_state
 
     def _find(self, bits, X, y):
-        in_blocks = isinstance(bits, BitBlocks)
-        rows = bits.packed_rows() if in_blocks else in_one_block(pack_bits(bits))
+        is_packed = isinstance(bits, BitBlocks)
+        rows = bits.packed_rows() if is_packed else in_one_block(pack_bits(bits))
         user_centers = None if isinstance(self.init, str) else self._user_centers()
         n_init = self.n_init if user_centers is None else 1
         rng = check_random_state(self.random_state)
@@ -219,7 +218,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, BlockClusterMixin, Boolean
         self.n_iter_ = best.n_iter
         self.inertia_ = best.inertia
         self.reconstruction_err_ = self.inertia_ / (bits.shape[0] * self.n_features_in_)
-        if not is_dask(X):
+        if not in_blocks(X, on_disk=False):
             self.labels_ = labels_of(best.rows)
             self.assignments_ = self._one_hot(self.labels_)
 

@@ -36,7 +36,6 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import count_samples, row_blocks, take
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.kernel.feature_k_means import (
     feature_k_means,
     feature_moments,
@@ -440,7 +439,7 @@ class KernelKMeans(
         if self.compute_bound:
             self.relaxation_bound_ = bound * table.unit
         vars(self).pop("labels_", None)
-        if not is_dask(X):
+        if not in_blocks(X, on_disk=False):
             self.labels_ = np.asarray(self._labels_of(X, blocks), dtype=np.int32)
         if not best.converged and not progress.stopped:
             self._warn_moving()

@@ -57,7 +57,6 @@ from skmoderndata._solvers.boolean_data.source_starts import (
     rows_of_starts,
 )
 from skmoderndata._solvers.common.arrays import working_memory
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata.cluster._base import BooleanComponents
 from skmoderndata.exceptions import DoubtfulResultWarning
 
@@ -377,7 +376,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
         if not blocks:
             self.assignments_ = self._assign(data)[0]
-        elif not is_dask(X):
+        elif not in_blocks(X, on_disk=False):
             self.assignments_ = self.predict(X)
         return self
 

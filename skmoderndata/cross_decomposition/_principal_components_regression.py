@@ -46,7 +46,6 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_sample
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import (
     eigen_of_fraction,
     leading_eigen,
@@ -371,9 +370,11 @@ class PrincipalComponentsRegression(
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         if not linear:
             return solver_of(self, X) == "nystroem"
-        if self.solver == "nystroem" or (self.solver == "low_rank" and is_dask(X)):
+        if self.solver == "nystroem" or (
+            self.solver == "low_rank" and in_blocks(X, on_disk=False)
+        ):
             raise ValueError(_NO_APPROXIMATION.format(self.solver))
-        if is_dask(X) and self.solver == "dual":
+        if in_blocks(X, on_disk=False) and self.solver == "dual":
             raise ValueError(
                 "PrincipalComponentsRegression(solver='dual') needs a matrix of all pairs of "
                 "rows, which a Dask array does not allow: use solver='primal' or 'auto'."
