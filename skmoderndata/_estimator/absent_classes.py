@@ -1,4 +1,4 @@
-"""Classes whose samples all have weight 0: they keep their place in `classes_`, and never win."""
+"""Classes whose samples all have weight 0: they stay in `classes_`, but are never predicted."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ from skmoderndata._solvers.common.typing import Array
 
 
 def refuse_one_class(owner: str, present: Any, *, weighted: bool = False) -> None:
-    """Refuse fewer than two classes of positive weight.
+    """Raise ValueError if fewer than two classes have positive weight.
 
     Parameters
     ----------
     owner : str
-        Named in the message.
+        Name of the class of the estimator.
     present : array-like
-        Labels of the classes that have samples of positive weight.
+        Labels of the classes with samples of positive weight.
     weighted : bool, default=False
-        Whether other samples have weight 0.
+        Whether there are samples of weight 0.
     """
     labels = np.asarray(present).tolist()
     if len(labels) < 2:
@@ -29,17 +29,18 @@ def refuse_one_class(owner: str, present: Any, *, weighted: bool = False) -> Non
 
 
 class AbsentClasses:
-    """Mixin of classifiers that are fitted to the classes of positive weight alone.
+    """Mixin of classifiers that are fitted only to the classes of positive weight.
 
-    `fit` calls `_keep_classes`; what it learns then has the classes in `_present`. Methods for
-    new samples call `_with_absent` or `_with_impossible` on what they have computed for these.
+    `fit` calls `_keep_classes`, and learns the classes in `_present`. Methods for new samples
+    extend values of these classes to all classes by `_with_absent` or `_with_impossible`.
     """
 
     classes_: Any
-    _present: Array | None = None  # positions in classes_, None for all
+    # indices of the classes in classes_; None means all
+    _present: Array | None = None
 
     def _keep_classes(self, classes: Any, present: Any, *, weighted: bool = True) -> None:
-        """Set `classes_`; `present` says for each whether it has a sample of positive weight."""
+        """Set `classes_`; `present` marks the classes with a sample of positive weight."""
         present = np.asarray(present, dtype=bool)
         refuse_one_class(type(self).__name__, np.asarray(classes)[present], weighted=weighted)
         self.classes_ = classes
@@ -47,11 +48,11 @@ class AbsentClasses:
 
     @property
     def _present_classes(self) -> Any:
-        """Labels of the classes of positive weight."""
+        """Labels of the classes with positive weight."""
         return self.classes_ if self._present is None else self.classes_[self._present]
 
     def _with_absent(self, values: Array) -> Array:
-        """Decision values of all classes: an absent one has less than any other by one."""
+        """Return decision values of all classes; for absent classes 1 less than the smallest."""
         if self._present is None:
             return values
         if values.ndim == 1:  # two classes share one function
@@ -62,7 +63,7 @@ class AbsentClasses:
         return out
 
     def _with_impossible(self, values: Array, value: float = 0.0) -> Array:
-        """Probabilities of all classes: an absent one has `value`."""
+        """Return probabilities of all classes, which are `value` for absent classes."""
         if self._present is None:
             return values
         out = np.full((len(values), len(self.classes_)), value, dtype=values.dtype)

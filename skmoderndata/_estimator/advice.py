@@ -1,4 +1,4 @@
-"""What a parameter, an option or a column that does not fit was probably meant to be."""
+"""Suggestions for unknown parameters and options, and for columns that contain text."""
 
 import difflib
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# names in papers and other libraries, and parameters that mean it here, the likeliest first
+# Names in papers and other libraries, with the parameters that have this meaning, likeliest first.
 PARAMETERS = {
     "alpha_H": ("sparseness_components", "alpha"),
     "alpha_W": ("sparseness_codes", "sparseness_components", "alpha"),
@@ -42,7 +42,7 @@ OPTIONS = {
 
 
 def meant_parameter(name: str, available: Sequence[str]) -> str | None:
-    """Which of the available parameters a name from elsewhere, or a misspelt one, means."""
+    """Return the parameter that a misspelt name, or a name from elsewhere, means; or None."""
     for parameter in PARAMETERS.get(name, ()):
         if parameter in available:
             return parameter
@@ -50,7 +50,7 @@ def meant_parameter(name: str, available: Sequence[str]) -> str | None:
 
 
 def meant_option(value: str, message: str) -> str | None:
-    """Which of the options that a message of scikit-learn lists in quotes a value means."""
+    """Return the option that a value means, of those quoted in an error message; or None."""
     options = re.findall(r"'([^']*)'", message.rpartition("Got ")[0])
     meant = OPTIONS.get(value.lower(), value.lower())
     return next(iter(difflib.get_close_matches(meant, options, n=1, cutoff=0.7)), None)
@@ -58,7 +58,7 @@ def meant_option(value: str, message: str) -> str | None:
 
 @contextmanager
 def text_is_named(X: Any) -> Iterator[None]:
-    """Name the columns of X that hold text, where the conversion to numbers fails."""
+    """Name the columns of X that contain text if they cannot be converted to numbers."""
     try:
         yield
     except ValueError as error:
@@ -69,7 +69,7 @@ def text_is_named(X: Any) -> Iterator[None]:
 
 
 def text_columns(X: Any) -> list:
-    """Names (or else numbers) of the columns of a table that hold text that is no number."""
+    """Return the names or indices of the columns of a table with text other than numbers."""
     names = getattr(X, "columns", None)
     table = np.asarray(X, dtype=object)
     if table.ndim != 2:

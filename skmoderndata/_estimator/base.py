@@ -19,11 +19,12 @@ from skmoderndata._estimator.doors import (
 )
 from skmoderndata._version import __version__
 
-DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject.toml
+# Address of the documentation, as in pyproject.toml.
+DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"
 
 
 class Base(BaseEstimator):
-    """BaseEstimator with the version in pickles and links to the documentation in its HTML."""
+    """Parent of all estimators: the version in pickles, links to the documentation in HTML."""
 
     _doc_link_module = "skmoderndata"
     _doc_link_template = (
@@ -39,7 +40,7 @@ class Base(BaseEstimator):
         check_table_of_fit(self, name, args, kwargs)
 
     def _validate_params(self):
-        """Check the parameters as scikit-learn does; say which option is meant."""
+        """Check the parameters as scikit-learn does; suggest an option for a misspelt one."""
         try:
             super()._validate_params()
         except InvalidParameterError as error:
@@ -101,10 +102,10 @@ def decorate(cls):
 
 
 class LazySolution:
-    """Mixin for attributes that are computed from sums over the samples when one is first read.
+    """Mixin for attributes that are computed from sums over the samples when first accessed.
 
-    A subclass names them in `_SOLUTION`, and sets them all in `_solve()`. Until the next samples
-    they are ordinary attributes.
+    A subclass lists the attributes in `_SOLUTION`, and sets all of them in `_solve()`. They stay
+    ordinary attributes until the next samples are added.
     """
 
     def __getattr__(self, name):
@@ -117,13 +118,13 @@ class LazySolution:
         return self._SOLUTION
 
     def _forget_solution(self, *others):
-        """Remove what was computed from earlier sums, and other attributes."""
+        """Remove the attributes computed from earlier sums, and the attributes `others`."""
         for name in (*self._SOLUTION, *others):
             vars(self).pop(name, None)
 
 
 def warn_fewer(estimator, *, asked, found, reason):
-    """Warn that there are fewer components than requested."""
+    """Warn that a fit found fewer components than `n_components`, and why."""
     warnings.warn(
         f"n_components={asked} exceeds {reason}: {type(estimator).__name__} returns {found}.",
         stacklevel=2,
@@ -131,13 +132,13 @@ def warn_fewer(estimator, *, asked, found, reason):
 
 
 class FitProgress:
-    """Reports the passes of a solver to scikit-learn's callbacks.
+    """Context that reports the passes of a solver to scikit-learn's callbacks.
 
     >>> with FitProgress(self, X, y, max_passes=self.max_iter) as progress:  # doctest: +SKIP
     ...     result = solver(X, progress=progress)
 
-    The solver hands `progress` to `Iterations`, which calls `begin` and `end` around each pass;
-    `end` returns True from the pass on in which a callback asks to stop; `stopped` remembers it.
+    The solver passes `progress` to `Iterations`, which calls `begin` and `end` around each pass.
+    Once a callback has requested a stop, `end` returns True and `stopped` is True.
     """
 
     def __init__(self, estimator, X=None, y=None, *, max_passes, task_name="iteration"):
@@ -146,7 +147,8 @@ class FitProgress:
         self.y = y
         self.max_passes = max_passes
         self.task_name = task_name
-        self.stopped = False  # whether a callback has asked to stop
+        # whether a callback has requested a stop
+        self.stopped = False
 
     def __enter__(self):
         self._root = self.estimator._init_callback_context(max_subtasks=self.max_passes)
@@ -159,7 +161,7 @@ class FitProgress:
         self._task.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
 
     def end(self):
-        """Close the task of the pass; True asks the solver to stop here."""
+        """Close the task of the pass; return True if the solver has to stop."""
         task = self._task
         if task.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y):
             self.stopped = True
@@ -184,25 +186,25 @@ def run_starts(
     require=None,
     all_of=False,
 ):
-    """Run a start for each seed, in parallel where there are several jobs.
+    """Run a start for each seed, in parallel if there are several jobs.
 
-    `one_start` is called with the keywords `seed`, or a start itself, and `progress`; the
-    passes of starts in parallel are not reported one by one. `prefer` and `require` are joblib's:
-    "sharedmem" where starts write to what they share. With `all_of` a callback that asks to stop
-    ends the passes of each start, and all of them are run.
+    `one_start` is called with the keywords `seed` (or a start itself) and `progress`. The passes
+    of starts in parallel are not reported individually. `prefer` and `require` have the same
+    meaning as in joblib: use "sharedmem" if starts write to shared objects. With `all_of`, a
+    request to stop ends the passes of each start, but all starts are run.
 
     Returns
     -------
     results : list
-        What the starts returned.
+        Values that the starts returned.
     stopped : bool
-        Whether a callback asked to stop.
+        Whether a callback requested a stop.
     """
     parallel = effective_n_jobs(n_jobs) > 1 and len(seeds) > 1
     task, passes = ("starts", 1) if parallel else (task_name, max_passes)
     results = []
     with FitProgress(estimator, X, y, max_passes=passes, task_name=task) as progress:
-        # all at once, without a callback for each pass
+        # run all starts at once, without a callback for each pass
         if parallel:
             progress.begin()
             run = delayed(one_start)
@@ -210,7 +212,7 @@ def run_starts(
             results = parallel_starts(run(seed=seed) for seed in seeds)
             progress.end()
 
-        # one after the other
+        # run one start after the other
         for seed in () if parallel else seeds:
             results.append(one_start(seed=seed, progress=progress))
             if progress.stopped and not all_of:
@@ -219,23 +221,32 @@ def run_starts(
 
 
 def run_parts(estimator, X, y, one_part, parts, *, max_passes, task_name, n_jobs=None):
-    """Solve all parts of a model, such as its classes, in threads where there are several jobs.
+    """Solve all parts of a model, such as its classes, in threads if there are several jobs.
 
-    `one_part` is called with a part and the keyword `progress`, and must not change what others
-    see. A callback that asks to stop ends the passes of each part, as the model needs them all.
+    `one_part` is called with a part and the keyword `progress`, and must not change objects that
+    other parts use. A request to stop ends the passes of each part; the model needs all parts.
     """
 
     def one_start(*, seed, progress=None):
         return one_part(seed, progress=progress)
 
-    limits = {"max_passes": max_passes, "task_name": task_name, "n_jobs": n_jobs}
-    return run_starts(
-        estimator, X, y, one_start, parts, all_of=True, require="sharedmem", **limits
-    )[0]
+    results, _ = run_starts(
+        estimator,
+        X,
+        y,
+        one_start,
+        parts,
+        max_passes=max_passes,
+        task_name=task_name,
+        n_jobs=n_jobs,
+        require="sharedmem",
+        all_of=True,
+    )
+    return results
 
 
 def warn_not_converged(estimator, *, reached, remedy):
-    """Warn that `fit` ended above its tolerance, naming what was reached and what to change."""
+    """Warn that `fit` ended above its tolerance; name the value reached and the remedy."""
     warnings.warn(
         f"{type(estimator).__name__} stopped before it converged: {reached}; {remedy}.",
         ConvergenceWarning,

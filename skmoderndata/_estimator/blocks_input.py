@@ -161,7 +161,7 @@ def fit_by_merge(
     X : Dask array or Dask data frame of shape (n_samples, n_features)
         Rows.
     parameters : dict or None
-        Parameters of the copies that differ from those of the estimator.
+        Parameters of the copies, where they differ from the estimator.
     **aligned : array or None
         Arguments of `fit` that have an entry for each row.
     """

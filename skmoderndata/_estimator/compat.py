@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.arrays import as_numpy
 
 try:
     from sklearn.callback import CallbackSupportMixin
-except ImportError:  # the interface moved: estimators go on without progress
+except ImportError:  # the interface has moved; estimators then report no progress
 
     class _NoContext:
         def subcontext(self, **kwargs):
@@ -71,7 +71,7 @@ __all__ = [
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NON_NEGATIVE = Interval(Real, 0, None, closed="left")
-# joblib knows no 0, and would say so only where there is work for several jobs
+# joblib rejects 0, but only once there is work for several jobs
 N_JOBS = [
     Interval(Integral, 1, None, closed="left"),
     Interval(Integral, None, -1, closed="right"),
@@ -80,7 +80,7 @@ N_JOBS = [
 
 
 class NamedOptions(StrOptions):
-    """Strings, and in the error message what other libraries call them.
+    """Strings, with the names that other libraries use, for the error message.
 
     >>> print(NamedOptions({"dtw"}, elsewhere="tslearn's 'DTW' is 'dtw' here"))
     a str among {'dtw'} (tslearn's 'DTW' is 'dtw' here)
@@ -97,28 +97,28 @@ class NamedOptions(StrOptions):
 def unmasked(
     X: Any, *, owner: str | None = None, input_name: str = "X", allow_nan: bool = False
 ) -> Any:
-    """Return a masked array of NumPy as an ordinary one; anything else as it is.
+    """Convert a masked array of NumPy to an ordinary array, and return other data unchanged.
 
-    scikit-learn would use the numbers below the mask.
+    scikit-learn would use the numbers under the mask.
 
     Parameters
     ----------
     X : object
-        Data in any form; a list may hold masked arrays.
+        Data in any form; a list may contain masked arrays.
     owner, input_name : str
-        What the error message names.
+        Names of the class and of the argument in the error message.
     allow_nan : bool, default=False
         Whether NaN marks missing entries.
 
     Returns
     -------
     X
-        An array with NaN for entries that the mask hides, if there are any.
+        Data, with NaN in place of entries that the mask hides.
 
     Raises
     ------
     ValueError
-        If entries are hidden where NaN is not allowed.
+        If entries are hidden and NaN is not allowed.
     """
     # unmask each array of a list, and return data without hidden entries as they are
     if isinstance(X, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in X):
@@ -130,7 +130,7 @@ def unmasked(
     if not np.ma.is_masked(X):
         return X.data
 
-    # refuse hidden entries where nothing can stand for them; else mark them as NaN
+    # refuse hidden entries unless NaN can mark them
     if not allow_nan:
         who = owner or "This method"
         if input_name in ("y", "sample_weight"):
@@ -145,14 +145,14 @@ def unmasked(
     return X.astype(X.dtype if X.dtype.kind in "fc" else np.float64).filled(np.nan)
 
 
-# scikit-learn before 1.9 lets weights that are all zero pass
+# Whether scikit-learn accepts weights that are all zero, as versions before 1.9 do.
 _ZEROS_PASS = (
     "allow_all_zero_weights" not in signature(_sklearn_check_sample_weight).parameters
 )
 
 
 def check_sample_weight(sample_weight: Any, X: Any, **options: Any) -> Any:
-    """Weights of samples as an array, at least one of them not zero."""
+    """Return weights of samples as an array; raise ValueError if all of them are zero."""
     sample_weight = unmasked(sample_weight, input_name="sample_weight")
     weights = _sklearn_check_sample_weight(sample_weight, X, **options)
     if _ZEROS_PASS and not as_numpy(weights).any():
@@ -161,15 +161,16 @@ def check_sample_weight(sample_weight: Any, X: Any, **options: Any) -> Any:
 
 
 def output_container(transformer):
-    """Container that `set_output` or the configuration asks for: "default", "pandas", ..."""
+    """Return the container set by `set_output` or the configuration: "default", "pandas", ..."""
     return _get_output_config("transform", transformer)["dense"]
 
 
 def svm_training_samples(machine):
-    """Training samples that a support vector machine keeps for a kernel object, or None."""
+    """Return the training samples that a support vector machine stores, or None."""
     return getattr(machine, "_BaseLibSVM__Xfit", None)
 
 
+# Attributes of running callbacks, which survive an error.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 

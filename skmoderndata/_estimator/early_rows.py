@@ -1,4 +1,4 @@
-"""The first rows of a stream, which are fitted together."""
+"""First rows of a stream, which are fitted together."""
 
 from typing import Any, NamedTuple
 
@@ -7,15 +7,15 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.arrays import move_array, namespace
 
-# Fraction by which the first rows of a stream grow before they are fitted again
+# Fraction by which the first rows of a stream grow before they are fitted again.
 REFIT_GROWTH = 0.25
 
 
 class EarlyRows(NamedTuple):
-    """The first rows of a stream, kept and fitted together until there are enough of them.
+    """First rows of a stream, stored and fitted together until there are enough of them.
 
-    Otherwise a small first batch would decide: what a few rows do not determine is noise, and
-    later batches rarely repair it.
+    Otherwise a small first batch would fix parts of the model that a few rows do not determine,
+    and later batches rarely correct such noise.
     """
 
     X: Any
@@ -25,16 +25,16 @@ class EarlyRows(NamedTuple):
 
     @property
     def n_rows(self):
-        """Number of rows so far."""
+        """Number of rows."""
         return self.X.shape[0]
 
     @property
     def are_due(self):
-        """Whether there are enough new rows to fit all again."""
+        """Whether there are enough new rows to fit all rows again."""
         return self.n_rows >= (1 + REFIT_GROWTH) * self.n_fitted
 
     def plus(self, X, weights=None, y=None):
-        """Return these rows and the rows of another batch."""
+        """Return these rows joined with the rows of another batch."""
         xp = namespace(X)
         is_sparse = sparse.issparse(X) or sparse.issparse(self.X)
         join = sparse.vstack if is_sparse else xp.concat
@@ -51,7 +51,7 @@ class EarlyRows(NamedTuple):
         return self._replace(X=join([self.X, X]), weights=joined, y=targets)
 
     def copy(self):
-        """Return rows that the caller cannot change."""
+        """Return a copy that the caller cannot change."""
         return self._replace(X=_copy(self.X), weights=_copy(self.weights), y=_copy(self.y))
 
 

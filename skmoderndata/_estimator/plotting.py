@@ -1,15 +1,16 @@
-"""What the displays share: matplotlib on first use, axes, names, a curve with a choice."""
+"""Helpers of the displays: import of matplotlib, axes, names, and a curve with a choice."""
 
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-NAMED_UP_TO = 40  # rows or columns whose names fit beside a panel
+# Maximum number of names of rows or columns beside a panel.
+NAMED_UP_TO = 40
 
 
 def pyplot(display: Any) -> Any:
-    """Return `matplotlib.pyplot`, or say that the display needs it and how to get it."""
+    """Return `matplotlib.pyplot`; without matplotlib, raise ImportError with the command."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -20,16 +21,16 @@ def pyplot(display: Any) -> Any:
 
 
 def axes_or_new(display: Any, ax: Any, **settings: Any) -> Any:
-    """Return the axes that were given, or those of a new figure.
+    """Return `ax`, or the axes of a new figure if it is None.
 
     Parameters
     ----------
     display : display object
-        Named where matplotlib is missing.
+        Display, whose class the error names if matplotlib is missing.
     ax : matplotlib Axes or None
-        What the caller was given.
+        Argument of the caller.
     **settings : dict
-        Passed on to :func:`matplotlib.pyplot.subplots`.
+        Arguments of :func:`matplotlib.pyplot.subplots`.
     """
     plt = pyplot(display)
     return plt.subplots(**settings)[1] if ax is None else ax
@@ -38,7 +39,7 @@ def axes_or_new(display: Any, ax: Any, **settings: Any) -> Any:
 def several_axes_or_new(
     display: Any, axes: Any, n_rows: int, n_columns: int, **settings: Any
 ) -> Any:
-    """Return the axes that were given, or those of a new figure, in one flat array."""
+    """Return `axes`, or the axes of a new figure if it is None, in a flat array."""
     plt = pyplot(display)
     if axes is None:
         _, axes = plt.subplots(n_rows, n_columns, squeeze=False, **settings)
@@ -55,22 +56,27 @@ def curve_with_choice(
     label: str,
     **kwargs: Any,
 ) -> Any:
-    """Draw scores with their standard errors, and a ring around those that were chosen.
+    """Draw scores with their standard errors, and rings around the chosen scores.
 
     Parameters
     ----------
     ax : matplotlib Axes
+        Axes to draw on.
     x, scores, standard_error : array-like of shape (n_values,)
+        Positions, scores and their standard errors.
     chosen : array-like of bool of shape (n_values,)
+        Whether a score is chosen.
     label : str
-        What the legend says of the ring.
+        Text of the legend for the rings.
     **kwargs : dict
-        Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+        Arguments of :meth:`matplotlib.axes.Axes.errorbar`.
 
     Returns
     -------
     curve : matplotlib ErrorbarContainer
+        Scores.
     ring : matplotlib Line2D
+        Rings.
     """
     style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
     curve = ax.errorbar(x, scores, yerr=standard_error, **style)
@@ -84,13 +90,13 @@ def curve_with_choice(
 
 
 def names_of(X: Any, which: str) -> list[str] | None:
-    """Names of the "index" or the "columns" of a DataFrame, None for arrays."""
+    """Return the names of the "index" or the "columns" of a DataFrame; None for arrays."""
     names = getattr(X, which, None)
     return None if names is None or callable(names) else [str(label) for label in names]
 
 
 def name_ticks(axis: Any, names: Any, size: int, **style: Any) -> None:
-    """Put names along the axis of an image, as many as there is room for."""
+    """Put names along the axis of an image; leave some out if they are too many."""
     if names is None:
         return
     step = -(-size // NAMED_UP_TO)
@@ -98,23 +104,23 @@ def name_ticks(axis: Any, names: Any, size: int, **style: Any) -> None:
 
 
 def last_step(estimator: Any) -> Any:
-    """Return the last step of a pipeline, and every other estimator as it is."""
+    """Return the last step of a pipeline, and any other estimator unchanged."""
     steps = getattr(estimator, "steps", None)
     return estimator if steps is None else steps[-1][1]
 
 
 def check_limit(name: str, value: Any, *, least: int = 1) -> None:
-    """Refuse a number of what is drawn that is no integer, or too small."""
+    """Raise ValueError unless the number of things to draw is an integer of at least `least`."""
     if not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name}={value!r} should be an integer of at least {least}.")
 
 
 def count_of(drawn: int, total: int, thing: str, things: str | None = None) -> str:
-    """Say how many things are drawn, and of how many where these are more."""
+    """Return how many things are drawn, and their total number if it is larger."""
     name = thing if total == 1 else things or f"{thing}s"
     return f"{total} {name}" if drawn == total else f"{drawn} of {total} {name}"
 
 
 def evenly(n: int, limit: int) -> Any:
-    """Numbers below n at even distances, all of them up to the limit."""
+    """Return at most `limit` integers below n, evenly spaced."""
     return np.arange(min(n, limit)) * n // min(n, limit)

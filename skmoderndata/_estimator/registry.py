@@ -19,15 +19,15 @@ class Comparison:
     baseline : str
         Import path of the scikit-learn estimator, `"sklearn.decomposition.PCA"`.
     problem : str
-        Name of the problem in `benchmarks/compare/problems/`: it holds the data, the folds, the
-        scorer, and the steps before and after the estimator in the pipeline.
+        Name of the problem in `benchmarks/compare/problems/`, which defines the data, the folds,
+        the scorer, and the steps before and after the estimator in the pipeline.
     grid, baseline_grid : mapping of str to sequence
-        Parameters searched by GridSearchCV, the same budget for both.
+        Parameters searched by GridSearchCV, with the same budget for both.
     params, baseline_params : mapping
-        Parameters held fixed.
+        Parameters with fixed values.
     bounds, baseline_bounds : mapping
-        The value of a searched parameter at which its grid ends for a reason that a comment
-        gives; the report says nothing where this value is the best.
+        Value of a searched parameter at which its grid ends for a reason given in a comment; the
+        report does not warn if this value is the best one.
     """
 
     baseline: str
@@ -53,30 +53,30 @@ class MethodCard:
     cost : str
         Leading cost of `fit`, in n (samples), p (features), k (components), T (passes).
     checks : tuple of mappings
-        Parameter sets with which the common tests run.
+        Parameter sets that the common tests use.
     known_failures : mapping of str to str
-        scikit-learn check -> reason why it cannot pass.
+        Names of checks of scikit-learn that cannot pass, and the reasons.
     method : str
-        Stem of page, example and test file; derived from the class name when empty, so that
-        only the second class of one method (a regressor next to a classifier) names it.
+        Stem of the names of page, example and test file. If it is empty, the class name gives the
+        stem; only the second class of a method (a regressor next to a classifier) sets it.
     comparison : Comparison or None
-        None when nothing in scikit-learn does the same work.
+        Comparison with scikit-learn; None if scikit-learn has no similar estimator.
     no_comparison : str
-        Why there is no comparison, as one sentence; empty when there is one.
+        Sentence that explains why there is no comparison; empty if there is one.
     tier : {"core", "standard", "textbook"}
-        "core" if the method wins a benchmark designed for it, or if other methods are built from
+        "core" if the method wins a benchmark designed for it, or if other methods are built on
         it; "standard" if a pipeline of several steps gives the same answer, or one as good;
         "textbook" if one estimator of scikit-learn is as good and as fast.
     instead : str
-        What does the same work, as one sentence; empty for "core". It names the pipeline of a
-        "standard" method, and begins "Use" for a "textbook" one.
+        Sentence that names an alternative: the pipeline of a "standard" method, or, after "Use",
+        the estimator that replaces a "textbook" method. Empty for "core".
     samples : {"rows", "series", "strings", "image"}
-        What `fit` takes: rows of a table, a collection of series or of strings, or one image.
+        Input of `fit`: rows of a table, a collection of series or of strings, or one image.
     rows : str
-        "independent" if answers for a row depend on that row only; else the reason why not, as
-        the end of "does not take a table in blocks, as ...".
+        "independent" if the answer for a row depends on that row only; otherwise the reason, as
+        the end of the sentence "does not take a table in blocks, as ...".
     fits_blocks : bool
-        Whether `fit` takes tables in blocks: Dask arrays and data frames.
+        Whether `fit` accepts Dask arrays and data frames.
     """
 
     family: str
@@ -101,23 +101,23 @@ class KernelCard:
     Attributes
     ----------
     family, cite, method
-        As on a `MethodCard`; the kernels of a family share one page, example and test file.
+        Same as for `MethodCard`; the kernels of a family share one page, example and test file.
     cost : str
         Leading cost of a matrix of kernel values, in n (samples), p (features).
     domain : str
-        What one sample is: "vector", "set", "node", "string", "text", "tree", "graph", "series",
+        Type of a sample: "vector", "set", "node", "string", "text", "tree", "graph", "series",
         "any".
     psd : bool
         Whether every matrix of kernel values is positive semi-definite, for all parameters.
     known_failures
-        Empty: kernels are not estimators.
+        Always empty, as kernels are not estimators.
     comparison : Comparison or None
-        As on a `MethodCard`; the kernel is compared inside `Normalized` and `KernelTransformer`,
-        and `grid` names its own parameters.
+        Same as for `MethodCard`. The kernel is compared inside `Normalized` and
+        `KernelTransformer`; `grid` has the names of the parameters of the kernel.
     no_comparison : str
-        As on a `MethodCard`. One kernel speaks for its family: the others need neither.
+        Same as for `MethodCard`. One kernel of each family has a comparison or a reason.
     tier, instead : str
-        As on a `MethodCard`.
+        Same as for `MethodCard`.
     """
 
     family: str
@@ -134,7 +134,7 @@ class KernelCard:
 
 
 def snake_case(name: str) -> str:
-    """Stem of the files of a class.
+    """Return the stem of the files of a class.
 
     >>> snake_case("SlowFeatureAnalysis"), snake_case("RobustPCA"), snake_case("CCIPCA")
     ('slow_feature_analysis', 'robust_pca', 'ccipca')
@@ -144,15 +144,15 @@ def snake_case(name: str) -> str:
 
 
 def method_stem(cls: type) -> str:
-    """Stem of page, example and tests of an estimator class."""
-    card = getattr(cls, "_card", None)  # a search has none
+    """Return the stem of page, example and tests of an estimator class."""
+    card = getattr(cls, "_card", None)  # None for a search
     return (card.method if card else "") or snake_case(cls.__name__)
 
 
 def without_comparison() -> dict[str, str]:
-    """Name of each estimator and kernel family that is not compared, and the reason.
+    """Return the estimators and kernel families without a comparison, and the reasons.
 
-    The reason is empty where a card lacks it.
+    The reason is empty if the card gives none.
 
     >>> without_comparison()["MinimumEnclosingBall"]
     'scikit-learn has no estimator of an enclosing ball.'
@@ -163,15 +163,15 @@ def without_comparison() -> dict[str, str]:
         if card.comparison is None:
             reasons[cls.__name__] = card.no_comparison
 
-    # one kernel speaks for its family
+    # one kernel of each family has the comparison or the reason
     families: dict[str, list[MethodCard | KernelCard]] = {}
     for cls in all_kernels():
         card = _card_of(cls)
         families.setdefault(card.family, []).append(card)
     for family, cards in sorted(families.items()):
         if all(card.comparison is None for card in cards):
-            given = [card.no_comparison for card in cards if card.no_comparison]
-            reasons[family] = given[0] if given else ""
+            texts = [card.no_comparison for card in cards if card.no_comparison]
+            reasons[family] = texts[0] if texts else ""
     return reasons
 
 
@@ -181,14 +181,14 @@ def _card_of(cls: type) -> MethodCard | KernelCard:
 
 
 def public_modules() -> list[str]:
-    """Names of the public modules of the package, sorted."""
+    """Return the sorted names of the public modules of the package."""
     folder = str(Path(__file__).parents[1])
     packages = [info.name for info in pkgutil.iter_modules([folder]) if info.ispkg]
     return sorted(f"skmoderndata.{name}" for name in packages if not name.startswith("_"))
 
 
 def public_homes() -> dict[str, str]:
-    """Return the module from which each public name is imported.
+    """Map each public name to the module from which it is imported.
 
     >>> public_homes()["KSVD"]
     'skmoderndata.decomposition'
