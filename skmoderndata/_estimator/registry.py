@@ -77,6 +77,9 @@ class MethodCard:
         the end of the sentence "does not take a table in blocks, as ...".
     fits_blocks : bool
         Whether `fit` accepts Dask arrays and data frames.
+    scaler : {"", "StandardScaler", "RobustScaler"}
+        Scaler to use before the class if its answer depends on the scales of the columns; `fit`
+        warns if these differ by more than 100. Empty if it does not, or if no scaler is advised.
     """
 
     family: str
@@ -92,6 +95,7 @@ class MethodCard:
     samples: str = "rows"
     rows: str = "independent"
     fits_blocks: bool = False
+    scaler: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,20 @@
-"""How much the scales of columns differ."""
+"""How much the scales of columns differ, and the warning of classes that depend on it."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 # Number of rows that the scales of columns are estimated from.
 N_ROWS = 500
+# Maximum number of entries read for it.
+N_ENTRIES = 500_000
+# Minimum number of rows: with fewer, columns of equal scale may differ by more than the limit.
+LEAST_ROWS = 20
+# Largest ratio of the scales of two columns without a warning.
+RATIO_LIMIT = 100
+# Names of kernels that take non-negative columns, such as histograms.
+NON_NEGATIVE_KERNELS = ("chi2", "additive_chi2")
 
 
 def scale_ratio(X: Any) -> float:
@@ -30,9 +39,62 @@ def scale_ratio(X: Any) -> float:
     >>> scale_ratio(np.arange(10.0)[:, None] * [1, 5, 200])
     200.0
     """
-    sample = np.asarray(X[:: -(-len(X) // N_ROWS)], dtype=float)
-    sample = sample[:, ~np.isnan(sample).all(axis=0)]
-    low, high = np.nanquantile(sample, [0.25, 0.75], axis=0) if sample.size else ([], [])
+    n_rows = min(N_ROWS, max(LEAST_ROWS, N_ENTRIES // max(X.shape[1], 1)))
+    sample = np.asarray(X[:: -(-len(X) // n_rows)], dtype=float)
+    missing = np.isnan(sample)
+    if missing.any():
+        sample = sample[:, ~missing.all(axis=0)]
+
+    quantile = np.nanquantile if missing.any() else np.quantile
+    low, high = quantile(sample, [0.25, 0.75], axis=0) if sample.size else ([], [])
     spread = np.asarray(high) - np.asarray(low)
     spread = spread[spread > 0]
     return float(spread.max() / spread.min()) if spread.size else 1.0
+
+
+def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
+    """Warn if the columns differ in scale, and the class depends on it and does not scale them.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Its card names the scaler.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Table of `fit`, validated. With `view_slices` each of its views is examined.
+    view : int, default=1
+        Number of the view; one that is not the first is not scaled by a pipeline.
+    """
+    scaler = getattr(getattr(estimator, "_card", None), "scaler", "")
+    if not scaler or not isinstance(X, np.ndarray) or X.ndim != 2 or len(X) < LEAST_ROWS:
+        return
+    if getattr(estimator, "scale", False) or not _compares_columns(estimator):
+        return
+
+    slices = getattr(estimator, "view_slices", None) or [slice(None)]
+    views = [X[:, one if isinstance(one, slice) else slice(*one)] for one in slices]
+    ratio = max(map(scale_ratio, views))
+    if ratio <= RATIO_LIMIT:
+        return
+
+    # A rounded number is the same in all folds of a search, which then shows one warning.
+    name = type(estimator).__name__
+    where = "X" if view == 1 else f"view {view}"
+    remedy = f"make_pipeline({scaler}(), {name}(...))"
+    if view > 1:
+        remedy = f"{scaler}().fit_transform on that view"
+    warnings.warn(
+        f"{name} depends on the scales of the columns, and in {where} the interquartile ranges of "
+        f"two columns differ by a factor of more than {10 ** int(np.log10(ratio)):,}: use "
+        f"{remedy}. If all columns have the same unit, ignore this warning.",
+        stacklevel=4,
+    )
+
+
+def _compares_columns(estimator: Any) -> bool:
+    """Whether the samples are rows of numbers, and their columns are not scaled in the kernel."""
+    if estimator.__sklearn_tags__().input_tags.pairwise:
+        return False
+    kernels = getattr(estimator, "kernel", "linear")
+    kernels = kernels if isinstance(kernels, list | tuple) else [kernels]
+    excluded = ("precomputed", *NON_NEGATIVE_KERNELS)
+    return all(isinstance(kernel, str) and kernel not in excluded for kernel in kernels)

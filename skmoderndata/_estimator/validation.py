@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from skmoderndata._estimator.advice import text_is_named
 from skmoderndata._estimator.compat import check_sample_weight, unmasked
+from skmoderndata._estimator.scale import warn_unlike_scales
 from skmoderndata._solvers.common.arrays import as_numpy
 
 # magnitudes whose squares, and sums of them, are safe
@@ -40,7 +41,8 @@ def validate_data(
     matrix with repeated or stored zero entries is replaced by a tidy copy, so that no solver has
     to tidy what belongs to the caller; targets that are sparse, incomplete or of several kinds are
     refused (`check_target`); a masked array has NaN for its hidden entries, or is refused
-    (`unmasked`).
+    (`unmasked`). In `fit` a class that depends on the scales of columns warns if these differ much
+    (`warn_unlike_scales`).
 
     Parameters
     ----------
@@ -77,6 +79,8 @@ def validate_data(
     )
     if given_y and numbers:
         check_magnitude(y, owner=name, input_name="y")
+    if reset:
+        warn_unlike_scales(estimator, X)
     return (X, y) if given_y else X
 
 

@@ -145,6 +145,7 @@ class KMedoids(
             baseline_grid={"init": ["k-means++", "random"]},
             baseline_params={"n_clusters": 4, "n_init": 3, "random_state": 0},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],

@@ -245,6 +245,7 @@ class KernelKMeans(
             baseline_params={"n_init": 1, "random_state": 0},
             baseline_grid={"n_clusters": (40, 80, 160)},
         ),
+        scaler="StandardScaler",
     )
     _of_rows = {"labels_": "predict"}
     _parameter_constraints = {

@@ -198,6 +198,7 @@ class NeuralGas(
             baseline_params={"n_init": 10, "random_state": 0},
             baseline_grid={"n_clusters": (80, 160, 240)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],

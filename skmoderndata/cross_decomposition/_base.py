@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     unmasked,
 )
 from skmoderndata._estimator.registry import Comparison
+from skmoderndata._estimator.scale import warn_unlike_scales
 from skmoderndata._estimator.validation import (
     FLOATS,
     check_array,
@@ -354,6 +355,7 @@ class MultiviewTransformer(
         X = check_array(X, input_name=f"view {v + 1}", **settings)
         self._check_missing(v, X)
         if reset:
+            warn_unlike_scales(self, X, view=v + 1)
             self._n_features_per_view[v] = X.shape[1]
         elif X.shape[1] != self._n_features_per_view[v]:
             raise ValueError(

@@ -229,6 +229,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
             baseline_params={"n_components": 5, "max_iter": 5000},
             baseline_grid={"scale": (True, False)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

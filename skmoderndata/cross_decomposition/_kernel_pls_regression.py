@@ -187,6 +187,7 @@ class KernelPLSRegression(
             baseline_params={"kernel": "rbf"},
             baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

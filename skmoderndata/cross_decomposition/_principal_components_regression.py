@@ -242,6 +242,7 @@ class PrincipalComponentsRegression(
             grid={"n_components": (2, 4, 6, 8, 10)},
             baseline_grid={"n_components": (1, 2, 3, 4, 6)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [

@@ -201,6 +201,7 @@ class CCIPCA(OnlineSubspace):
             grid={"n_components": (8, 16, 32, 48)},
             baseline_grid={"n_components": (8, 16, 32, 48)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

@@ -250,6 +250,7 @@ class FeatureSignDictionaryLearning(
             },
             baseline_grid={"alpha": (10.0, 20.0, 40.0)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

@@ -199,6 +199,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             grid={"gamma": (0.0001, 0.0003, 0.001), "n_components": (0.5, 0.7, 0.9)},
             baseline_grid={"gamma": (0.001, 0.003, 0.01), "nu": (0.1, 0.3, 0.5)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="neither")],

@@ -277,6 +277,7 @@ class KSVD(
             baseline_grid={"transform_n_nonzero_coefs": (8, 12, 16)},
             baseline_bounds={"transform_n_nonzero_coefs": 16},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

@@ -193,6 +193,7 @@ class MinorComponentAnalysis(OnlineSubspace):
             {"refine": False, "tol": None, "max_iter": 2, "shuffle": False, "random_state": 0},
         ),
         no_comparison="scikit-learn has no estimator of the directions of smallest variance.",
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

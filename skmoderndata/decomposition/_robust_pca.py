@@ -344,6 +344,7 @@ class RobustPCA(
             grid={"n_components": (8, 12, 16, 24)},
             baseline_grid={"n_components": (8, 12, 16, 24)},
         ),
+        scaler="RobustScaler",
     )
     _ENTRY_SCORE = "neg_mean_absolute_error"  # of EntrySearchCV, unless another is given
     _parameter_constraints = {

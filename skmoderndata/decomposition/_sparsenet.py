@@ -175,6 +175,7 @@ class Sparsenet(
             },
             baseline_grid={"alpha": (10.0, 20.0, 40.0)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

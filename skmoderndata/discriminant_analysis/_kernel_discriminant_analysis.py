@@ -170,6 +170,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
             grid={"alpha": (1e-3, 1e-5, 1e-7), "gamma": (0.001, 0.0003, 0.0001)},
             baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.0001, 0.0002, 0.0005)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,

@@ -143,6 +143,7 @@ class IncompleteCholesky(KernelFeatures):
             bounds={"gamma": 1e-6},
             baseline_bounds={"gamma": 1e-6},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -186,6 +186,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             baseline_params={"max_iter": 100_000},
             baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "residual_tol": [NON_NEGATIVE, None],

@@ -122,6 +122,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
             grid={"alpha": (0.03, 0.1, 0.3), "exponent": (0.5, 1.5)},
             baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "alpha": [NON_NEGATIVE],

@@ -190,6 +190,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1, 0.3)},
             baseline_params={"max_iter": 100_000},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "alpha": [POSITIVE],

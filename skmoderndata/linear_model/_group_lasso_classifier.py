@@ -146,6 +146,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
             baseline_grid={"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)},
             baseline_params={"l1_ratio": 1, "solver": "liblinear"},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "alpha": [POSITIVE],

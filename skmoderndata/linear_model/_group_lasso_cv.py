@@ -137,6 +137,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         method=PAGE,
         checks=({"alphas": 10}, {"alphas": 5, "groups": 2, "cv": 3}),
         no_comparison="It is `GroupLasso` with its own search; see the row of `GroupLasso`.",
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "alphas": [AT_LEAST_ONE, "array-like"],

@@ -216,6 +216,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             baseline_grid={"gamma": (0.0001, 0.0003, 0.001, 0.002, 0.004, 0.01)},
             baseline_params={"C": 10.0},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,

@@ -149,6 +149,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             # below it the kernel is linear up to its scale, which the discriminant ignores
             baseline_bounds={"gamma": 1e-6},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -140,6 +140,7 @@ class LaplacianEmbedding(
             # With two neighbours the graph is disconnected
             baseline_bounds={"n_neighbors": 3},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

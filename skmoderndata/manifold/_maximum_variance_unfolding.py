@@ -186,6 +186,7 @@ class MaximumVarianceUnfolding(
             params={"tol": 0.05, "random_state": 0},
             baseline_grid={"n_neighbors": (6, 7)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -137,6 +137,7 @@ class SammonMapping(
             baseline_params={"n_components": 2},
             baseline_grid={"n_neighbors": (3, 5)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

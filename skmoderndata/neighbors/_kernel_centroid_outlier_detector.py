@@ -135,6 +135,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             baseline_grid={"gamma": [0.0001, 0.0003, 0.001, 0.003, 0.01]},
             baseline_params={"nu": 0.1},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,

@@ -104,6 +104,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
             baseline_params={"C": 10.0},
             baseline_grid={"gamma": (0.03, 0.1, 0.3)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,

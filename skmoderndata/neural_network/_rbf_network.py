@@ -352,6 +352,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
             baseline_params={"kernel": "rbf"},
             baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = RADIAL
 
@@ -538,6 +539,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
             params={"width": 2.0, "random_state": 0},
             baseline_grid={"C": (1, 10)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {**RADIAL, "class_weight": [dict, StrOptions({"balanced"}), None]}
 

@@ -118,6 +118,7 @@ class AlignedKernelCombination(AgainstTraining):
             baseline_params={"C": 10.0},
             baseline_grid={"gamma": (0.01, 0.03, 0.1)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "kernels": ["array-like", str],

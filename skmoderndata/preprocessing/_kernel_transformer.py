@@ -93,6 +93,7 @@ class KernelTransformer(AgainstTraining):
         checks=({}, {"kernel": "poly", "degree": 2}),
         method=PAGE,
         no_comparison="It makes kernels steps of pipelines: each row of a kernel goes through it.",
+        scaler="StandardScaler",
     )
     _parameter_constraints = {**KERNEL_CONSTRAINTS, "cache": [GramCache, None]}
 

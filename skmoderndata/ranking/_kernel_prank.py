@@ -176,6 +176,7 @@ class KernelPRank(KernelRankingMachine, Base):
             grid={"gamma": (0.01, 0.03, 0.1), "max_iter": (10, 40)},
             baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,

@@ -232,6 +232,7 @@ class NuSVOR(KernelRankingMachine, Base):
             grid={"nu": (0.7, 0.8, 0.9), "gamma": (0.001, 0.01, 0.1)},
             baseline_grid={"C": (100.0, 1000.0, 10_000.0), "gamma": (1e-5, 1e-4, 1e-3)},
         ),
+        scaler="StandardScaler",
     )
     _free_offset = True
     _parameter_constraints = {

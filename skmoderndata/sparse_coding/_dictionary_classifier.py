@@ -158,6 +158,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             baseline_params={"C": 10.0},
             baseline_grid={"gamma": (0.0005, 0.001)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

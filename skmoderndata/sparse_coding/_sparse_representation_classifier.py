@@ -216,6 +216,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             grid={"kernel": ["linear", "rbf"], "alpha": [0.05, 0.2]},
             baseline_grid={"n_neighbors": [1, 3], "metric": ["euclidean", "cosine"]},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         "algorithm": [StrOptions({"lasso", "group_lasso", "omp"})],

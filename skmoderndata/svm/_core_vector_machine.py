@@ -218,6 +218,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             baseline_params={"gamma": 4.0},
             baseline_grid={"C": (100.0, 1000.0, 10_000.0)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **CORE_CONSTRAINTS,

@@ -214,6 +214,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             grid={"gamma": (0.1, 0.3, 1.0, 3.0), "slack": (0.3, 0.6, 0.9, 0.95)},
             baseline_grid={"gamma": (0.1, 0.3, 1.0, 3.0), "nu": (0.3, 0.6, 0.9, 0.95)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **CORE_CONSTRAINTS,

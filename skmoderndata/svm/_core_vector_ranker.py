@@ -171,6 +171,7 @@ class CoreVectorRanker(CoreVectors, Base):
             grid={"C": (0.1, 1.0, 10.0), "gamma": (0.03, 0.1)},
             baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
         ),
+        scaler="StandardScaler",
     )
     _free_offset = True
     _parameter_constraints = {

@@ -172,6 +172,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
             baseline_params={"gamma": 0.03, "epsilon": 0.1},
             baseline_grid={"C": (10.0, 30.0, 100.0)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **CORE_CONSTRAINTS,

@@ -217,6 +217,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
             params={"random_state": 0},
             baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **ADATRON_CONSTRAINTS,
@@ -451,6 +452,7 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
             baseline_grid={"C": (10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             baseline_params={"epsilon": 10.0},
         ),
+        scaler="StandardScaler",
     )
     _parameter_constraints = {
         **ADATRON_CONSTRAINTS,

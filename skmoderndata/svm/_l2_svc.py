@@ -186,6 +186,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
             baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
         ),
+        scaler="StandardScaler",
     )
     _free_offset = True
     _parameter_constraints = {

@@ -135,6 +135,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
             baseline_grid={"C": (1.0, 10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             baseline_params={"epsilon": 10.0},
         ),
+        scaler="StandardScaler",
     )
     _free_offset = True
     _parameter_constraints = {

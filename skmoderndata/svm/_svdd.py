@@ -166,6 +166,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             bounds={"nu": 0.95},  # nu is a fraction of the rows
             baseline_bounds={"nu": 0.95},
         ),
+        scaler="StandardScaler",
     )
     _free_offset = True  # distances do not depend on the origin
     _parameter_constraints = {
