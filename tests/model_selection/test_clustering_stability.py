@@ -25,6 +25,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from skmoderndata.cluster import MultiAssignmentClustering
+from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.metrics import clustering_distance
 from skmoderndata.model_selection import ClusteringStability, ClusteringStabilityDisplay
 from tests.oracles import clustering_stability as oracle
@@ -88,6 +89,7 @@ class FixedSources(BaseEstimator):
         return X[:, : self.n_clusters] > 0
 
 
+@pytest.mark.filterwarnings("ignore:ClusteringStability chose n_clusters=5")
 @pytest.mark.oracle
 @pytest.mark.parametrize("n_samples", [40, 41])
 def test_distances_match_naive_loops(seed, n_samples):
@@ -681,3 +683,29 @@ def test_scikit_learn_checks_without_predict():
 @pytest.mark.filterwarnings("ignore:ClusteringStability found no clusters")
 def test_scikit_learn_checks_with_defaults():
     check_estimator(ClusteringStability())
+
+
+@pytest.mark.edge
+def test_verbose_estimates_the_time_left(capsys):
+    X, _ = gaussians(np.random.default_rng(0), 3, n_samples=60)
+    search = ClusteringStability(param_range=(2, 3, 4), n_splits=2, random_state=0, verbose=1)
+    search.fit(X)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("ClusteringStability: 1 of 3 numbers of clusters in ")
+    assert "left" in lines[0]
+    assert "left" not in lines[2]
+
+
+@pytest.mark.edge
+def test_warns_if_the_best_number_is_the_largest():
+    X, _ = gaussians(np.random.default_rng(0), 4, n_samples=80)
+    search = ClusteringStability(param_range=(2, 3, 4), n_splits=3, random_state=0)
+    with pytest.warns(
+        DoubtfulResultWarning, match="n_clusters=4, the largest value in param_r"
+    ):
+        search.fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.set_params(param_range=(2, 3, 4, 5)).fit(X)
+        search.set_params(param_range=(4,)).fit(X)

@@ -1,6 +1,7 @@
 """Evidence that EntrySearchCV hides each known entry once, and chooses what predicts it."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -532,11 +533,11 @@ def test_callers_table_is_unchanged():
 def test_display():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    grid = {"n_components": [1, 2, 3], "random_state": [0]}
+    grid = {"n_components": [1, 2, 3, 4], "random_state": [0]}
     search = EntrySearchCV(SemiNMF(), grid, random_state=0).fit(mixtures(60, 12, noise=0.1))
     display = EntrySearchDisplay.from_estimator(search)
     x, y = display.errorbar_.lines[0].get_data()
-    assert_array_equal(x, [1, 2, 3])
+    assert_array_equal(x, [1, 2, 3, 4])
     assert_allclose(y, search.cv_results_["mean_test_score"])
     assert display.chosen_line_.get_xdata() == [search.best_params_["n_components"]]
     assert display.ax_.get_xlabel() == "n_components"
@@ -550,3 +551,59 @@ def test_display():
     assert display.values == [300, 500]
     with pytest.raises(ValueError, match="'depth' is not a parameter"):
         EntrySearchDisplay.from_estimator(search, param_name="depth")
+
+
+# ---- messages ----------------------------------------------------------------------------------
+
+
+@pytest.mark.edge
+def test_verbose_estimates_the_time_left(capsys):
+    X = mixtures(20, 5)
+    grid = {"scale": [0.9, 1.0, 1.1]}
+    EntrySearchCV(Means(), grid, verbose=1, random_state=0).fit(X)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    first, second, last = printed.err.splitlines()
+    assert first.startswith("EntrySearchCV: 1 of 3 candidates in ")
+    assert "left" in first
+    assert "left" in second
+    assert last.startswith("EntrySearchCV: 3 of 3 candidates in ")
+    assert "left" not in last
+
+    EntrySearchCV(Means(), grid, random_state=0).fit(X)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("numbers", "end"),
+    [([1, 1, 2, 3], "largest"), ([4, 5, 6], "smallest"), ([2, 3], ""), ([3, 3], "")],
+)
+def test_warns_if_the_best_number_is_the_end_of_the_grid(numbers, end):
+    grid = [{"n_components": numbers[:2]}, {"n_components": numbers[2:] or [2]}]
+    search = EntrySearchCV(SemiNMF(), grid, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(mixtures())
+    messages = [str(one.message) for one in caught if "param_grid" in str(one.message)]
+    chosen = search.best_params_["n_components"]
+    assert len(messages) == bool(end)
+    if end:
+        assert f"n_components={chosen}, the {end} value in param_grid" in messages[0]
+        assert caught[0].category is DoubtfulResultWarning
+
+
+@pytest.mark.edge
+def test_is_silent_if_the_end_of_the_grid_is_natural():
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # a single component; as many components as columns; other parameters
+        rank_one = rng.gamma(1, size=(40, 1)) @ rng.normal(size=(1, 8))
+        X = rank_one + 0.1 * rng.normal(size=(40, 8))
+        EntrySearchCV(SemiNMF(), {"n_components": [1, 2, 3]}, random_state=0).fit(X)
+        full = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
+        EntrySearchCV(SemiNMF(), {"n_components": [1, 2, 3]}, rule="best", random_state=0).fit(
+            full
+        )
+        EntrySearchCV(Means(), {"scale": [0.5, 0.9, 1.0]}, random_state=0).fit(mixtures())
