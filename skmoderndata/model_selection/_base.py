@@ -1,12 +1,20 @@
 """Shared parts of the searches: seeds for parts of an estimator, methods of the best estimator."""
 
+import sys
+import warnings
+from time import perf_counter
+
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata.exceptions import DoubtfulResultWarning
+
 # Maximum seed of a part of an estimator, exclusive.
 MAX_SEED = 2**31 - 1
+# Minimum number of values in a grid whose ends are reported: of two values each is an end.
+LEAST_GRID = 3
 
 
 def best_has(name):
@@ -161,3 +169,76 @@ class Seeded:
     def draw(self, rng):
         seeds = {name: int(rng.randint(MAX_SEED)) for name in self.unseeded}
         return clone(self.estimator).set_params(**seeds)
+
+
+class TimeLeft:
+    """Report on standard error how many candidates are done, and estimate the time left.
+
+    A terminal shows one line, which is overwritten.
+    """
+
+    def __init__(self, owner, total, *, verbose, unit="candidates"):
+        self.owner = owner
+        self.total = total
+        self.verbose = verbose
+        self.unit = unit
+        self.n_done = 0
+        self.start = perf_counter()
+
+    def report(self):
+        """Count a candidate and, if `verbose`, write the line."""
+        self.n_done += 1
+        if not self.verbose:
+            return
+        elapsed = perf_counter() - self.start
+        remaining = self.total - self.n_done
+        line = (
+            f"{self.owner}: {self.n_done} of {self.total} {self.unit} in {_duration(elapsed)}"
+        )
+        if remaining:
+            line += f", about {_duration(elapsed / self.n_done * remaining)} left"
+
+        terminal = sys.stderr.isatty() and remaining
+        sys.stderr.write(f"\r{line:<79}" if sys.stderr.isatty() else line)
+        sys.stderr.write("" if terminal else "\n")
+        sys.stderr.flush()
+
+
+def _duration(seconds):
+    """Write a duration for people: `0.4 s`, `35 s`, `12 min`, `3.5 h`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def warn_end_of_grid(owner, name, value, values, *, grid, lowest, highest):
+    """Warn if a selected number is an end of its grid of three or more, but not a natural bound.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the search.
+    name : str
+        Name of the parameter.
+    value : int
+        Selected number.
+    values : collection of int
+        Numbers that were compared.
+    grid : str
+        Name of the parameter of the search that holds them.
+    lowest, highest : float
+        Natural bounds: a number beyond them needs no warning.
+    """
+    end = "largest" if value == max(values) else "smallest"
+    interior = min(values) < value < max(values)
+    natural = value >= highest if end == "largest" else value <= lowest
+    if interior or natural or len(set(values)) < LEAST_GRID:
+        return
+    warnings.warn(
+        f"{owner} chose {name}={value}, the {end} value in {grid}: a "
+        f"{'larger' if end == 'largest' else 'smaller'} number may be better, so add some.",
+        DoubtfulResultWarning,
+        stacklevel=5,
+    )

@@ -31,7 +31,9 @@ from skmoderndata.model_selection._base import (
     MAX_SEED,
     BestEstimatorMixin,
     Seeded,
+    TimeLeft,
     best_has,
+    warn_end_of_grid,
     works_on_pairs,
 )
 
@@ -88,6 +90,10 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
     random_state : int, RandomState instance or None, default=None
         Generator or seed for the splits and the random clusterings. It also seeds the parts of
         `estimator` and `classifier` whose `random_state` is None.
+
+    verbose : int, default=0
+        If positive, report how many numbers of clusters are done and an estimate of the time
+        left, on standard error.
 
     Attributes
     ----------
@@ -167,7 +173,8 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
     reason for that [2]_. An elongated cloud without clusters is cut in two in a stable way, and
     every cloud has a stability above 0 at k = 2. Before drawing conclusions, compare with data of
     the same spread without structure; see the example. `fit` warns if every stability is below 0.3
-    by more than its standard error.
+    by more than its standard error, and if the chosen number is the largest of three or more
+    in `param_range`.
 
     `fit` needs ``2 n_splits`` fits of the clusterer on half of the objects for each number of
     clusters, and one fit on all objects. Progress is reported once for each number; a callback
@@ -223,6 +230,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         "n_random": [AT_LEAST_ONE],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -236,6 +244,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         n_random=20,
         n_jobs=None,
         random_state=None,
+        verbose=0,
     ):
         self.estimator = estimator
         self.param_name = param_name
@@ -245,6 +254,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         self.n_random = n_random
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # The parts of a meta-estimator are checked when they are fitted.
     @fit_context(prefer_skip_nested_validation=False)
@@ -276,6 +286,10 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
 
         measured = []
         progress = FitProgress(self, X, y, max_passes=len(values), task_name="n_clusters")
+        unit = "numbers of clusters"
+        time_left = TimeLeft(
+            "ClusteringStability", len(values), verbose=self.verbose, unit=unit
+        )
         split = delayed(_one_split)
         with progress, Parallel(n_jobs=self.n_jobs) as parallel:
             for k in values:
@@ -285,11 +299,22 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
                     split(X, clusterer, classifier, self.n_random, seed=seed) for seed in seeds
                 )
                 measured.append(splits)
+                time_left.report()
 
                 if progress.end():
                     break
 
         self._keep(values[: len(measured)], np.array(measured))
+        if self.stability_.max() >= NO_STRUCTURE:
+            warn_end_of_grid(
+                "ClusteringStability",
+                self.param_name,
+                self.best_k_,
+                values,
+                grid="param_range",
+                lowest=2,
+                highest=_number_of_rows(X) // 2,
+            )
         best = Seeded(estimator, **{self.param_name: self.best_k_})
         self._refit(best.draw(rng), X)
         return self

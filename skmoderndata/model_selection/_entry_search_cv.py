@@ -38,7 +38,9 @@ from skmoderndata.model_selection._base import (
     MAX_SEED,
     BestEstimatorMixin,
     Seeded,
+    TimeLeft,
     best_has,
+    warn_end_of_grid,
 )
 
 # Parameters that set the size of a model; the rule prefers small models.
@@ -112,6 +114,10 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         `random_state` is None, alike for all candidates, so that differences come from the
         parameters.
 
+    verbose : int, default=0
+        If positive, report the number of candidates done and an estimate of the time left, on
+        standard error.
+
     Attributes
     ----------
     best_params_ : dict
@@ -162,6 +168,10 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
     If a fold of a candidate has an error of more than 100 times the median over its folds, and
     more than the error of predicting the mean of the table, `fit` issues a DoubtfulResultWarning
     and does not use the standard error of this candidate.
+
+    If the selected number of components, clusters or non-zeros is the largest or smallest of three
+    or more in `param_grid`, `fit` issues a DoubtfulResultWarning, unless it is 1 or at least the
+    smaller side of X.
 
     A candidate that cannot be fitted scores NaN, with a warning; if no candidate can be fitted,
     `fit` raises ValueError. The cost is one fit for each candidate and fold, and one more.
@@ -218,6 +228,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         "rule": [StrOptions({"one_standard_error", "best"})],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -231,6 +242,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         rule="one_standard_error",
         n_jobs=None,
         random_state=None,
+        verbose=0,
     ):
         self.estimator = estimator
         self.param_grid = param_grid
@@ -240,6 +252,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         self.rule = rule
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # The estimator checks its own parameters when it is fitted.
     @fit_context(prefer_skip_nested_validation=False)
@@ -278,6 +291,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         measured = []
         failures = []
         progress = FitProgress(self, X, y, max_passes=len(candidates), task_name="candidate")
+        time_left = TimeLeft("EntrySearchCV", len(candidates), verbose=self.verbose)
         one_fold = delayed(_one_fold)
         with _early_ends_counted(), progress, Parallel(n_jobs=self.n_jobs) as parallel:
             for values in candidates:
@@ -296,6 +310,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
                     for fold in folds
                 )
                 measured.append(_scores(outcomes, values, failures))
+                time_left.report()
 
                 if progress.end():
                     break
@@ -311,6 +326,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
             np.array(measured, dtype=float),
             partial(_trivial_scores, table, weight, known, folds, score),
         )
+        _warn_ends_of_grid(self.best_params_, candidates, highest=min(table.shape))
         if self.refit:
             best = Seeded(self.estimator, **self.best_params_).draw(
                 check_random_state(fit_seed)
@@ -752,3 +768,20 @@ def _size(values):
     """Return numbers of components, clusters and non-zeros of a candidate, compared in order."""
     sizes = {name.rpartition("__")[2]: value for name, value in values.items()}
     return tuple(np.inf if sizes.get(name) is None else sizes[name] for name in SIZES)
+
+
+def _warn_ends_of_grid(best, candidates, *, highest):
+    """Warn if a selected size is the smallest or largest of all candidates."""
+    for name, value in best.items():
+        values = [values[name] for values in candidates if name in values]
+        is_size = name.rpartition("__")[2] in SIZES
+        if is_size and all(isinstance(one, Integral) for one in values):
+            warn_end_of_grid(
+                "EntrySearchCV",
+                name,
+                value,
+                values,
+                grid="param_grid",
+                lowest=1,
+                highest=highest,
+            )
