@@ -4,6 +4,7 @@ import ast
 import copy
 import io
 import json
+import re
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,7 +16,9 @@ from numpy.testing import assert_equal
 from rich.console import Console
 
 from benchmarks.compare import home_run
+from benchmarks.compare.__main__ import main, print_results
 from benchmarks.compare.home import (
+    FLAGSHIPS,
     KINDS,
     Case,
     Home,
@@ -26,10 +29,10 @@ from benchmarks.compare.home import (
     judge,
     known_homes,
 )
-from benchmarks.compare.home_report import print_homes, store
+from benchmarks.compare.home_report import in_order, print_homes, store
 from benchmarks.compare.home_run import HomeRow, make_home_rows, run_home_rows
 from benchmarks.compare.report import write_report
-from benchmarks.compare.run import QUICK
+from benchmarks.compare.run import QUICK, Row
 from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
 from tests.common.rules import ROOT
 
@@ -44,7 +47,7 @@ HOMES = [
     pytest.param(
         home,
         id=f"{stem}{'-away' if away else ''}",
-        marks=pytest.mark.full if home.full_only else (),
+        marks=pytest.mark.full if home.is_long else (),
     )
     for stem in known_homes()
     for away in (False, True)
@@ -307,3 +310,59 @@ def test_stored_results_match_the_problems():
 
 def classes():
     return {cls.__name__: cls for cls in [*all_estimators(), *all_kernels()]}
+
+
+# ---- the methods that README shows
+
+
+def readme_pages():
+    """Pages in the table of README.md, in its order."""
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- comparison")[1]
+    return re.findall(r"^\| \[\w+\]\(docs/methods/(\w+)\.md\)", table, re.MULTILINE)
+
+
+def test_every_run_measures_the_methods_of_the_readme_first():
+    assert list(FLAGSHIPS) == readme_pages()
+    pages = {stem: ((stem,), "f") for stem in known_homes()}
+    for size in ("quick", "default", "full"):
+        rows = make_home_rows(pages, size)
+        measured = [row.stem for row in rows if not row.away]
+        assert measured[: len(FLAGSHIPS)] == list(FLAGSHIPS)
+        assert [row.stem for row in in_order(rows) if not row.away][: len(FLAGSHIPS)] == list(
+            FLAGSHIPS
+        )
+
+
+def test_shorter_runs_draw_smaller_problems(monkeypatch):
+    home = replace(PLAIN, short={"n": 10}, short_rounds=4, n_rounds=30)
+    home = replace(
+        home, make=lambda seed, n=1000: Case(given=None, truth=n, about=f"{n} rows")
+    )
+    monkeypatch.setattr(home_run, "find_home", lambda stem, away=False: None if away else home)
+    abouts = {}
+    for size in ("quick", "default", "full"):
+        (row,) = make_home_rows({"toy": (("A",), "f")}, size)
+        abouts[size] = row.make(1).about
+    assert abouts == {"quick": "10 rows", "default": "10 rows", "full": "1000 rows"}
+    assert home_run.n_draws(home, "quick") == 3
+    assert home_run.n_draws(home, "default") == 4
+    assert home_run.n_draws(home, "full") == 30
+    assert home.is_long
+
+
+def test_documentation_shows_full_draws_only(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--write-docs", "--output", str(tmp_path)])
+    assert "--write-docs needs --full" in capsys.readouterr().err
+
+
+def test_terminal_shows_benchmarks_of_methods_before_the_other_table(row):
+    stream = io.StringIO()
+    print_results(Console(file=stream, width=200), [row], [])
+    assert "closest scikit-learn estimator" not in stream.getvalue()
+    print_results(Console(file=stream, width=200), [row], [Row("PCA", "digits", error="broken")])
+    text = stream.getvalue()
+    place = text.index(
+        "Compared with the closest scikit-learn estimator, on data that are not"
+    )
+    assert text.index("90% of the numbers") < place < text.rindex("method")

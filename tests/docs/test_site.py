@@ -216,6 +216,7 @@ ENTRY = {
     "about": "a table",
     "score": "atoms found",
     "full_only": False,
+    "shorter": False,
     "lines": "KSVD(3).fit(X)",
     "gain": "Finds 9 of 10 atoms.",
     "winner": "method",
