@@ -19,6 +19,10 @@ from benchmarks.compare.table import ProgressReport, print_table
 from skmoderndata._estimator.registry import all_kernels, method_stem, without_comparison
 
 INTERRUPTED = 130
+BESIDE = (
+    "Compared with the closest scikit-learn estimator, on data that are not made for the method: "
+    "the same pipeline with either of them, tuned by GridSearchCV on the same folds."
+)
 STORED = Path(__file__).parents[2] / "docs" / "comparison.json"
 
 
@@ -53,9 +57,7 @@ def main(arguments=None, *, estimators=None, console=None):
             interrupted = True
     seconds = perf_counter() - start
 
-    if rows:
-        print_table(console, rows)
-    print_homes(console, homes)
+    print_results(console, homes, rows)
     if options.write_docs:
         store(STORED, homes)
     if interrupted:
@@ -77,6 +79,15 @@ def main(arguments=None, *, estimators=None, console=None):
     if interrupted:
         return INTERRUPTED
     return int(any(row.state == "failed" or row.plot_error for row in [*homes, *rows]))
+
+
+def print_results(console, homes, rows):
+    """Print the benchmarks designed for methods, then the other table with what it is."""
+    print_homes(console, homes)
+    if rows:
+        console.rule(style="dim")
+        console.print(BESIDE, highlight=False)
+        print_table(console, rows)
 
 
 def _is_compared(cls):
@@ -123,6 +134,8 @@ def _parse(arguments, known):
         parser.error(
             f"--only: no comparison named {', '.join(unknown)}; known: {', '.join(known)}"
         )
+    if options.write_docs and not options.full:
+        parser.error("--write-docs needs --full: other runs draw smaller problems")
     if not known:
         parser.error("no estimator has a card with a comparison")
 

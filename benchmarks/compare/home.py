@@ -29,6 +29,19 @@ KINDS = (
     "distances and kernels",
 )
 
+# Pages of the methods that README.md shows, in its order; every run measures them first.
+FLAGSHIPS = (
+    "robust_pca",
+    "multi_assignment_clustering",
+    "slow_feature_analysis",
+    "ksvd",
+    "sparse_nmf",
+    "support_feature_machine",
+    "core_vector_machine",
+    "kernel_cca",
+    "dtw_neighbors",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
@@ -95,6 +108,10 @@ class Home:
     levels : mapping of str to sequence
         Arguments of `make` that `--full` varies one at a time, on at most five draws, to show
         where the advantage ends.
+    short : mapping of str to value
+        Arguments of `make` for smaller data, which runs other than `--full` draw.
+    short_rounds : int
+        Number of draws of these runs; 0 means `n_rounds`.
     full_only : bool
         Whether only `--full` runs it, because it takes more than 20 seconds.
     draw : callable, `draw(fig, case, answers)`, or None
@@ -120,9 +137,16 @@ class Home:
     first_seed: int = 100
     overlap: float = 0.0
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    short: Mapping[str, Any] = field(default_factory=dict)
+    short_rounds: int = 0
     full_only: bool = False
     draw: Callable[..., None] | None = None
     draw_size: tuple[float, float] = (9.5, 3.6)
+
+    @property
+    def is_long(self):
+        """Whether only `--full` runs the problem as it is documented."""
+        return self.full_only or bool(self.short) or self.short_rounds > 0
 
 
 class Result(NamedTuple):

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.compare.home import column, find_rivals
+from benchmarks.compare.home import FLAGSHIPS, column, find_rivals
 from benchmarks.compare.home_run import answers
 from benchmarks.compare.table import seconds_text, time_in_words
 
@@ -23,8 +23,14 @@ WORDS = {
 
 
 def in_order(rows):
-    """Sort rows: wins first, then losses; failed rows last."""
-    return sorted(rows, key=lambda row: (ORDER.index(winner(row)), row.away, row.names))
+    """Sort rows: the methods that README.md shows, then wins, losses and failed rows."""
+    return sorted(rows, key=_place)
+
+
+def _place(row):
+    if row.stem in FLAGSHIPS and not row.away:
+        return (FLAGSHIPS.index(row.stem), 0, False, ())
+    return (len(FLAGSHIPS), ORDER.index(winner(row)), row.away, row.names)
 
 
 def winner(row):
@@ -98,6 +104,7 @@ def as_json(row):
         "smaller_is_better": home.smaller,
         "by_time": home.by_time,
         "full_only": home.full_only,
+        "shorter": home.is_long and not home.full_only,
         "lines": home.lines,
     }
     if row.state != "finished":

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from benchmarks.compare.home import Result, find_home, find_rivals, gain, judge
+from benchmarks.compare.home import FLAGSHIPS, Result, find_home, find_rivals, gain, judge
 
 OURS = "ours"
 QUICK_ROUNDS = 3
@@ -28,6 +28,7 @@ class HomeRow:
     family: str
     home: Any
     away: bool
+    short: bool = False  # whether the run draws the smaller data of `home.short`
     rounds: dict = field(default_factory=dict)  # condition -> round -> contender -> Result
     about: str = ""
     error: str = ""
@@ -38,6 +39,10 @@ class HomeRow:
     def name(self):
         """The page, for messages."""
         return f"{self.stem}, away" if self.away else self.stem
+
+    def make(self, seed, **levels):
+        """Draw the problem, in a shorter run a smaller one."""
+        return self.home.make(seed, **{**(self.home.short if self.short else {}), **levels})
 
     @property
     def state(self):
@@ -69,13 +74,15 @@ class HomeRow:
 
 
 def make_home_rows(pages, size):
-    """Rows of the problems of pages: stem -> (names of the classes, family)."""
+    """Rows of the problems of pages: stem -> (names of the classes, family); flagships first."""
     rows = []
-    for stem, (names, family) in pages.items():
+    stems = [stem for stem in FLAGSHIPS if stem in pages]
+    for stem in dict.fromkeys([*stems, *pages]):
+        names, family = pages[stem]
         for away in (False, True):
             home = find_home(stem, away=away)
             if home is not None and (size == "full" or not home.full_only):
-                rows.append(HomeRow(stem, names, family, home, away))
+                rows.append(HomeRow(stem, names, family, home, away, short=size != "full"))
     return rows
 
 
@@ -100,10 +107,11 @@ def tasks_of(rows, size):
 
 
 def n_draws(home, size, condition=()):
-    """Draws of a condition: at most five for a level, fewer in a quick run."""
-    if size == "quick":
-        return min(QUICK_ROUNDS, home.n_rounds)
-    return min(LEVEL_ROUNDS, home.n_rounds) if condition else home.n_rounds
+    """Draws of a condition: at most five for a level, fewer in shorter runs."""
+    if size == "full":
+        return min(LEVEL_ROUNDS, home.n_rounds) if condition else home.n_rounds
+    n_rounds = home.short_rounds or home.n_rounds
+    return min(QUICK_ROUNDS, n_rounds) if size == "quick" else n_rounds
 
 
 def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):
@@ -113,7 +121,7 @@ def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):
         n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
     )
     results = parallel(
-        delayed(_round)(index, row.stem, row.away, condition, seed)
+        delayed(_round)(index, row.stem, row.away, row.short, condition, seed)
         for index, (row, condition, seed) in enumerate(tasks)
     )
 
@@ -132,9 +140,10 @@ def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):
         results.close()
 
 
-def _round(index, stem, away, condition, seed):
+def _round(index, stem, away, short, condition, seed):
     """Run all contenders on one draw, and name failures."""
     home = find_home(stem, away=away)
+    row = HomeRow(stem, (), "", home, away, short=short)
     contenders = {OURS: home.ours, **find_rivals(stem)}
     found = {}
     about = ""
@@ -143,7 +152,7 @@ def _round(index, stem, away, condition, seed):
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about grids that reach too far
         try:
-            case = home.make(seed, **dict(condition))
+            case = row.make(seed, **dict(condition))
             about = case.about
             for name, contend in contenders.items():
                 found[name] = _contend(home, case, name, contend)
@@ -175,7 +184,7 @@ def _contend(home, case, name, contend):
 
 def answers(row):
     """Case and answers of the method and of its strongest rival, for the picture."""
-    case = row.home.make(PICTURE_SEED)
+    case = row.make(PICTURE_SEED)
     rival = row.verdict().rival
     sides = {row.names[0]: row.home.ours, rival: find_rivals(row.stem)[rival]}
     with warnings.catch_warnings():

@@ -47,7 +47,6 @@ HOME = Home(
     score=score,
     score_name="fraction of names recognised",
     by_time=True,
-    full_only=True,
     gain="Recognises {ours:.0%} of the printed names in new fonts within {our_seconds:.2g} "
     "s; {name} recognises {rival:.0%} in {rival_seconds:.2g} s.",
     lines="model = DTWNeighborsClassifier().fit(X, y)\nmodel.predict(X_new)",

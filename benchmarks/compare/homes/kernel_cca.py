@@ -51,5 +51,4 @@ HOME = Home(
     lines="cca = KernelCCA(3, alpha=0.0003).fit(X, Y)\ncca.transform(X_new, Y_new)",
     n_rounds=5,
     levels={"n": (50, 100, 600)},
-    full_only=True,
 )

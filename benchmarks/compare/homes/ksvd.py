@@ -61,7 +61,6 @@ HOME = Home(
     first_seed=200,
     margin=0.004,
     n_rounds=3,
-    full_only=True,
     gain="Loses {ours:.1%} of the variance with four numbers per patch, after "
     "{our_seconds:.2g} s; {name} loses {rival:.1%} after {rival_seconds:.2g} s.",
     lines=(

@@ -58,5 +58,5 @@ HOME = Home(
     n_rounds=3,
     first_seed=200,
     levels={"noise": (0.5,), "n": (2000, 20_000, 50_000)},
-    full_only=True,
+    short={"n": 100_000},
 )

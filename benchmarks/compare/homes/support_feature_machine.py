@@ -46,5 +46,5 @@ HOME = Home(
     lines="machine = SupportFeatureMachine().fit(X, y)\nmachine.get_support(indices=True)",
     n_rounds=16,
     levels={"wrong": (0.0, 0.1), "n": (100, 400), "n_features": (200,), "margin": (0.0,)},
-    full_only=True,
+    short_rounds=8,
 )

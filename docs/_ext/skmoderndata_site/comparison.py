@@ -77,6 +77,7 @@ def _row(entry):
         what = f"a scikit-learn pipeline instead of {what}"
     note = "" if entry["winner"] in ("method", "rival") else f" *({entry['winner']})*"
     full = " *(`--full` only)*" if entry["full_only"] else ""
+    full = " *(smaller without `--full`)*" if entry["shorter"] else full
     cells = what, entry["when"], f"{entry['gain']}{note}{full}", entry["time"]
     return f"| {' | '.join(cells)} |"
 
