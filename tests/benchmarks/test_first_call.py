@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.cluster import KMeans
 
-from benchmarks.first_call import measure, option_sets
+from benchmarks.first_call import FIRST_USE, measure, option_sets
 from skmoderndata import SparseNMF
 
 
@@ -23,3 +23,10 @@ def test_options_that_a_class_rejects_are_excluded():
     assert ({"init": "random"}, False) in sets
     assert ({"init": "random"}, True) not in sets
     assert ({}, True) in sets
+
+
+def test_outputs_and_score_are_part_of_the_first_use():
+    for part in ("fit_transform", "OUTPUTS", "predict_proba", "score"):
+        assert part in FIRST_USE
+    first, later = measure("JamesStein", {})
+    assert first > 0 < later

@@ -360,7 +360,9 @@ def test_terminal_shows_benchmarks_of_methods_before_the_other_table(row):
     stream = io.StringIO()
     print_results(Console(file=stream, width=200), [row], [])
     assert "closest scikit-learn estimator" not in stream.getvalue()
-    print_results(Console(file=stream, width=200), [row], [Row("PCA", "digits", error="broken")])
+    print_results(
+        Console(file=stream, width=200), [row], [Row("PCA", "digits", error="broken")]
+    )
     text = stream.getvalue()
     place = text.index(
         "Compared with the closest scikit-learn estimator, on data that are not"

@@ -264,3 +264,67 @@ def test_cards_name_samples_other_than_rows():
     for cls in all_estimators():
         takes_rows = cls().__sklearn_tags__().input_tags.two_d_array
         assert takes_rows == (cls._card.samples == "rows"), cls.__name__
+
+
+# ---- the line about the first use
+
+
+@pytest.fixture
+def notice(monkeypatch):
+    """A notice that is not silenced by pytest, and a clock that the test sets."""
+    monkeypatch.delenv("SKMODERNDATA_QUIET", raising=False)
+    monkeypatch.setattr(jit_module, "_is_quiet", lambda: False)
+    now = [0.0]
+    return jit_module.FirstUse(clock=lambda: now[0]), now
+
+
+def test_a_long_compilation_is_announced_once(notice, capsys):
+    first_use, now = notice
+    for _ in range(2):
+        first_use.begin()  # the function that is called
+        for _ in range(4):
+            now[0] += 1.0
+            first_use.begin()  # one that it calls
+            first_use.end()
+        first_use.end()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "compiling for the first use, about 10 s; later calls start at once" in lines[0]
+
+
+def test_short_compilations_are_not_announced(notice, capsys):
+    first_use, now = notice
+    for _ in range(20):
+        first_use.begin()
+        now[0] += 0.9
+        first_use.end()
+        now[0] += 5.0  # other work
+    assert capsys.readouterr().err == ""
+
+
+def test_notice_is_off_under_pytest_and_by_a_variable(monkeypatch):
+    monkeypatch.delenv("SKMODERNDATA_QUIET", raising=False)
+    assert jit_module._is_quiet()
+    monkeypatch.delitem(sys.modules, "pytest")
+    assert not jit_module._is_quiet()
+    monkeypatch.setenv("SKMODERNDATA_QUIET", "1")
+    assert jit_module._is_quiet()
+
+
+@pytest.mark.full
+def test_first_process_announces_and_the_next_one_does_not(tmp_path):
+    code = (
+        "import numpy as np; from skmoderndata.sparse_coding import SparseCoder; "
+        "rng = np.random.default_rng(0); D = rng.normal(size=(5, 9)); "
+        "[SparseCoder(D, transform_algorithm=name).fit_transform(D) "
+        "for name in ('omp', 'coordinate_descent', 'homotopy', 'feature_sign')]"
+    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    env.pop("SKMODERNDATA_QUIET", None)
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    first, second = (
+        subprocess.run(command, env=env, check=True, capture_output=True, text=True).stderr
+        for _ in range(2)
+    )
+    assert first.count("compiling for the first use") == 1
+    assert second == ""
