@@ -11,6 +11,7 @@ that run tests.
 """
 
 import argparse
+import os
 import sys
 import warnings
 from time import perf_counter
@@ -115,4 +116,5 @@ def _bar(done, total, label):
 
 
 if __name__ == "__main__":
+    os.environ["SKMODERNDATA_QUIET"] = "1"  # the bar says more; workers inherit it
     sys.exit(main())

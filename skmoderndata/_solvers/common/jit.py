@@ -2,6 +2,9 @@
 
 import contextlib
 import functools
+import os
+import sys
+import time
 import types
 import typing
 import warnings
@@ -11,6 +14,11 @@ try:
     import fcntl
 except ImportError:  # not available on Windows
     fcntl = None  # type: ignore[assignment]
+
+# Seconds of compilation after which it is announced.
+WAIT = 3.0
+# Seconds between two compilations that belong to different calls.
+PAUSE = 1.0
 
 
 class jit:
@@ -105,7 +113,13 @@ class _ForgivingCache:
         return getattr(self._cache, name)
 
     def load_overload(self, signature, target):
-        """Load compiled code; return None if no readable copy exists."""
+        """Load compiled code, or return None if there is none that can be read."""
+        compiled = self._load(signature, target)
+        if compiled is None:
+            _first_use.begin()
+        return compiled
+
+    def _load(self, signature, target):
         try:
             return self._cache.load_overload(signature, target)
         except Exception as error:  # damaged pickles can raise any exception
@@ -121,7 +135,8 @@ class _ForgivingCache:
         return None
 
     def save_overload(self, signature, compiled):
-        """Save compiled code if the cache is writable."""
+        """Save compiled code if it can be written."""
+        _first_use.end()
         try:
             with _locked(self._cache.cache_path):
                 self._cache.save_overload(signature, compiled)
@@ -131,6 +146,50 @@ class _ForgivingCache:
                 f"numba cannot write compiled functions to {self._cache.cache_path} "
                 f"({_name(error)}){AGAIN}",
             )
+
+
+class FirstUse:
+    """Announces on standard error, once in a process, that the first use compiles for seconds.
+
+    numba calls `begin` before it compiles a function that is not in the cache, and `end` after it,
+    also for the functions that this one calls.
+    """
+
+    def __init__(self, clock=time.perf_counter):
+        self.clock = clock
+        self.depth = 0  # functions that are being compiled, each called by the one before
+        self.start = 0.0
+        self.latest = -PAUSE
+        self.announced = False
+
+    def begin(self):
+        """Note that a function is going to be compiled."""
+        if self.depth == 0 and self.clock() - self.latest >= PAUSE:
+            self.start = self.clock()
+        self.depth += 1
+        self._announce()
+
+    def end(self):
+        """Note that a function has been compiled."""
+        self.depth = max(self.depth - 1, 0)
+        self.latest = self.clock()
+        if self.depth:
+            self._announce()
+
+    def _announce(self):
+        if self.announced or self.clock() - self.start < WAIT or _is_quiet():
+            return
+        self.announced = True
+        sys.stderr.write(
+            "skmoderndata: compiling for the first use, about 10 s; later calls start at once "
+            "(SKMODERNDATA_QUIET=1 hides this line)\n"
+        )
+        sys.stderr.flush()
+
+
+def _is_quiet():
+    """Whether the line is not wanted: under pytest, or by the environment."""
+    return "pytest" in sys.modules or bool(os.environ.get("SKMODERNDATA_QUIET"))
 
 
 @contextlib.contextmanager
@@ -159,6 +218,7 @@ def _name(error):
 
 
 _warned: set[str] = set()
+_first_use = FirstUse()
 
 
 def _warn_once(kind, message):
