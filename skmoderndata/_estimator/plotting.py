@@ -95,11 +95,13 @@ def names_of(X: Any, which: str) -> list[str] | None:
     return None if names is None or callable(names) else [str(label) for label in names]
 
 
-def name_ticks(axis: Any, names: Any, size: int, **style: Any) -> None:
+def name_ticks(
+    axis: Any, names: Any, size: int, *, up_to: int = NAMED_UP_TO, **style: Any
+) -> None:
     """Put names along the axis of an image; leave some out if they are too many."""
     if names is None:
         return
-    step = -(-size // NAMED_UP_TO)
+    step = -(-size // up_to)
     axis.set_ticks(range(0, size, step), list(names)[::step], fontsize="small", **style)
 
 

@@ -10,6 +10,10 @@ COLOURS_AT = (
 )
 # Number of rows that the outlier map names, those farthest away.
 NAMED_ROWS = 10
+# Maximum number of names along an axis of a table.
+N_TICKS = 10
+# Size, as a multiple of the median error, at which the colours of the errors end.
+LARGEST_COLOUR = 5.0
 
 
 class RobustPCADisplay:
@@ -159,7 +163,10 @@ class RobustPCADisplay:
         if self.noise_scale is not None:
             errors = errors / np.asarray(self.noise_scale)
             title = "Gross errors, in units of the noise"
-        largest = max(float(np.nanmax(np.abs(errors), initial=0.0)), 1e-300)
+        sizes = np.abs(errors[np.nan_to_num(errors) != 0])
+        largest = 1e-300
+        if sizes.size:  # one huge error must not hide the others
+            largest = float(min(sizes.max(), LARGEST_COLOUR * np.median(sizes)))
         signed = {"vmin": -largest, "vmax": largest, "cmap": "RdBu_r"} | style
 
         panels = (
@@ -171,11 +178,13 @@ class RobustPCADisplay:
         for ax, (values, name, panel_style) in zip(axes[:3], panels, strict=True):
             image = ax.imshow(values, **panel_style)
             ax.set(title=name, xlabel="Column")
-            name_ticks(ax.xaxis, self.column_names, values.shape[1], rotation=90)
+            name_ticks(
+                ax.xaxis, self.column_names, values.shape[1], up_to=N_TICKS, rotation=90
+            )
             ax.figure.colorbar(image, ax=ax)
             self.images_.append(image)
         axes[0].set(ylabel="Row")
-        name_ticks(axes[0].yaxis, self.row_names, len(table))
+        name_ticks(axes[0].yaxis, self.row_names, len(table), up_to=N_TICKS)
         if len(axes) == 4:
             self._draw_map(axes[3])
 

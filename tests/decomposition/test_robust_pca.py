@@ -1144,11 +1144,22 @@ def test_display_shows_the_names_of_the_user(seed):
     model = RobustPCA(tol=1e-4).fit(frame)
     display = RobustPCADisplay.from_estimator(model, frame)
     assert [ax.get_title() for ax in display.axes_][:2] == ["Table", "Low rank"]
-    assert display.axes_[0].get_xticklabels()[3].get_text() == "s3"
-    assert display.axes_[0].get_yticklabels()[4].get_text() == "day 4"
+    columns = [label.get_text() for label in display.axes_[0].get_xticklabels()]
+    assert columns == ["s0", "s2", "s4", "s6", "s8", "s10"]  # at most ten
+    assert display.axes_[0].get_yticklabels()[4].get_text() == "day 12"
     assert_array_equal(display.images_[0].get_array().mask, np.isnan(X))
     expected = model.decompose(frame).sparse / model.noise_scale_
     assert_allclose(display.images_[2].get_array(), expected)
+
+    # one huge cell must not hide the other errors
+    sizes = np.zeros((30, 12))
+    sizes[::5, ::4] = 2.0
+    sizes[3, 3] = 1e6
+    huge = RobustPCADisplay(table=X, low_rank=X, errors=sizes).plot()
+    assert 2.0 <= huge.images_[2].get_clim()[1] <= 20.0
+    sizes[3, 3] = 3.0
+    even = RobustPCADisplay(table=X, low_rank=X, errors=sizes).plot()
+    assert even.images_[2].get_clim() == (-3.0, 3.0)
 
     _, axes = matplotlib.pyplot.subplots(1, 2)
     with pytest.raises(ValueError, match="three or four axes, got 2"):

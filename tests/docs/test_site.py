@@ -239,7 +239,14 @@ def test_page_of_a_method_opens_with_its_purpose(tmp_path):
     assert "Use a scikit-learn pipeline when atoms are not wanted." in text
     assert "```python\nKSVD(3).fit(X)\n```" in text
     assert "strongest of 2 scikit-learn pipelines" in text
-    assert "changes, KSVD wins at noise = 0.1 or 0.5, and loses at n = 1,000." in text
+    folded = text.split("<details>")[1].split("</details>")[0]
+    assert "<summary>If one property of the data changes</summary>\n\n" in folded
+    rows = [line for line in folded.splitlines() if " = " in line]
+    assert rows == [
+        "| noise = 0.1 | wins |",
+        "| noise = 0.5 | wins |",
+        "| n = 1,000 | loses |",
+    ]
     assert "![" not in text
 
     images = tmp_path / "auto_examples" / "images"

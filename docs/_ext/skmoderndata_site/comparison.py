@@ -108,7 +108,7 @@ def in_short(stem, classes, docs):
         away = entries[True]
         out += [f"Use a scikit-learn pipeline when {away['when']}. {away['gain']}", ""]
     out += ["```python", *home["lines"].splitlines(), "```", ""]
-    out += [" ".join(filter(None, (_source(home), _levels(home)))), "", "::::", ""]
+    out += [_source(home), "", *_levels(home), "::::", ""]
     return "\n".join(out)
 
 
@@ -123,19 +123,26 @@ def _source(home):
 
 
 def _levels(home):
-    """Verdicts if one property of the data changes, as one sentence."""
-    found = {}
-    for level in home["levels"]:
-        values = found.setdefault(level["winner"], {}).setdefault(level["name"], [])
+    """Markdown lines of a folded table: the verdict if one property of the data changes."""
+    levels = sorted(home["levels"], key=lambda level: ORDER.index(level["winner"]))
+    if not levels:
+        return []
+    rows = []
+    for level in levels:
         value = level["value"]
-        values.append(value if isinstance(value, str) else f"{value:,}")
-    parts = []
-    for winner in sorted(found, key=ORDER.index):
-        places = [f"{name} = {' or '.join(values)}" for name, values in found[winner].items()]
-        parts.append(f"{LEVELS[winner]} at {'; '.join(places)}")
-    if not parts:
-        return ""
-    return f"If one property changes, {home['methods'][0]} {', and '.join(parts)}."
+        shown = value if isinstance(value, str) else f"{value:,}"
+        rows.append(f"| {level['name']} = {shown} | {LEVELS[level['winner']]} |")
+    return [
+        "<details>",
+        "<summary>If one property of the data changes</summary>",
+        "",
+        f"| changed | {home['methods'][0]} |",
+        "|---|---|",
+        *rows,
+        "",
+        "</details>",
+        "",
+    ]
 
 
 def _picture(stem, docs):
