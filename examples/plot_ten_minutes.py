@@ -1,6 +1,6 @@
 """
-What can skmoderndata do in ten minutes?
-========================================
+Ten minutes: what can skmoderndata do?
+======================================
 
 Here are three everyday data sets: sensors with gaps and broken readings, a list of who may do
 what, and the strings of a log. For each of them you see the scikit-learn solution, the solution of

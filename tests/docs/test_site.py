@@ -133,7 +133,7 @@ def thumbnail(stem):
 
 
 def test_gallery_is_grouped_by_chapter():
-    stems = ["plot_role_miner", "plot_ksvd", "plot_robust_pca"]
+    stems = ["plot_role_miner", "plot_ksvd", "plot_ten_minutes", "plot_robust_pca"]
     index = "Gallery\n=======\n\n.. raw:: html\n\n    <div class='sphx-glr-thumbnails'>\n\n"
     index += "".join(thumbnail(stem) for stem in stems)
     index += (
@@ -141,6 +141,8 @@ def test_gallery_is_grouped_by_chapter():
     )
     page = gallery.regroup(index, ROOT / "examples", DOCS)
     order = [
+        "The tour",
+        ">What of plot_ten_minutes?",  # under its own name
         "Components",
         "Robust<wbr>PCA: What",
         "Sparse codes",
@@ -151,6 +153,12 @@ def test_gallery_is_grouped_by_chapter():
     assert places == sorted(places)
     assert page.endswith("/auto_examples/a\n")
     assert page.count("<div") == page.count("</div>")
+
+
+def test_the_start_page_leads_to_the_tour():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert "](auto_examples/plot_ten_minutes.rst)" in text
+    assert (ROOT / "examples" / "plot_ten_minutes.py").exists()
 
 
 @pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)

@@ -8,6 +8,7 @@ from skmoderndata._estimator.registry import all_estimators, all_kernels, method
 
 from . import guide
 
+TOUR = "plot_ten_minutes"  # the example of several methods, first and under its own name
 THUMBNAIL = re.compile(
     r'\.\. raw:: html\n\n    <div class="sphx-glr-thumbcontainer".*?\n    </div>\n', re.DOTALL
 )
@@ -75,6 +76,7 @@ def regroup(index, examples, docs):
 
     # thumbnails by chapter, with the class instead of the file's name in the title
     grouped = {member["page"]: [] for member in guide.load(docs)}
+    tour = blocks.pop(TOUR, "")
     for stem, block in blocks.items():
         path = examples / f"{stem}.py"
         name = subject(path)
@@ -88,17 +90,22 @@ def regroup(index, examples, docs):
     head = index[:first].split(".. raw:: html")[0]
 
     out = [head]
+    if tour:
+        out += ["The tour", "--------", "", *_thumbnails([tour])]
     for page, members in grouped.items():
         if members:
             title = guide.title(docs, page)
             out += [title, "-" * len(title), "", f"Guide: :doc:`/guide/{page}`", ""]
-            out += [".. raw:: html", "", '    <div class="sphx-glr-thumbnails">', ""]
-            out += [
-                block for _, block in sorted(members, key=lambda member: member[0].lower())
-            ]
-            out += [".. raw:: html", "", "    </div>", ""]
+            members.sort(key=lambda member: member[0].lower())
+            out += _thumbnails([block for _, block in members])
 
     return "\n".join(out) + index[last:]
+
+
+def _thumbnails(blocks):
+    """Lines of a section with thumbnails side by side."""
+    begin = [".. raw:: html", "", '    <div class="sphx-glr-thumbnails">', ""]
+    return [*begin, *blocks, ".. raw:: html", "", "    </div>", ""]
 
 
 def _rewrite(app, docname, source):
@@ -109,7 +116,7 @@ def _rewrite(app, docname, source):
     examples = docs.parent / "examples"
     if stem == "index":
         source[0] = regroup(source[0], examples, docs)
-    elif (path := examples / f"{stem}.py").exists():
+    elif stem != TOUR and (path := examples / f"{stem}.py").exists():
         source[0] = HEADING.sub(lambda found: _heading(found, path), source[0], count=1)
 
 
