@@ -39,17 +39,28 @@ def scale_ratio(X: Any) -> float:
     >>> scale_ratio(np.arange(10.0)[:, None] * [1, 5, 200])
     200.0
     """
+    ranges, _ = _spreads(X)
+    return _ratio(ranges)
+
+
+def _spreads(X: Any) -> tuple[Any, Any]:
+    """Interquartile ranges and standard deviations of the columns whose range is not 0."""
     n_rows = min(N_ROWS, max(LEAST_ROWS, N_ENTRIES // max(X.shape[1], 1)))
     sample = np.asarray(X[:: -(-len(X) // n_rows)], dtype=float)
     missing = np.isnan(sample)
     if missing.any():
         sample = sample[:, ~missing.all(axis=0)]
+    if not sample.size:
+        return np.empty(0), np.empty(0)
 
     quantile = np.nanquantile if missing.any() else np.quantile
-    low, high = quantile(sample, [0.25, 0.75], axis=0) if sample.size else ([], [])
-    spread = np.asarray(high) - np.asarray(low)
-    spread = spread[spread > 0]
-    return float(spread.max() / spread.min()) if spread.size else 1.0
+    low, high = quantile(sample, [0.25, 0.75], axis=0)
+    counts = high > low
+    return (high - low)[counts], np.nanstd(sample[:, counts], axis=0)
+
+
+def _ratio(spreads: Any) -> float:
+    return float(spreads.max() / spreads.min()) if spreads.size else 1.0
 
 
 def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
@@ -72,7 +83,8 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
 
     slices = getattr(estimator, "view_slices", None) or [slice(None)]
     views = [X[:, one if isinstance(one, slice) else slice(*one)] for one in slices]
-    ratio = max(map(scale_ratio, views))
+    # Sparse columns have a small range after any scaler, and one huge cell a large deviation.
+    ratio = max(min(map(_ratio, _spreads(one))) for one in views)
     if ratio <= RATIO_LIMIT:
         return
 
@@ -83,9 +95,9 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     if view > 1:
         remedy = f"{scaler}().fit_transform on that view"
     warnings.warn(
-        f"{name} depends on the scales of the columns, and in {where} the interquartile ranges of "
-        f"two columns differ by a factor of more than {10 ** int(np.log10(ratio)):,}: use "
-        f"{remedy}. If all columns have the same unit, ignore this warning.",
+        f"{name} depends on the scales of the columns, and in {where} the interquartile ranges and "
+        "the standard deviations of the columns differ by a factor of more than "
+        f"{10 ** int(np.log10(ratio)):,}: use {remedy}. If all columns have the same unit, ignore this warning.",
         stacklevel=4,
     )
 

@@ -123,7 +123,8 @@ class EntrySearchDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None makes a new figure.
         **kwargs : dict
-            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`.
+            Keyword arguments of :meth:`matplotlib.axes.Axes.errorbar`; `label` names the curve in
+            the legend.
 
         Returns
         -------
@@ -133,13 +134,16 @@ class EntrySearchDisplay:
         ax = axes_or_new(self, ax)
         numbers = all(isinstance(value, (int, float, np.number)) for value in self.values)
         positions = list(self.values) if numbers else list(range(len(self.values)))
+        label = f"{self.chosen} chosen"
+        if "label" in kwargs:
+            label = f"{kwargs.pop('label')}: {label}"
         self.errorbar_, self.chosen_line_ = curve_with_choice(
             ax,
             positions,
             self.scores,
             self.standard_error,
             [bool(value == self.chosen) for value in self.values],
-            label=f"{self.chosen} chosen",
+            label=label,
             **kwargs,
         )
 

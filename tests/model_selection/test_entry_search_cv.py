@@ -541,6 +541,9 @@ def test_display():
     assert_allclose(y, search.cv_results_["mean_test_score"])
     assert display.chosen_line_.get_xdata() == [search.best_params_["n_components"]]
     assert display.ax_.get_xlabel() == "n_components"
+    named = EntrySearchDisplay.from_estimator(search, ax=display.ax_, label="SemiNMF")
+    texts = [text.get_text() for text in named.ax_.get_legend().get_texts()]
+    assert texts == ["3 chosen", "SemiNMF: 3 chosen"]
 
     search.set_params(param_grid={"n_components": [1, 2], "max_iter": [300, 500]}).fit(
         mixtures()
