@@ -182,7 +182,7 @@ def refuse_texts(kernel: Any, X: Any, name: str) -> None:
             f"kernel={kernel!r} expects rows of numbers; use a kernel on strings, such as "
             "kernels.PSpectrum, or put a vectorizer before this step."
         )
-    raise ValueError(f"{name}: the samples are texts, but {remedy}")
+    raise ValueError(f"{name}: samples are texts, but {remedy}")
 
 
 def is_numeric_table(X: Any) -> bool:

@@ -228,7 +228,7 @@ def test_texts_for_a_kernel_of_rows_name_the_remedy(cls, kernel):
     """And not `could not convert string to float`."""
     many = "kernels" in cls().get_params()
     model = cls(kernels=[kernel]) if many else cls(kernel=kernel)
-    remedy = "vectorizer=CountVectorizer" if kernel != "rbf" else "take a kernel on strings"
+    remedy = "vectorizer=CountVectorizer" if kernel != "rbf" else "use a kernel on strings"
     with pytest.raises(ValueError, match=f"{cls.__name__}: samples are texts, but .*{remedy}"):
         fitted(model, letters(0))
 
