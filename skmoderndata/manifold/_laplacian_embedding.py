@@ -83,7 +83,7 @@ class LaplacianEmbedding(
     Notes
     -----
     All ``n^2`` similarities are computed in blocks of rows, and ``n_neighbors n`` are kept. Above
-    1000 samples the Laplacian is factorised as a sparse matrix. With ``n_neighbors=None`` fitting
+    400 samples the Laplacian is factorised as a sparse matrix. With ``n_neighbors=None`` fitting
     takes ``n^3`` operations and two matrices of n times n numbers. The eigenvalues are the
     certificate: no other coordinates have a smaller sum. A factor of all similarities does not
     change the coordinates; for ``n_neighbors=None``, neither do the similarities of samples to

@@ -39,6 +39,8 @@ POWERS = (
 )
 # Largest number of a row after its scale has been renewed, as a power of two.
 TARGET = 1000
+# Smallest exponent of a double without loss of precision.
+MIN_EXPONENT = int(np.finfo(np.float64).minexp)
 # Number of rows between two renewals of the scale.
 PERIOD = 8
 # Largest ``rate |x - z|^2`` for which sums are not computed in logarithms.
@@ -210,7 +212,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
         value = row[lengths[k], k]
         out[k] = np.nan
         if 0.0 < value < np.inf:
-            floor = 1 - TARGET - 1022 + 64 + np.log2(n * lengths[k])
+            floor = 1 - TARGET + MIN_EXPONENT + 64 + np.log2(n * lengths[k])
             if np.log2(value) + scale[k] >= floor:
                 steps = n * np.log(u[k]) + lengths[k] * np.log(v[k])
                 out[k] = logarithm(value, scale[k]) - steps

@@ -115,7 +115,7 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
 
 # Maximum number of sets of components that `best_cover` tries one by one.
 MAX_SETS = 2**13
-# Maximum number of words of a table of unions in memory at once.
+# Maximum number of words, or of numbers, of a table in memory at once (32 MiB).
 MAX_WORDS = 2**22
 
 
@@ -367,15 +367,15 @@ def distinct_rows(words: Array) -> tuple[Array, Array]:
 def cooccurrence(X: Any) -> Array:
     """Count for each pair of columns the rows that have both, shape (p, p), in float64.
 
-    A dense matrix is multiplied in blocks of rows that are so small that single precision is
-    exact.
+    A dense matrix is multiplied in blocks of at most `MAX_WORDS` rows, for which single precision
+    is exact.
     """
     if not isinstance(X, np.ndarray):
         counts = X.astype(np.float64)
         return (counts.T @ counts).toarray()
     n, p = X.shape
     total = np.zeros((p, p))
-    step = max(1, min(2**20, MAX_WORDS // max(p, 1)))
+    step = max(1, MAX_WORDS // max(p, 1))
     for start in range(0, n, step):
         block = X[start : start + step].astype(np.float32)
         total += block.T @ block

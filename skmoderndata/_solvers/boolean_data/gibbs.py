@@ -19,10 +19,8 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
 from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Number of sweeps.
+# Number of sweeps; samples are counted after the first quarter.
 SWEEPS = 200
-# Number of sweeps before samples are counted.
-BURN_IN = 50
 
 
 def gibbs(
@@ -68,7 +66,7 @@ def gibbs(
         # 3. draw the error rates
         q1, q0 = _sample_rates(sets, U, counts, rng)
 
-        if sweep >= BURN_IN:
+        if sweep >= SWEEPS // 4:
             mean_U += U
             mean_rates += q1, q0
             n_kept += 1

@@ -21,7 +21,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.quantities import ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest distance of emission probabilities from 0 and 1.
@@ -40,7 +40,7 @@ MAX_ACTIVE = 2000
 NEGLIGIBLE = -60.0
 # Largest mean probability of all sets except the best for which annealing has ended.
 DECIDED = 1e-3
-# Maximum number of rounds over sources, error rates and sets.
+# Maximum number of rounds over sources, error rates and sets, or over single sources.
 REFIT_ROUNDS = 50
 # Maximum number of rounds of EM for the error rates alone.
 ERROR_RATE_ROUNDS = 20
@@ -199,7 +199,7 @@ def maximization(
     sources.
     """
     sets, beta, eps, r = model
-    used = (statistics.ones + statistics.zeros).sum(axis=0) > 1e-9
+    used = (statistics.ones + statistics.zeros).sum(axis=0) > ROUNDING
     members = sets[used].astype(float)  # (n_sets, K)
     # (D, n_sets)
     ones = statistics.ones[:, used]
@@ -545,7 +545,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     gain = np.ascontiguousarray(gain.T)
     members = model.sets.astype(np.float32)
     count = members @ U.astype(np.float32)  # number of sources of a set that emit 1
-    for _ in range(20):
+    for _ in range(REFIT_ROUNDS):
         before = U.copy()
         for k in range(K):
             users = np.flatnonzero(model.sets[:, k])

@@ -12,6 +12,8 @@ from skmoderndata._solvers.boolean_data.boolean import (
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import PIECE_CELLS
 
+# Number of candidates that fit before the table grows.
+FIRST_ROOM = 1 << 12
 DONE = 0
 FULL = 1
 PAUSED = 2
@@ -23,7 +25,7 @@ def intersections(rows, max_candidates, complete):
     The intersection of several rows is found as that of one row with an earlier intersection.
     Returns the packed list and the number of rows processed, which is smaller if the list is full.
     """
-    store = np.zeros((min(max_candidates, len(rows)), rows.shape[1]), dtype=np.uint64)
+    store = np.zeros((min(max_candidates, FIRST_ROOM), rows.shape[1]), dtype=np.uint64)
     table = np.full(4 * len(store), -1, dtype=np.int64)  # hash table of positions in `store`
     state = np.array([-1, 0, 0])
     while True:

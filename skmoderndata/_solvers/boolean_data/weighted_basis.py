@@ -14,6 +14,7 @@ import numpy as np
 
 from skmoderndata._solvers.boolean_data.boolean import (
     MAX_SETS,
+    MAX_WORDS,
     all_sets,
     boolean_product,
     distinct_rows,
@@ -23,8 +24,6 @@ from skmoderndata._solvers.boolean_data.boolean import (
 from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Number of gains, rows by sets of components, that are held at a time.
-BLOCK_ENTRIES = 2**22
 # Maximum number of flips of the local search per component.
 MAX_FLIPS = 8
 # Smallest integer that single precision may not represent exactly.
@@ -146,7 +145,7 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
     sets = all_sets(k)
     patterns = boolean_product(sets, components).T.astype(gains.dtype)
     best = np.empty(n, dtype=np.int64)
-    size = max(1, BLOCK_ENTRIES // len(sets))
+    size = max(1, MAX_WORDS // len(sets))
     for first in range(0, n, size):
         saved = gains[first : first + size] @ patterns
         # choose the first of equal sets, which is the smallest; allow for rounding if inexact

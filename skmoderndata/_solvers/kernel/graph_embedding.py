@@ -15,9 +15,6 @@ from scipy.sparse.linalg import LinearOperator, splu
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen, row_signs
 from skmoderndata._solvers.common.typing import Array
 
-# Largest number of samples for which all eigenvectors of a Laplacian are computed.
-LAPLACIAN_DENSE = 1000
-
 
 class GraphDirections(NamedTuple):
     """Solution of `max tr W'BW  s.t.  W'(L + ridge I)W = I`."""
@@ -185,11 +182,12 @@ def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Ar
     degrees = K @ w
     top = 2 * float(degrees.max(initial=0.0))
     top = top if top > 0 else 1.0
+    shift = 1e-7 * top
 
     # compute all eigenvectors, or a few by Lanczos iterations on the inverse
-    few = n > LAPLACIAN_DENSE and k <= n // 8
+    few = n > DENSE_UP_TO and k <= n // 8
     if few and sparse.issparse(K):
-        values, V = _few_of_sparse(K, k, roots, degrees, 1e-7 * top)
+        values, V = _few_of_sparse(K, k, roots, degrees, shift)
     else:
         if sparse.issparse(K):
             graph: Any = K
@@ -200,7 +198,7 @@ def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Ar
             L *= roots
             L *= roots[:, None]
         L[np.diag_indices(n)] += degrees
-        values, V = _few_of_dense(L, k, 1e-7 * top) if few else linalg.eigh(L)
+        values, V = _few_of_dense(L, k, shift) if few else linalg.eigh(L)
         values = values[:k]
         V = V[:, :k]
 

@@ -193,9 +193,9 @@ def in_columns(codes: Array, offsets: Array) -> Columns:
 def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells):
     """Compute Levenshtein distances of up to 64 symbols, by the formulas of `_unit_distance`.
 
-    Other sequences of equal length lie side by side. This takes a tenth of the time, because there
-    are no carries and the lanes share vector registers. Resumes at row ``position[0]`` and works
-    through about `cells` cells. `masks` is zero before and after each row.
+    Other sequences of equal length lie side by side. This takes a tenth of the time, because
+    carries are unnecessary and the lanes share vector registers. Resumes at row ``position[0]``
+    and works through about `cells` cells. `masks` is zero before and after each row.
     """
     plus, minus, matches, total = lanes
     one = np.uint64(1)

@@ -148,7 +148,7 @@ def words_near(
     order = np.argsort(costs, axis=0, kind="stable")
     weights = len(costs) ** np.arange(windows.shape[1], dtype=np.int64)
     indptr = np.zeros(len(windows) + 1, dtype=np.int64)
-    out = np.empty(min(2**12, limit), dtype=np.int64)
+    out = np.empty(min(len(windows), limit), dtype=np.int64)
     k = 0
     while k < len(windows):
         k = _all_words_near(windows, order, costs, threshold, weights, k, indptr, out)
@@ -198,7 +198,7 @@ def word_counts(
     count = np.zeros(max(n_columns, 1), dtype=np.int32)
     _add_words(ranks, offsets, starts, columns, rows, indices, data, count)
     n = rows[-1]
-    kind = np.int32 if n < 2**31 else np.int64
+    kind = np.int32 if n <= np.iinfo(np.int32).max else np.int64
     return sparse.csr_array(
         (data[:n], indices[:n].astype(kind, copy=False), rows.astype(kind)),
         shape=(len(offsets) - 1, n_columns),

@@ -518,7 +518,7 @@ def _all_common(s, t, r, e, logarithm, first, cells):
             r[j + 1], e[j + 1] = _plus(before, e_before, p, ep)
 
     if logarithm:
-        return np.log(r[-1]) + e[-1] * 400 * LOG2, len(s), cells
+        return np.log(r[-1]) + e[-1] * np.log(STEP), len(s), cells
     return r[-1] * STEP ** e[-1], len(s), cells
 
 

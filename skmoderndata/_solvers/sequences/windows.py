@@ -58,7 +58,7 @@ def _windows(codes, offsets, p, starts, ends):
 
 
 def windows(codes: Array, offsets: Array, p: int) -> Windows:
-    """Return the windows of p symbols within sequences, skipping those with a negative code."""
+    """Return the windows of p symbols within sequences, without windows with negative codes."""
     starts = np.empty(len(codes), dtype=np.int64)
     ends = np.zeros(len(offsets), dtype=np.int64)
     n = _windows(codes, offsets, p, starts, ends)

@@ -55,7 +55,8 @@ class SlowMoments:
         self.lag = lag
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
-        self._block = default_chunk_rows(D)
+        # half a chunk at a time, to save memory
+        self._block = default_chunk_rows(D) // 2
         self.mean = np.zeros(D)
         # two symmetric matrices: the lower triangle for rows, and for steps the upper triangle,
         # shifted by one column
