@@ -248,7 +248,7 @@ def test_interrupt_writes_what_is_finished(compare):
     assert status == INTERRUPTED
     assert [row["state"] for row in results["rows"]] == ["finished", "not run", "not run"]
     assert winner_in(text, "Weak") == "PCA"
-    assert "Interrupted: the report holds what was finished." in text
+    assert "Interrupted: the report contains what was finished." in text
     assert "Interrupted: only what was finished is shown." in page
 
 

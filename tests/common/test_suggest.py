@@ -215,7 +215,7 @@ def test_degenerate_data_have_suggestions(X, capsys):
     [
         ([], None, ValueError, "X is empty"),
         (np.zeros((0, 3)), None, ValueError, "X is empty"),
-        (np.zeros((5, 3)), [1, 2], ValueError, "X has 5 samples, y has 2"),
+        (np.zeros((5, 3)), [1, 2], ValueError, "X has 5 samples, but y has 2"),
         ("text", None, TypeError, "collection of samples"),
         (3, None, TypeError, "collection of samples"),
         (np.zeros((2, 2, 2, 2)), None, ValueError, "4 dimensions"),

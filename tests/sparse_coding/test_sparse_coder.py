@@ -78,7 +78,7 @@ def test_without_fit_messages_match_fit():
     ("theirs", "ours"),
     [
         ("lasso_lars", "'lasso_lars' is called 'homotopy' here"),
-        ("lasso_cd", "'lasso_cd' is 'coordinate_descent'"),
+        ("lasso_cd", "'lasso_cd' is called 'coordinate_descent'"),
         ("lars", "'lars' .* use 'omp'"),
         ("threshold", "'threshold' .* use 'omp'"),
     ],

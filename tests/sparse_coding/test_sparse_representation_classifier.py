@@ -337,7 +337,7 @@ def test_edge_cases(seed):
     assert_array_equal(codes[:, [0, 1, 2, 8]], 0)
     assert np.isfinite(model.decision_function(new)).all()
 
-    with pytest.raises(ValueError, match="at least two classes, and y has 1 class"):
+    with pytest.raises(ValueError, match="at least two classes, but y has 1 class"):
         model.fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="occlusion=True needs dense samples"):
         SparseRepresentationClassifier(occlusion=True, kernel="rbf").fit(X, y)
