@@ -87,7 +87,7 @@ def test_edge_cases():
     [
         ("must contain only 0 and 1", lambda: source_mismatch([[2, 0]], [[1, 0]])),
         ("same features", lambda: source_mismatch([[1, 0]], [[1, 0, 1]])),
-        ("must agree", lambda: boolean_reconstruction_error([[1, 0]], [[1, 0, 1]])),
+        ("must be equal", lambda: boolean_reconstruction_error([[1, 0]], [[1, 0, 1]])),
         (
             "reveal",
             lambda: generalization_error(
