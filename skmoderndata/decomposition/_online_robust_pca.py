@@ -45,11 +45,16 @@ from skmoderndata.decomposition._robust_base import (
     split_rows,
 )
 
-START_ROWS = 200  # rows that tell the noise, the number of components and their start
-START_TOL = 1e-3  # relative duality gap of pursuit there
-START_WEIGHT = 20  # residuals that the noise of the start counts as
-EXACT_NOISE = 1e-3  # noise of exact entries, relative to the typical magnitude of an entry
-SPARE_LENGTH = 1e-2  # of random components beyond those of the start, relative to these
+# Number of rows that determine the noise, the number of components and their start.
+START_ROWS = 200
+# Tolerance of pursuit for these rows: largest relative duality gap.
+START_TOL = 1e-3
+# Number of residuals that the noise of the start counts as.
+START_WEIGHT = 20
+# Smallest noise of exact entries, relative to the typical magnitude of an entry.
+EXACT_NOISE = 1e-3
+# Size of additional random components, relative to the components of the start.
+SPARE_LENGTH = 1e-2
 
 
 class OnlineRobustPCA(
@@ -68,46 +73,48 @@ class OnlineRobustPCA(
     where Huber's function :math:`h_\kappa(e) = \min_s (e - s)^2 / 2 + \kappa |s|` has a gross
     error s for each cell. The penalties are in units of the standard deviation :math:`\sigma` of
     the noise: :math:`\kappa = \sqrt 2\, \sigma` as in :class:`RobustPCA`, and :math:`\lambda =
-    \alpha \kappa \sqrt{\max(1, p / n)}`, which for :math:`\alpha = 1` is that of its convex
-    problem. The minimum over all V of r columns, if r is large enough, is that of
+    \alpha \kappa \sqrt{\max(1, p / n)}`, which for :math:`\alpha = 1` is the penalty of its convex
+    problem. The minimum over all V of r columns, if r is large enough, equals the minimum of
     :math:`\sqrt n \lambda \|L\|_* + \sum h_\kappa(x_{ij} - L_{ij})`, divided by n.
 
-    A batch of rows at a time gets its scores and errors, is added to sums of p r numbers, and the
-    components are those that minimise the surrogate of these sums. The rows are not kept.
+    For each batch of rows, the class computes scores and errors, adds them to sums of p r numbers,
+    and chooses the components that minimise a surrogate given by these sums. It does not store the
+    rows.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of components. None takes the number that `RobustPCA` finds in the first rows, at
-        least 1.
+        Number of components. None means the number that `RobustPCA` finds in the first rows, but
+        at least 1.
     alpha : float, default=0.1
         Weight of the nuclear norm, relative to the convex problem of `RobustPCA`. With 1,
-        components that the rows do not have fade, but the others shrink and turn a little, which
-        `RobustPCA` mends by its refit; small values need no refit.
+        superfluous components fade, but the other components shrink and turn a little, which
+        `RobustPCA` corrects by its refit; small values need no refit.
     noise_std : float, default=None
-        Standard deviation of the noise, the same in all columns. None estimates it as `RobustPCA`
-        does from the first 200 rows (in `fit` from 200 at random), then from the residuals of
-        all rows within three standard deviations.
+        Standard deviation of the noise, the same in all columns. None estimates it like
+        `RobustPCA` from the first 200 rows (in `fit` from 200 random rows), then from the
+        residuals of all rows within three standard deviations.
     outlier_threshold : float, default=5.0
-        Standard deviations of the noise of its column beyond which an entry is an outlier, in
-        `decompose` and `find_outliers`.
+        Number of standard deviations of the noise of its column beyond which an entry is an
+        outlier, in `decompose` and `find_outliers`.
     forgetting_factor : float, default=1.0
         Weight of a row relative to the next one in `partial_fit`; below 1 the components follow
         drifting data, with a memory of about ``1 / (1 - forgetting_factor)`` rows.
     batch_size : int, default=50
         Number of rows between updates of the components.
     shuffle : bool, default=True
-        Whether to take the rows in a new random order in each pass of `fit`. `partial_fit` never
+        Whether `fit` visits the rows in a new random order in each pass. `partial_fit` never
         shuffles.
     max_iter : int, default=200
-        Largest number of passes over the rows in `fit`.
+        Maximum number of passes over the rows in `fit`.
     tol : float, default=1e-3
-        `fit` stops when a pass changes the objective, relative to itself, by at most this;
-        residuals count up to the typical magnitude of an entry. An objective below a thousandth of
-        half the typical squared norm of a row, as rows without noise have, counts as that.
+        `fit` stops when the relative change of the objective in a pass is at most `tol`; residuals
+        count up to the typical magnitude of an entry. The change is relative to at least a
+        thousandth of half the typical squared norm of a row, because rows without noise have an
+        objective near zero.
     random_state : int, RandomState instance or None, default=None
-        Order of the rows, and the start of components beyond those found in the first rows. None
-        means a fixed seed.
+        Controls the order of the rows, and the start of components that are not found in the first
+        rows. None means a fixed seed.
 
     Attributes
     ----------
@@ -123,14 +130,14 @@ class OnlineRobustPCA(
     noise_scale_ : ndarray of shape (n_features,)
         Standard deviation of the noise of each column.
     objective_ : float
-        The objective above, each row at the components and penalties of the time when it was met:
-        in `fit` those of the last pass, after `partial_fit` those of this call.
+        The objective above, with the components and penalties at the time when each row was
+        processed: in the last pass of `fit`, or in the last call of `partial_fit`.
     objective_history_ : ndarray of shape (n_iter_,)
-        The same for each pass of `fit`.
+        Objective of each pass of `fit`.
     n_iter_ : int
         Number of passes of `fit`.
     n_samples_seen_ : int
-        Number of rows; those of `fit` count once.
+        Number of rows; rows of `fit` count once.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -144,24 +151,25 @@ class OnlineRobustPCA(
 
     Notes
     -----
-    A row costs about ``40 n_features n_components`` operations in a pass. Apart from a batch the
-    memory is that of two matrices of the size of the components; `partial_fit` also keeps the
-    first rows until there are 200, because noise, number of components and start come from these.
+    A row costs about ``40 n_features n_components`` operations in a pass. Besides a batch, the
+    class stores two matrices of the size of the components; `partial_fit` also stores the first
+    rows until there are 200, because they determine the noise, the number of components and the
+    start.
 
-    In `fit` each batch, from the second pass on, fades what came before by the part of the rows
-    that it is, so that the sums hold no scores of components that are more than some passes old.
+    From the second pass of `fit` on, each batch reduces the weight of earlier sums by its fraction
+    of the rows, so that scores for components of much earlier passes disappear from the sums.
 
-    The problem is not convex, but where V has as many columns as the minimiser's rank, or more, no
-    local minimum is known that is worse; the start is a convex solution. Whether a given V is the
-    optimum is seen from the duality gap of stable pursuit, which needs all rows; the tests compute
-    it. Scores of a batch have duality gaps of 1e-8.
+    The problem is not convex, but no worse local minimum is known if V has at least as many
+    columns as the rank of the minimiser; the start is a convex solution. The duality gap of stable
+    pursuit shows whether a given V is optimal. It needs all rows, and the tests compute it. Scores
+    of a batch have duality gaps of 1e-8.
 
-    Entries without noise are treated as if their noise was 1/1000 of the typical magnitude of an
+    Entries without noise are treated as if their noise were 1/1000 of the typical magnitude of an
     entry, the upper quartile of the magnitudes in the first rows: `RobustPCA` is exact for them.
 
-    Huge entries, such as sentinels of -999999, count like any other gross error: the scores of a
-    row end by Newton's method, and entries above 10,000 typical magnitudes are missing for the
-    start.
+    Huge entries, such as sentinels of -999999, have the same influence as any other gross error:
+    Newton's method computes the final scores of a row, and the start treats entries above 10,000
+    typical magnitudes as missing.
 
     References
     ----------
@@ -205,7 +213,8 @@ class OnlineRobustPCA(
         ),
         scaler="RobustScaler",
     )
-    _ENTRY_SCORE = "neg_mean_absolute_error"  # of EntrySearchCV, unless another is given
+    # default score of EntrySearchCV
+    _ENTRY_SCORE = "neg_mean_absolute_error"
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         "alpha": [POSITIVE],
@@ -275,14 +284,14 @@ class OnlineRobustPCA(
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             it = Iterations(self.max_iter, self.tol, progress)
             for n_iter in it:
-                # from the second pass on a batch fades the earlier ones: memory of one pass
+                # from the second pass on, sums fade so that they remember one pass
                 order = rng.permutation(n) if self.shuffle else np.arange(n)
                 fade = n if n_iter > 1 else None
                 state, objective, excess = self._pass(state, X, order, fade)
                 history.append(objective)
 
-                # one huge cell must not decide that the rest has converged; rows without noise
-                # leave an objective of nearly zero, which never settles relative to itself
+                # Huge cells must not hide that the rest still changes. Rows without noise leave
+                # an objective near zero, whose relative change never becomes small.
                 bounded = objective - excess
                 change = abs(previous - bounded)
                 negligible = 0.5 * EXACT_NOISE * X.shape[1] * state.typical**2
@@ -309,8 +318,8 @@ class OnlineRobustPCA(
     def partial_fit(self, X, y=None):
         """Update the components with further rows, a batch at a time.
 
-        While there are fewer than 200 rows, the start is computed again whenever their number
-        has doubled, and the rows are added again.
+        As long as there are fewer than 200 rows, the start is recomputed and all rows are added
+        again whenever their number has doubled.
 
         Parameters
         ----------
@@ -329,7 +338,7 @@ class OnlineRobustPCA(
         if is_first:
             self._check_observed(X)
 
-        # a start from the first rows, again when there are twice as many
+        # compute the start from the first rows, and again once their number has doubled
         dtype = X.dtype
         state = None if is_first else self._state
         seen = 0 if is_first else self.n_samples_seen_
@@ -363,8 +372,8 @@ class OnlineRobustPCA(
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components_)
-            Minimisers of the sum of Huber's function, without the penalty of the scores; those of
-            a row depend on that row only.
+            Minimisers of the sum of Huber's function, without the penalty of the scores; scores
+            depend only on their own row.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -491,7 +500,7 @@ class OnlineRobustPCA(
         return check_random_state(0 if self.random_state is None else self.random_state)
 
     def _start(self, rows):
-        """Noise, number of components and components of some rows, by the batch method."""
+        """Compute noise and components of the first rows, by the batch method."""
         (n, p) = rows.shape
         q = np.mean(~np.isnan(rows))
         settings = TableSettings(
@@ -501,17 +510,17 @@ class OnlineRobustPCA(
         rows = without_huge(rows, typical)
         terms = decompose_table(rows, settings, rng=check_random_state(0))
 
-        # the noise, above zero
+        # keep the noise above zero
         noise = terms.noise_scale
         if self.noise_std is None:
             noise = np.maximum(noise, EXACT_NOISE * typical)
 
-        # as many components as asked for
+        # complete the requested number of components
         found = len(terms.s)
-        asked = max(found, 1) if self.n_components is None else self.n_components
-        k = min(asked, p)
-        if k < asked:
-            warn_fewer(self, asked=asked, found=k, reason=f"the number {p} of features")
+        requested = max(found, 1) if self.n_components is None else self.n_components
+        k = min(requested, p)
+        if k < requested:
+            warn_fewer(self, asked=requested, found=k, reason=f"the number {p} of features")
         V = terms.Vt[:k].T * np.sqrt(terms.s[:k] / np.sqrt(n))
         if found < k:
             V = self._with_spare(V, k)
@@ -528,17 +537,17 @@ class OnlineRobustPCA(
         return np.hstack([V, SPARE_LENGTH * length * Q])
 
     def _pass(self, state, X, order, fade):
-        """Add batches of rows, after each of which come components and noise.
+        """Add batches of rows, and update components and noise after each batch.
 
-        Returns the state, the objective, and the part of it that is above typical magnitudes.
-        `fade` is the number of rows that the sums remember, or None for the forgetting factor.
+        Return the state, the objective, and its part above typical magnitudes. `fade` is the
+        number of rows that the sums remember, or None for the forgetting factor.
         """
         V, sums, noise, typical, n_start = state
         p = X.shape[1]
         total = 0.0
         excess = 0.0
         for first in range(0, len(order), self.batch_size):
-            # 1. scores and errors of the batch
+            # 1. compute scores and errors of the batch
             rows = X[order[first : first + self.batch_size]].astype(np.float64)
             weight = sums.weight + len(rows) if fade is None else fade
             loss = pursuit_loss(self._sigma(noise), p, weight, self.alpha)
@@ -547,14 +556,14 @@ class OnlineRobustPCA(
             total += 0.5 * loss.ridge * len(rows) * float(np.sum(V**2))
             excess += unexplained(batch, loss.width, typical)
 
-            # 2. sums, in which earlier rows fade
+            # 2. add them to the sums, in which earlier rows fade
             if fade is None:
                 factor = self.forgetting_factor ** len(rows)
             else:
                 factor = 1 - len(rows) / fade
             sums = add_batch(sums.faded(factor), rows, V, batch, noise)
 
-            # 3. components and noise
+            # 3. update components and noise
             V = best_components(sums, loss.ridge)
             if self.noise_std is None:
                 noise = noise_of_columns(sums, V.shape[1])
@@ -591,10 +600,14 @@ class OnlineRobustPCA(
 
 
 class StreamState(NamedTuple):
-    """What `partial_fit` goes on from."""
+    """State of a stream, which `partial_fit` continues."""
 
-    V: np.ndarray  # (p, r), components
+    # Components, of shape (p, r).
+    V: np.ndarray
     sums: StreamSums
-    noise: np.ndarray  # (p,), of each column
-    typical: float  # magnitude of an entry
-    n_start: int  # rows that the start was computed from
+    # Noise of each column, of shape (p,).
+    noise: np.ndarray
+    # Typical magnitude of an entry.
+    typical: float
+    # Number of rows from which the start was computed.
+    n_start: int

@@ -67,10 +67,13 @@ from skmoderndata.decomposition._robust_base import (
     terms_in_units,
 )
 
-EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
-CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
-SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
-# Largest share of outlying rows with rows="auto": a larger group is structure.
+# Largest residual of new exact rows, relative to the root mean square of a row.
+EXACT_RESIDUAL = 1e-5
+# Maximum number of rows plus columns for solver="cvxpy".
+CVXPY_LIMIT = 200
+# Number of rows of a table in blocks that decide between exact and noisy entries.
+SAMPLE = 5_000
+# Largest share of outlying rows with rows="auto"; a larger group is structure.
 ROW_SHARE = 0.25
 # Number of standard deviations beyond which the fit leaves cells out with outlier_threshold="fdr".
 FIT_THRESHOLD = 5.0
@@ -88,8 +91,8 @@ class RobustPCA(
 ):
     r"""Estimate principal components of data with gross errors, and find these errors.
 
-    `fit` finds out whether the cells are exact, apart from gross errors. If they are,
-    `algorithm_` is "pcp", principal component pursuit [1]_, the convex problem
+    `fit` determines whether the cells are exact, apart from gross errors. If they are,
+    `algorithm_` is "pcp", principal component pursuit [1]_, which solves the convex problem
 
     .. math::
         \min_{L, S}\ \|L\|_* + \alpha \sum_{(i,j)\ \mathrm{observed}} |S_{ij}|
@@ -104,12 +107,11 @@ class RobustPCA(
         + \frac{1}{2 \delta} \sum (X_{ij} - L_{ij} - S_{ij})^2,
         \qquad \delta = \sigma \sqrt{2 \max(n, p)},
 
-    for columns that are divided by `column_scale_`, so that all have the same noise. Its solution
-    is the start of a refit: the components above the noise are counted, cells beyond
-    `outlier_threshold` standard deviations of the noise are left out, and the others are fitted
-    by least squares.
+    for columns divided by `column_scale_`, so that all have the same noise. The solution is the
+    start of a refit by least squares: it counts the components above the noise, and leaves out
+    cells beyond `outlier_threshold` standard deviations of the noise.
 
-    Missing entries are NaN and enter no sum. With weights :math:`w_{ij}` of the entries
+    NaN marks missing entries, which no sum contains. With weights :math:`w_{ij}` of the entries
     (`entry_weight` of `fit`) the terms are :math:`\alpha w_{ij} |S_{ij}|` for "pcp", and
     :math:`w_{ij} (X_{ij} - L_{ij} - S_{ij})^2 / (2 \delta)` for "stable", where the noise of an
     entry is :math:`\sigma / \sqrt{w_{ij}}` and :math:`\delta = \sigma \sqrt{2 \max(n, p) \bar w}`
@@ -117,40 +119,41 @@ class RobustPCA(
     fitted by robust regression on the components, which is robust to gross errors in new rows,
     too.
 
-    For "stable", rows that do not lie on the components of the others are looked for: the rows
-    that are far in the scores, or off the components in most of their cells, are left out of a
-    second fit, and those that do not fit its components are outlying. They have no influence.
+    For "stable", `fit` also searches for rows that do not lie on the components of the other
+    rows. A second fit leaves out rows that are far away along the components, or off the
+    components in most of their cells. Rows that do not fit its components are outlying, and have
+    no influence.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of components; None takes those above the noise, `rank_`. With noise so many are
-        fitted (fewer than half of the smaller side, else the refit could not see errors), and
-        `low_rank_` has this rank. Without noise, and with ``polish=False``, it is the largest
-        number that is kept, those with the largest singular values, and does not change
-        `low_rank_`. The certificate does not depend on it.
+        Number of components; None means the number above the noise, `rank_`. With noise, the
+        refit has this number of components, which is the rank of `low_rank_` (it must be below
+        half of the smaller side; otherwise the refit could not see errors). Without noise, and
+        with ``polish=False``, only the components with the largest singular values are kept, and
+        `low_rank_` does not change. The certificate does not depend on it.
     alpha : float, default=None
         Weight of the sparse matrix. None means ``1 / sqrt(q max(n, p))`` with q the fraction of
         observed entries, the value of the recovery theorems. Smaller values classify more entries
         as errors.
     algorithm : {"auto", "pcp", "stable"}, default="auto"
         "pcp" assumes that entries without gross errors are exact; "stable" allows dense noise;
-        "auto" finds out.
+        "auto" chooses between them by the data.
     noise_std : float, default=None
         Standard deviation of the noise, the same in all columns; None estimates it. A positive
-        value makes "auto" take "stable"; with 0 the algorithm is "pcp".
+        value makes "auto" choose "stable"; with 0 the algorithm is "pcp".
     outlier_threshold : float or "fdr", default=5.0
-        Standard deviations of the noise of its column beyond which an entry is an outlier. "fdr"
-        chooses it so that a fraction `fdr` of the outliers is expected to be false: the fit is the
-        same as with 5.0, and only `support_`, `sparse_` and `noise_scale_` differ. Without effect
-        on entries that are exact.
+        Number of standard deviations of the noise of its column beyond which an entry is an
+        outlier. "fdr" chooses the threshold so that a fraction `fdr` of the outliers is expected
+        to be false; the fit is the same as with 5.0, and only `support_`, `sparse_` and
+        `noise_scale_` differ. Exact entries do not depend on it.
     fdr : float, default=0.1
         False discovery rate of the outliers for ``outlier_threshold="fdr"``.
     rows : {"auto"}, bool or float, default="auto"
         Largest share of the rows that may be outlying, between 0 and .5; "auto" (or True) means
-        .25. A larger group is kept, as structure of the data, with a warning. False does not look
-        for outlying rows; nor are they looked for with ``polish=False``, without noise, and in a
-        Dask array.
+        .25. A larger group is kept, as structure of the data, with a warning. If False, `fit`
+        does not search for outlying rows; it never does with ``polish=False``, without noise, or
+        in a Dask array.
     solver : {"auto", "full", "subspace", "gram", "cvxpy"}, default="auto"
         Computation of the singular value thresholding: "full" uses LAPACK's decomposition,
         "subspace" block subspace iteration started from the last pass, "gram" the Gram matrix, and
@@ -161,37 +164,38 @@ class RobustPCA(
         "constant" is as in [1]_; "ialm" multiplies it by 1.5 in each pass as in the inexact method
         of [3]_, which can stop at non-optimal points and is continued with a constant penalty
         until the duality gap is small. "auto" lets it grow for entries without noise, and starts
-        again with "balanced" where that does not lead to the optimum.
+        again with "balanced" if the growing penalty does not reach the optimum.
     tol : float, default=1e-6
         Largest relative duality gap; the residuals, relative to the low-rank matrix, must be below
-        a tenth of it. Up to ten times that residual is accepted if the gap is smaller by the same
-        factor.
+        a tenth of `tol`. Residuals of up to ten times this size are accepted if the gap is smaller
+        by the same factor.
     max_iter : int, default=5000
-        Largest number of passes.
+        Maximum number of passes.
     center : {"median", "auto"} or bool, default=False
         "median" (or True) first subtracts the medians of the columns. The problem above has no
         centring, and means are not robust to the errors. "auto" does so if the median of a column
-        is more than three deviations from zero, unless the columns have one unit and offsets of
-        one size, such as those of films.
+        is more than three deviations from zero, unless the columns have the same unit and offsets
+        of similar size, such as the pixels of a film.
     scale : {"auto"} or bool, default=False
-        True first divides the columns by their interquartile ranges, as `RobustScaler`; "auto"
-        does so if these differ by more than a factor of three. All attributes are in units of `X`.
-        Never with `noise_std`, which is in units of all columns.
+        True first divides the columns by their interquartile ranges, like `RobustScaler`; "auto"
+        does so if the ranges differ by more than a factor of three. All attributes are in units of
+        `X`. Ignored if `noise_std` is given, because it is in the unit of all columns.
     polish : {"auto"} or bool, default="auto"
         Whether to refit the solution of the convex problem. For noisy entries "auto" and True
-        fit those within `outlier_threshold` by least squares. For exact entries True fits those
-        outside the support of the sparse matrix to machine precision, if they have exactly
-        the estimated rank, and "auto" does not.
+        fit the entries within `outlier_threshold` by least squares. For exact entries True fits
+        the entries outside the support of the sparse matrix to machine precision, if they have
+        exactly the estimated rank; "auto" does not refit exact entries.
     store_matrices : bool, default=True
         Whether to store `low_rank_`, `sparse_`, `dual_` and `support_`, each of the size of `X`.
     random_state : int, RandomState instance or None, default=None
-        Controls the initial columns of subspace iteration, and the rows and columns that tell the
-        noise of a large table. None means a fixed seed.
+        Controls the initial columns of subspace iteration, and the sample of rows and columns from
+        which the noise of a large table is estimated. None means a fixed seed.
 
     Attributes
     ----------
     low_rank_ : ndarray of shape (n_samples, n_features)
-        L, with `mean_` added; entries missing in `X` are imputed. Of the refit if `polished_`.
+        L, with `mean_` added; entries missing in `X` are imputed. Result of the refit if
+        `polished_` is True.
     sparse_ : ndarray of shape (n_samples, n_features)
         Gross errors, with exact zeros elsewhere and in missing entries: S, or for noisy entries
         ``X - low_rank_`` on `support_`. (The S of the "stable" problem is ``X - L`` reduced by
@@ -203,19 +207,19 @@ class RobustPCA(
         Dual matrix that certifies `dual_gap_`, of the convex problem; 0 in outlying rows.
     components_ : ndarray of shape (n_components_, n_features)
         Right singular vectors of the low-rank matrix (without `mean_`), largest singular value
-        first, the largest loading of each positive. Of the refit if `polished_`.
+        first, the largest loading of each positive. Result of the refit if `polished_` is True.
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of the low-rank matrix that belong to `components_`.
     outlying_rows_ : ndarray of shape (n_samples,)
-        True for rows that are off the components of the others. They have no influence on the
+        True for rows that are off the components of the other rows. They have no influence on the
         components, and their `low_rank_` is their robust projection. This and the two following
-        attributes exist where outlying rows were looked for (see `rows`).
+        attributes exist if `fit` searched for outlying rows (see `rows`).
     leverage_ : ndarray of shape (n_samples,)
         True for rows that are far along the components, but on them; they have influence.
     row_distances_ : ndarray of shape (n_samples, 2)
         Distances of the rows, each over its cutoff: the Mahalanobis distance of the scores (1 is
         exceeded by one good row in 10,000), and how far the median residual of the row, in units
-        of the noise, is beyond that of the others (1 is four standard deviations).
+        of the noise, exceeds the typical one (1 is four standard deviations).
     n_components_ : int
         Number of components kept, or fitted.
     rank_ : int
@@ -223,21 +227,21 @@ class RobustPCA(
     mean_ : ndarray of shape (n_features,)
         Values subtracted from the columns; zero without `center`.
     alpha_ : float
-        Weight of the sparse matrix that was used; with outlying rows that of the others.
+        Weight of the sparse matrix; if there are outlying rows, in the fit without them.
     algorithm_ : str
         "pcp" if the entries are exact, "stable" if they carry noise.
     noise_std_ : float
         Standard deviation of the noise, in the refit's units of `column_scale_`; 0 for "pcp". With
-        weights of the entries, that of an entry of weight 1, as in `noise_scale_`.
+        weights of the entries, the noise of an entry of weight 1, as in `noise_scale_`.
     noise_scale_ : ndarray of shape (n_features,)
         Standard deviation of the noise of each column, in units of `X`; 0 for "pcp". In columns
-        with tails heavier than Gaussian it is that of the tails. With ``outlier_threshold="fdr"``
-        it is the scale of Student's distribution.
+        with tails heavier than Gaussian tails it describes the tails. With
+        ``outlier_threshold="fdr"`` it is the scale of Student's distribution.
     noise_dof_ : float
-        Degrees of freedom of Student's distribution that was fitted to the noise, infinite for
-        Gaussian noise, and unless ``outlier_threshold="fdr"``.
+        Degrees of freedom of Student's distribution that was fitted to the noise; infinite for
+        Gaussian noise and unless ``outlier_threshold="fdr"``.
     outlier_threshold_ : float
-        Threshold of the outliers in units of `noise_scale_`; the one that was chosen for "fdr".
+        Threshold of the outliers in units of `noise_scale_`; with "fdr" the chosen threshold.
     column_scale_ : ndarray of shape (n_features,)
         Divisors of the columns in the convex problem; 1 unless their noise differs or `scale`
         divides them.
@@ -246,9 +250,10 @@ class RobustPCA(
     dual_gap_ : float
         Upper bound on the suboptimality of `objective_`, relative to `objective_`.
     polished_ : bool
-        Whether `low_rank_` is that of a refit.
+        Whether `low_rank_` is the result of a refit.
     n_iter_ : int
-        Number of passes, those that tell exact from noisy entries or find outlying rows included.
+        Number of passes, including passes that decide between exact and noisy entries or search
+        for outlying rows.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -261,31 +266,32 @@ class RobustPCA(
 
     Notes
     -----
-    A matrix of rank r meets at most ``r (n + p - r)`` entries of noisy data exactly. Where pursuit
-    meets more than those, and where least squares on the entries that it meets comes to
-    nothing, the entries are exact. Columns with more than half of their entries alike say nothing.
+    A matrix of rank r can equal at most ``r (n + p - r)`` entries of noisy data exactly. If
+    pursuit fits more entries exactly, and a least squares fit to these entries leaves no
+    residuals, the entries are exact. Columns in which more than half of the entries are equal do
+    not count.
 
     The alternating direction method of multipliers starts with the sparse step, so that the rank
-    stays low and a pass takes a few products with thin matrices: about ``4 n p k`` operations with
+    stays low and a pass needs a few products with thin matrices: about ``4 n p k`` operations with
     k slightly above the rank. It ends when the duality gap is below `tol` and the residuals are
     below a tenth of it. The gap is computed from a dual matrix whose norm is bounded by the
     eigenvalues of a Gram matrix (for a smaller dimension up to 2500; estimated beyond).
 
     Cells farther than 10,000 median absolute deviations from the median of their column are
-    errors, such as -999999 for a missing value: they are pulled in to this distance, in
-    `transform`, too, so that they do not rule the objective, and the certificate is that of the
-    table with them pulled in. `sparse_` has their whole error.
+    errors, such as -999999 for a missing value. They are clipped to this distance, in
+    `transform`, too, so that they do not dominate the objective, and the certificate is valid for
+    the clipped table. `sparse_` contains the entire error.
 
-    The certificate belongs to the convex problem, of the rows that are not outlying; that rows are
-    is a test, of level 3e-5 for a row. ``polish=False`` keeps the convex solution. The refit
-    is not kept, and `polished_` is False, where it explains the entries worse than the convex
-    solution with as many components, or where the components are a third of the smaller side or
-    more.
+    The certificate is valid for the convex problem of the rows that are not outlying; a row is
+    declared outlying by a test of level 3e-5. ``polish=False`` keeps the convex solution. The
+    refit is discarded, and `polished_` is False, if it explains the entries worse than the convex
+    solution with the same number of components, or if the components are at least a third of the
+    smaller side.
 
-    Weights of the entries do not enter the decision between exact and noisy entries, `alpha` and
+    Weights of the entries do not affect the decision between exact and noisy entries, `alpha`, and
     the medians of `center`. For noisy entries they multiply the squares in the estimate of the
-    noise, in the refit, and in its outliers; columns are then not divided by noise of their own,
-    and `column_scale_` is 1.
+    noise, in the refit, and in the search for outliers; columns are then not divided by their
+    noise, and `column_scale_` is 1.
 
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
     function for "stable"). `fit_transform` does the same with the training rows. If recovery is
@@ -293,10 +299,10 @@ class RobustPCA(
 
     float32 input is computed in float64 and returned as float32.
 
-    `fit` of a Dask array or data frame solves the same convex problem over its blocks, for at
-    least ten rows for each column, without the refit. Unless `algorithm` or `noise_std` says it,
-    5000 rows tell exact from noisy entries and the noise. The matrices of the rows are not kept:
-    `fit_decompose` returns them.
+    `fit` of a Dask array or data frame, with at least ten rows for each column, solves the same
+    convex problem over its blocks, without the refit. Unless `algorithm` or `noise_std` is given,
+    5000 rows decide between exact and noisy entries, and determine the noise. The matrices of the
+    rows are not stored: `fit_decompose` returns them.
 
     References
     ----------
@@ -346,7 +352,8 @@ class RobustPCA(
         ),
         scaler="RobustScaler",
     )
-    _ENTRY_SCORE = "neg_mean_absolute_error"  # of EntrySearchCV, unless another is given
+    # default score of EntrySearchCV
+    _ENTRY_SCORE = "neg_mean_absolute_error"
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         "alpha": [POSITIVE, None],
@@ -403,7 +410,7 @@ class RobustPCA(
         self.store_matrices = store_matrices
         self.random_state = random_state
 
-    # else a request of `fit` would have to be repeated for `transform`
+    # Otherwise a request of `fit` would have to be repeated for `transform`.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -417,8 +424,9 @@ class RobustPCA(
         y : Ignored
             Not used, present by convention.
         entry_weight : array-like of shape (n_samples, n_features), default=None
-            Weights of the entries, at least 0: of the magnitude of a gross error for "pcp", of
-            the squared residual for "stable". Weight 0 is the same as NaN. None means 1.
+            Non-negative weights of the entries, which multiply the magnitude of a gross error for
+            "pcp", and the squared residual for "stable". Weight 0 is the same as NaN. None means
+            1.
 
         Returns
         -------
@@ -432,7 +440,7 @@ class RobustPCA(
     def fit_decompose(self, X, y=None):
         """Fit, and return the low-rank and the sparse matrix of the fit.
 
-        `decompose` fits each row to the components by itself; this is the solution for all rows.
+        `decompose` fits each row independently; this is the joint solution for all rows.
 
         Parameters
         ----------
@@ -444,8 +452,8 @@ class RobustPCA(
         Returns
         -------
         low_rank : ndarray of shape (n_samples, n_features)
-            `low_rank_`. For a Dask array a Dask array, for which the workers keep what the
-            solver knows of the rows.
+            `low_rank_`. For a Dask array a Dask array, for which the workers keep the state of
+            the solver.
         sparse : ndarray of shape (n_samples, n_features)
             `sparse_`, or a Dask array.
 
@@ -608,12 +616,12 @@ class RobustPCA(
             the scores, they have minimum norm, with a warning.
         entry_weight : array-like of shape (n_samples, n_features), default=None
             Weights of the entries of these rows, as in `fit`. They are for direct calls: metadata
-            routing takes them to `fit`, `fit_transform` and `score`.
+            routing passes weights only to `fit`, `fit_transform` and `score`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components_)
-            Scores; those of a row depend on that row only.
+            Scores, which depend only on their own row.
         """
         check_is_fitted(self)
         X, weights = self._weighted(self._validate(X, reset=False), entry_weight)
@@ -621,7 +629,7 @@ class RobustPCA(
         if deficient.any():
             warnings.warn(
                 f"{deficient.sum()} of {len(X)} rows have too few known entries to determine "
-                f"{self.n_components_} scores and got those of minimum norm; drop the rows or "
+                f"{self.n_components_} scores and got scores of minimum norm; drop the rows or "
                 "lower n_components.",
                 UserWarning,
                 stacklevel=2,
@@ -711,8 +719,8 @@ class RobustPCA(
             Rows, decomposed by `decompose`; None lists the cells of `support_`, or the rows of
             `outlying_rows_` and `leverage_`.
         kind : {"cells", "rows"}, default="cells"
-            What to list. Outlying rows are no part of the list of cells, which would have most of
-            theirs.
+            Whether to list cells or rows. The list of cells omits outlying rows, because nearly
+            all of their cells would be in it.
 
         Returns
         -------
@@ -806,7 +814,7 @@ class RobustPCA(
         Raises
         ------
         ValueError
-            If the fit did not look for outlying rows.
+            If `fit` did not search for outlying rows.
         """
         check_is_fitted(self)
         self._check_judged("row_distances")
@@ -833,9 +841,9 @@ class RobustPCA(
         -------
         scores : ndarray of shape (n_samples,)
             The larger of the two distances of each row over their cutoffs, as in `row_distances_`.
-            Where the fit did not look for outlying rows, which a table without noise does not
-            need, the sum of absolute residuals, rescaled to all entries if some are missing. 0 for
-            a row without observed entries.
+            If `fit` did not search for outlying rows, which a table without noise does not need,
+            the sum of absolute residuals, rescaled to all entries if some are missing. 0 for a row
+            without observed entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -939,12 +947,12 @@ class RobustPCA(
             self._score_covariance = self._covariance_of_scores(terms, outlying)
 
     def _forget(self, names):
-        """Remove what belongs to the rows of another fit."""
+        """Remove attributes of the rows of an earlier fit."""
         for name in names:
             vars(self).pop(name, None)
 
     def _store_verdict(self, verdict, terms, row_names):
-        """Keep what is known of the rows; nothing if nobody has looked."""
+        """Store the verdict on the rows; None means that there was no search for outlying rows."""
         if verdict is None:
             return
         self._map = verdict.map
@@ -997,7 +1005,7 @@ class Fitted(NamedTuple):
     limits: tuple
     # Test that the wrong cells fail.
     cell_test: CellTest
-    # Outlying rows; None if nobody has looked for them.
+    # Outlying rows; None without a search for them.
     verdict: Any = None
 
 

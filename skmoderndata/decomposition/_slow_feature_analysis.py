@@ -50,8 +50,8 @@ from skmoderndata.decomposition._slow_base import (
 )
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Maximum number of rows of a table in blocks that are read before the first pass, to see what an
-# expansion makes of a row, and where the rows lie.
+# Maximum number of rows of a table in blocks that are read before the first pass, to find the
+# number of expanded features and the origin of the rows.
 ROWS_SEEN = 1000
 
 
@@ -72,8 +72,8 @@ class SlowFeatureAnalysis(
         \langle y_j \rangle = 0, \; \langle y_j^2 \rangle = 1, \;
         \langle y_i y_j \rangle = 0 \; (i < j).
 
-    Averages of outputs are over all rows, averages of steps over the valid steps: those between
-    two rows of one sequence. The solution is that of the generalised eigenproblem
+    Averages of outputs are over all rows, averages of steps over the valid steps, whose ends
+    belong to the same sequence. The directions solve the generalised eigenproblem
     :math:`A w = \Delta C w` with the covariance C of the expanded rows and the second moment A
     of their steps (not centred).
 
@@ -97,9 +97,9 @@ class SlowFeatureAnalysis(
         :class:`~sklearn.preprocessing.PolynomialFeatures`. Its weight is always 0.
 
     lag : int, default=1
-        Number of rows between the two ends of a step. With noise in every cell, a number of rows
-        in which the faster causes change and the slow one does not: with 1 the first components
-        are strong causes instead of slow ones.
+        Number of rows between the two ends of a step. If every cell has noise, use a number of
+        rows in which the faster causes change and the slow one does not; with 1 the first
+        components are strong causes instead of slow ones.
 
     pre_pca : int, float or None, default=None
         Number of principal components, scaled to unit variance, to which the input is projected
@@ -147,7 +147,7 @@ class SlowFeatureAnalysis(
         Numerical rank of the covariance of the expanded features.
 
     expansion_names_ : ndarray of shape (n_expanded,)
-        Names of the expanded features; monomials are those of the columns minus `input_mean_`.
+        Names of the expanded features; monomials refer to the columns minus `input_mean_`.
 
     expansion_ : estimator or callable
         The fitted expansion. None when monomials are used.
@@ -268,7 +268,7 @@ class SlowFeatureAnalysis(
     }
     __metadata_request__score = {"sequence_ids": True}
 
-    # computed from the moments on first access
+    # Attributes that are computed from the moments on first access.
     _SOLUTION = (
         "components_",
         "mean_",
@@ -310,8 +310,8 @@ class SlowFeatureAnalysis(
         ----------
         X : array-like or Dask array of shape (n_samples, n_features)
             Rows in temporal order. Rows with NaN are omitted, together with their steps. Dask
-            arrays and tables on a disk are read block by block, in one pass; `pre_pca`, and
-            rounding errors to correct, take one more each.
+            arrays and tables on a disk are read block by block, in one pass; `pre_pca` and the
+            correction of rounding errors need one more pass each.
 
         y : Ignored
             Not used, present by convention.
@@ -391,10 +391,10 @@ class SlowFeatureAnalysis(
     ):
         """Update the estimates with rows that follow those seen so far.
 
-        The result equals that of `fit` on all rows, however they are divided among calls. The
-        decomposition is computed when a result is first used. A transformer given as `expansion`
-        is fitted to the rows of the first call only. An error or interrupt leaves the estimator
-        unchanged.
+        The result is the same as after `fit` on all rows, however they are divided among calls.
+        The decomposition is computed when a result is first used. A transformer given as
+        `expansion` is fitted to the rows of the first call only. An error or interrupt leaves the
+        estimator unchanged.
 
         Parameters
         ----------
@@ -439,7 +439,7 @@ class SlowFeatureAnalysis(
             self._moments = SlowMoments(self._expansion, self.lag)
             self._input_eps = 0.0
 
-        # moments of a copy: an error leaves the old ones
+        # update a copy, so that an error leaves the old moments
         moments = self._moments.copy()
         if moments.n_samples == 0 and self.expansion is None:
             moments.expansion = self._centred(moments.expansion, rows)
@@ -453,9 +453,9 @@ class SlowFeatureAnalysis(
     def merge(self, other, *, follows=True):
         """Add the rows that another estimator has seen.
 
-        The result equals that of `fit` on the rows of both estimators up to rounding errors;
-        `other` is not changed. Blocks of a long series can be fitted independently and merged with
-        their neighbours.
+        The result is the same as after `fit` on the rows of both estimators, up to rounding
+        errors; `other` is not changed. Blocks of a long series can be fitted independently and
+        merged with their neighbours.
 
         Parameters
         ----------
@@ -465,8 +465,8 @@ class SlowFeatureAnalysis(
             :class:`~sklearn.frozen.FrozenEstimator`.
 
         follows : bool, default=True
-            Whether the rows of `other` come after those of this estimator: they continue the last
-            sequence if the labels agree or there are none. False means different sequences.
+            Whether the rows of `other` come after the rows of this estimator: they continue the
+            last sequence if the labels agree or there are none. False means different sequences.
 
         Returns
         -------
@@ -524,7 +524,7 @@ class SlowFeatureAnalysis(
         rows = check_rows(X, sequence_ids)
         Y = self._project(X).astype(np.float64, copy=False)
 
-        # steps within a sequence, between usable rows
+        # find the steps within a sequence, between usable rows
         runs = np.zeros(len(X), dtype=np.int64)
         if rows.ids is not None:
             runs[1:] = np.cumsum(rows.ids[1:] != rows.ids[:-1])
@@ -691,9 +691,9 @@ class SlowFeatureAnalysis(
         self.n_sequences_ = moments.n_sequences
 
     def _solve(self, measure=None):
-        """Decompose the moments; the only place that sets the solution.
+        """Decompose the moments, and set the solution.
 
-        With `measure`, which gives the moments of outputs in a second pass over the rows,
+        If given, `measure` returns the moments of outputs in a second pass over the rows, by which
         significant rounding errors are corrected.
         """
         moments = self._moments
@@ -705,7 +705,7 @@ class SlowFeatureAnalysis(
                 "sequence_ids and NaN."
             )
 
-        # variance at the level of rounding: of the input itself, and of our sums
+        # find the level of rounding errors, of the input and of the sums
         moments = moments.about_their_mean()
         expansion = moments.expansion
         origin = getattr(expansion, "origin", None)
@@ -736,7 +736,7 @@ class SlowFeatureAnalysis(
 
         self._warn_omitted(solution.n_omitted)
 
-        # nearly collinear features: measure the outputs, and correct them
+        # if features are nearly collinear, measure and correct the outputs
         mean = moments.mean
         components = solution.components
         delta = solution.delta_values
@@ -746,7 +746,7 @@ class SlowFeatureAnalysis(
             rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
             components = fix_signs(rotation @ components)
 
-        # slowness in periods of a sequence
+        # express slowness in periods of a sequence
         period = moments.n_samples / (moments.n_sequences * self.lag)
         if moments.last_time is not None:
             period = moments.step_weight / (moments.n_sequences * self.lag)
@@ -762,7 +762,7 @@ class SlowFeatureAnalysis(
         self.rank_ = solution.rank
 
     def _rounding_errors(self, moments, variance):
-        """Return the rounding errors of the expanded features, from those of the input."""
+        """Return the rounding errors of the expanded features, which follow from the input."""
         rounding = max(32 * np.finfo(np.float64).eps, 2 * self._input_eps)
         errors = rounding * np.hypot(moments.mean, variance**0.5)
         expansion = moments.expansion
@@ -770,7 +770,7 @@ class SlowFeatureAnalysis(
         if origin is None:
             return errors
 
-        # monomials of columns far from zero: errors of the columns, before the mean is subtracted
+        # for columns far from zero, add the errors of the columns before the mean is subtracted
         size = variance[expansion.linear] ** 0.5
         return np.maximum(errors, expansion.errors(size, rounding * np.hypot(origin, size)))
 

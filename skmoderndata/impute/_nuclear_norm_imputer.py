@@ -46,17 +46,20 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
 )
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
 
-_HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
-CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
-SAMPLE = 10_000  # rows of a table in blocks on which "auto" chooses alpha
+# Fraction of the known cells that `score` hides.
+_HIDDEN_IN_SCORE = 0.2
+# Maximum number of rows plus columns for solver="cvxpy".
+CVXPY_LIMIT = 200
+# Number of rows of a table in blocks on which "auto" chooses alpha.
+SAMPLE = 10_000
 
 
 def _has_indicator(imputer):
-    """Without the indicator columns nothing tells which cells were missing."""
+    """Raise AttributeError without indicator columns, which mark the missing cells."""
     if not imputer.add_indicator:
         raise AttributeError(
-            f"inverse_transform needs {type(imputer).__name__}(add_indicator=True): without the "
-            "indicator columns nothing tells which cells were missing."
+            f"inverse_transform needs {type(imputer).__name__}(add_indicator=True), because only "
+            "the indicator columns show which cells were missing."
         )
     return True
 
@@ -66,7 +69,8 @@ class NuclearNormImputer(
 ):
     r"""Complete a table by the matrix of minimum nuclear norm that fits its known cells.
 
-    With `Z` the table after centring and scaling, known on the cells :math:`\Omega`, it solves
+    Let `Z` be the table after centring and scaling, known on the cells :math:`\Omega`. The class
+    solves
 
     .. math::
 
@@ -82,7 +86,8 @@ class NuclearNormImputer(
     n_components : int, default=None
         Largest rank of `L`. If the limit is active, the problem is not convex: the result is a
         local minimum reached from larger `alpha`, and `dual_gap_` is relative to the optimum
-        without the limit. With `alpha=0`, least squares at that rank. None means no limit.
+        without the limit. With `alpha=0` it is a least squares fit at that rank. None means no
+        limit.
     alpha : "auto" or float, default="auto"
         Weight of the nuclear norm. "auto" hides a tenth of the known cells, follows the path of
         solutions from large to small `alpha` and chooses the value that predicts the hidden cells
@@ -99,11 +104,12 @@ class NuclearNormImputer(
         tables and False for sparse ones, whose entries are assumed to have one unit. Constant
         columns are not scaled.
     debias : bool, default=True
-        Refit the singular values by least squares on the known cells (`d`, never below those of
-        `L`) and shrink the scores of each row by :math:`d^2 / (d^2 + \alpha^2)` instead of
-        :math:`(d - \alpha) / d`: the row space is that of the convex problem, but strong
-        components are hardly shrunk, which predicts missing cells better on most tables. False
-        fills with the solution of the convex problem itself. Ignored for `alpha=0`.
+        Whether to refit the singular values by least squares on the known cells (to values `d`,
+        never below the singular values of `L`) and to shrink the scores of each row by
+        :math:`d^2 / (d^2 + \alpha^2)` instead of :math:`(d - \alpha) / d`. The row space still
+        belongs to the convex problem, but strong components hardly shrink, which predicts missing
+        cells better on most tables. False fills cells with the solution of the convex problem.
+        Ignored for `alpha=0`.
     solver : {"thresholding", "cvxpy"}, default="thresholding"
         "thresholding": repeated singular value thresholding. "cvxpy": the semidefinite program
         of the problem by an interior point method, for rows plus columns up to 200 and without
@@ -115,7 +121,7 @@ class NuclearNormImputer(
     tol : float, default=1e-5
         Largest relative duality gap at which the solver stops.
     max_iter : int, default=500
-        Largest number of singular value thresholdings for the final `alpha`.
+        Maximum number of singular value thresholdings for the final `alpha`.
     missing_values : float, int or pandas.NA, default=nan
         Placeholder of the missing cells. For sparse input, cells that are not stored are missing,
         too; a stored zero is a known zero.
@@ -135,7 +141,7 @@ class NuclearNormImputer(
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of `L` (refitted ones with `debias`).
     row_scores_ : ndarray of shape (n_samples, n_components_)
-        Scores of the training rows; ``row_scores_ @ components_`` completes the table. Not kept
+        Scores of the training rows; ``row_scores_ @ components_`` completes the table. Not stored
         for a Dask array.
     row_penalty_ : ndarray of shape (n_components_,)
         Ridge penalty on each score when a row is completed.
@@ -176,11 +182,11 @@ class NuclearNormImputer(
 
     Notes
     -----
-    The alternating direction method of multipliers [3]_, whose step is that of soft-impute [1]_
-    with corrected known cells, warm-started along a path of `alpha`.
-    Sparse tables are never made dense in `fit`: each pass multiplies `sparse + low rank` by thin
-    blocks, which costs O((n_known + (n + p) r) r). Dense tables cost one partial singular value
-    decomposition a pass.
+    The solver is the alternating direction method of multipliers [3]_, warm-started along a path
+    of `alpha`; its step is the step of soft-impute [1]_ with corrected known cells. `fit` never
+    makes a sparse table dense: each pass multiplies `sparse + low rank` by thin blocks, at a cost
+    of O((n_known + (n + p) r) r). A pass over a dense table costs one partial singular value
+    decomposition.
 
     A new row is completed from its known cells by ridge regression on `components_` with
     `row_penalty_`, which is exactly what the nuclear norm implies for a row given the row space.
@@ -189,7 +195,7 @@ class NuclearNormImputer(
 
     `fit` of a Dask array or data frame solves the same problem over its blocks, for at least ten
     rows for each column. "auto" then chooses `alpha` on 10,000 rows, as a fraction of
-    `alpha_max_`; ``alpha=0``, `n_components` and `entry_weight` are refused.
+    `alpha_max_`; ``alpha=0``, `n_components` and `entry_weight` raise ValueError.
 
     `transform` of a sparse table returns a dense array, because a completed table has no missing
     cells; for single cells of a large table use `predict_entries`.
@@ -293,11 +299,11 @@ class NuclearNormImputer(
         if name == "row_scores_" and "n_features_in_" in vars(self):
             raise AttributeError(
                 f"{type(self).__name__} does not keep row_scores_ for the rows of a Dask array: "
-                "transform(X) completes them, and predict_entries takes X in memory."
+                "transform(X) completes them, and predict_entries accepts X in memory."
             )
         return super().__getattr__(name)
 
-    # else a request of `fit` would have to be repeated for `transform`
+    # Otherwise a request of `fit` would have to be repeated for `transform`.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -311,11 +317,11 @@ class NuclearNormImputer(
         y : Ignored
             Not used, present by convention.
         entry_weight : array-like or sparse matrix of shape (n_samples, n_features), default=None
-            Weights of the squared residuals of the known cells, at least 0; weight 0 makes a cell
-            missing. Means and scales of columns, the cells hidden by ``alpha="auto"`` and the
-            refit of `debias` have them, too. With `alpha=0` only those of `n_components` matter
-            that are not 0. For sparse `X` it may be sparse: cells that it does not store have
-            weight 0. None means 1.
+            Non-negative weights of the squared residuals of the known cells; weight 0 makes a cell
+            missing. They also apply to means and scales of columns, to the cells hidden by
+            ``alpha="auto"`` and to the refit of `debias`. With `alpha=0` their size matters only
+            if `n_components` is set. For sparse `X` they may be sparse: cells that are not stored
+            have weight 0. None means 1.
 
         Returns
         -------
@@ -361,7 +367,7 @@ class NuclearNormImputer(
         return RowsInBlocks(blocks, np.nan if marked_by_nan else self.missing_values, owner)
 
     def _refuse_in_blocks(self, entry_weight):
-        """Raise for what needs all rows at once."""
+        """Raise ValueError for parameters that need all rows at once."""
         self._check_missing_values()
         refused = {
             "entry_weight": (entry_weight is not None, "entry_weight=None"),
@@ -407,8 +413,8 @@ class NuclearNormImputer(
         Returns
         -------
         X_filled : ndarray of shape (n_samples, n_output_features)
-            `X` with known cells as they were, as from
-            ``fit(X, entry_weight=W).transform(X, entry_weight=W)``.
+            Result of ``fit(X, entry_weight=W).transform(X, entry_weight=W)``: `X` with unchanged
+            known cells.
         """
         return self.fit(X, y, entry_weight=entry_weight).transform(
             X, entry_weight=entry_weight
@@ -422,15 +428,15 @@ class NuclearNormImputer(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to complete.
         entry_weight : array-like or sparse matrix of shape (n_samples, n_features), default=None
-            Weights of the cells of these rows, in the unit of those of `fit`; weight 0 makes a
-            cell missing. They are for direct calls: metadata routing takes them to `fit`,
+            Weights of the cells of these rows, in the same unit as in `fit`; weight 0 makes a
+            cell missing. They are for direct calls: metadata routing passes weights only to `fit`,
             `fit_transform` and `score`.
 
         Returns
         -------
         X_filled : ndarray of shape (n_samples, n_output_features)
-            `X` with known cells as they were, whatever their weight, unless it is 0; dense for
-            sparse input too. A row without known cells gets the column means.
+            `X` with unchanged known cells, whatever their weight, unless it is 0; dense for
+            sparse input, too. A row without known cells gets the column means.
         """
         check_is_fitted(self)
         X, observed, weights = self._dense(*self._validate(X, entry_weight, reset=False))
@@ -482,7 +488,7 @@ class NuclearNormImputer(
         out = np.full((len(X), self.n_features_in_), mark, dtype=X.dtype)
         out[:, self.features_] = X[:, np.searchsorted(columns, self.features_)]
 
-        # cells that the indicator marks are missing again
+        # remove the cells that the indicator marks
         gaps = np.zeros(out.shape, dtype=bool)
         gaps[:, marked] = X[:, columns.size :].astype(bool)
         out[gaps] = mark
@@ -496,13 +502,13 @@ class NuclearNormImputer(
         rows, columns : array-like of shape (n_cells,)
             Row and column of each cell.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            Table that `rows` counts in; None means the training table.
+            Table whose rows `rows` indexes; None means the training table.
 
         Returns
         -------
         values : ndarray of shape (n_cells,)
             The low-rank fit in the units of the data, for known cells too. Columns without known
-            cells in `fit` give 0 with `keep_empty_features`; otherwise they are refused.
+            cells in `fit` give 0 with `keep_empty_features`; otherwise they raise ValueError.
         """
         check_is_fitted(self)
         if X is None:
@@ -515,10 +521,10 @@ class NuclearNormImputer(
         columns = _cell_index(columns, self.n_features_in_, "columns")
         if rows.size != columns.size:
             raise ValueError(
-                f"rows and columns name one cell together, got {rows.size} and {columns.size}."
+                f"rows and columns must have the same length, got {rows.size} and {columns.size}."
             )
 
-        # columns of the fitted table: those that had a known cell
+        # find the columns in the fitted table, which omits columns without a known cell
         position = np.full(self.n_features_in_, -1)
         position[self.features_] = np.arange(self.features_.size)
         index = position[columns]
@@ -530,7 +536,7 @@ class NuclearNormImputer(
             )
         index[empty] = 0
 
-        # cells of U V', in the units of the table
+        # compute cells of U V' in the units of the table
         values = entries(scores.astype(np.float64), self.components_, rows, index)
         values = values * self.scale_[index] + self.mean_[index]
         values[empty] = 0
@@ -572,7 +578,7 @@ class NuclearNormImputer(
                 "score needs known cells, and X has none in the features kept by fit."
             )
 
-        # some known cells are hidden and predicted
+        # hide some of the known cells, and predict them
         seed = self.random_state if isinstance(self.random_state, int | np.integer) else 0
         n_hidden = max(1, round(_HIDDEN_IN_SCORE * n_known))
         hide = np.zeros(n_known, dtype=bool)
@@ -635,7 +641,7 @@ class NuclearNormImputer(
                 "that are not stored are missing anyway; pass a dense array."
             )
 
-        # stored cells that count as missing are taken out
+        # remove stored cells that count as missing
         X = sparse.csr_array(X)
         stored = ~np.isnan(X.data) if marked_by_nan else X.data != self.missing_values
         weights = check_stored_weight(entry_weight, X, owner=name)
@@ -691,7 +697,7 @@ class NuclearNormImputer(
             self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps)
 
     def _set_units(self, mean, spread, peak, dtype, scaled):
-        # a feature that is constant but for rounding has its size as the scale
+        # the scale of a feature that is constant up to rounding errors is its size
         constant = spread <= 1e3 * np.finfo(dtype).eps * np.abs(mean)
         self.mean_ = mean.astype(dtype)
         self.scale_ = np.ones(mean.size, dtype=dtype)
@@ -937,7 +943,7 @@ def _squares_of_block(block, units):
 
 
 def _known_of_weight(observed, weights, dtype):
-    """Leave out the cells of weight 0; return those known and their weights, None if all are 1."""
+    """Leave out cells of weight 0; return known cells and weights, None if all weights are 1."""
     if weights is None:
         return observed, None
     weights = weights.astype(dtype)  # in single precision some may vanish
