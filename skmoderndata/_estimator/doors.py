@@ -16,7 +16,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import sklearn
@@ -28,12 +28,14 @@ from skmoderndata._estimator.compat import output_container
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.blocks import Block, as_blocks, is_dask
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 NO_CARD = MethodCard(family="", cite=(), cost="", rows="its estimator may need all rows")
 
 # Decorators
 
 
-def by_rows(method: Callable) -> Callable:
+def by_rows(method: Method) -> Method:
     """Decorate a method with an answer for each row of X: it accepts tables in blocks.
 
     Answers for a Dask array are Dask arrays, and nothing is computed before `compute()`. If the
@@ -61,10 +63,10 @@ def by_rows(method: Callable) -> Callable:
         return _map_rows(estimator, method, X, options)
 
     answer._table = "by rows"  # type: ignore[attr-defined]
-    return answer
+    return answer  # type: ignore[return-value]
 
 
-def in_memory(method: Callable) -> Callable:
+def in_memory(method: Method) -> Method:
     """Decorate a method that needs its table in memory: it raises TypeError for a Dask array."""
     name = method.__name__
 
@@ -76,10 +78,10 @@ def in_memory(method: Callable) -> Callable:
         return method(estimator, *args, **kwargs)
 
     answer._table = "in memory"  # type: ignore[attr-defined]
-    return answer
+    return answer  # type: ignore[return-value]
 
 
-def parameters_are_named(init: Callable) -> Callable:
+def parameters_are_named(init: Method) -> Method:
     """Decorate `__init__`: the error for an unknown parameter suggests one that exists."""
 
     @functools.wraps(init)
@@ -96,7 +98,7 @@ def parameters_are_named(init: Callable) -> Callable:
                 ) from None
             raise
 
-    return named
+    return named  # type: ignore[return-value]
 
 
 # Tables that are refused
@@ -197,7 +199,9 @@ def _is_array(value: Any) -> bool:
 # Answers for each row
 
 
-def _map_rows(estimator: Any, method: Callable, X: Any, options: dict[str, Any]) -> Any:
+def _map_rows(
+    estimator: Any, method: Callable[..., Any], X: Any, options: dict[str, Any]
+) -> Any:
     """Return the answers for the rows of a table; for a Dask array they are Dask arrays."""
     name = method.__name__
     owner = f"{type(estimator).__name__}.{name}"
