@@ -1,7 +1,5 @@
 """Base of all estimators: version stamp in pickles, progress, convergence warning."""
 
-import copy
-import inspect
 import warnings
 
 from joblib import effective_n_jobs
@@ -11,12 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._estimator.advice import meant_option
 from skmoderndata._estimator.compat import InvalidParameterError
-from skmoderndata._estimator.doors import (
-    by_rows,
-    check_table_of_fit,
-    in_memory,
-    parameters_are_named,
-)
+from skmoderndata._estimator.doors import check_table_of_fit
 from skmoderndata._version import __version__
 
 # Address of the documentation, as in pyproject.toml.
@@ -30,10 +23,6 @@ class Base(BaseEstimator):
     _doc_link_template = (
         f"{DOCUMENTATION}/generated/api/{{estimator_module}}.{{estimator_name}}.html"
     )
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        decorate(cls)
 
     def _check_table_of_fit(self, name, args, kwargs):
         """Raise TypeError if the method `name`, which fits, cannot read its table."""
@@ -65,40 +54,6 @@ class Base(BaseEstimator):
                 stacklevel=2,
             )
         super().__setstate__(state)
-
-
-ROW_METHODS = (
-    "transform",
-    "inverse_transform",
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "score_samples",
-    "decision_function",
-    "decompose",
-    "outlier_scores",
-)
-
-
-def decorate(cls):
-    for name in dir(cls):
-        method = next((vars(kind)[name] for kind in cls.__mro__ if name in vars(kind)), None)
-        function = getattr(method, "fn", method)
-        if not inspect.isfunction(function) or not function.__module__.startswith("skmod"):
-            continue
-        if name == "__init__" and "__init__" in vars(cls):
-            cls.__init__ = parameters_are_named(cls.__init__)
-        code = inspect.unwrap(function).__code__
-        arguments = code.co_varnames[: code.co_argcount]
-        if name.startswith("_") or hasattr(function, "_table") or name[:4] == "fit_":
-            continue
-        if len(arguments) > 1 and arguments[1] in ("X", "Z", "T", "codes"):
-            decorated = (by_rows if name in ROW_METHODS else in_memory)(function)
-            if function is not method:
-                descriptor = copy.copy(method)
-                descriptor.fn = decorated
-                decorated = descriptor
-            setattr(cls, name, decorated)
 
 
 class LazySolution:

@@ -16,6 +16,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     check_sample_weight,
 )
+from skmoderndata._estimator.doors import by_rows
 from skmoderndata._estimator.validation import check_magnitude
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import Expansion, surely_psd
@@ -144,6 +145,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
 class MachineClassifierMixin(KernelClassifierMixin):
     """Mixin of machines with one function for two classes, or one per class for more."""
 
+    @by_rows
     def decision_function(self, X: Any) -> Array:
         """Compute the decision function.
 
@@ -168,6 +170,7 @@ class MachineClassifierMixin(KernelClassifierMixin):
 class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
     """Mixin of machines that predict the target by their function plus `intercept_`."""
 
+    @by_rows
     def predict(self, X: Any) -> Array:
         """Predict the targets of samples.
 

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.absent_classes import AbsentClasses
+from skmoderndata._estimator.doors import by_rows
 from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._solvers.common.typing import Array
@@ -37,6 +38,7 @@ class KernelSamples:
 class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
     """Mixin of outlier detectors that set `offset_` and have `_score_samples` for checked rows."""
 
+    @by_rows
     def score_samples(self, X: Any) -> Array:
         """Compute scores that are low for outliers.
 
@@ -53,6 +55,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         check_is_fitted(self)
         return self._score_samples(checked_samples(self, X, reset=False))
 
+    @by_rows
     def decision_function(self, X: Any) -> Array:
         """Compute scores relative to the threshold, `score_samples(X) - offset_`.
 
@@ -68,6 +71,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         """
         return self.score_samples(X) - self.offset_
 
+    @by_rows
     def predict(self, X: Any) -> Array:
         """Predict which samples are outliers.
 
@@ -87,6 +91,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
 class KernelClassifierMixin(AbsentClasses, KernelSamples, ClassifierMixin):  # type: ignore[misc]
     """Mixin of classifiers that predict by the sign or largest column of `decision_function`."""
 
+    @by_rows
     def predict(self, X: Any) -> Array:
         """Predict the classes of samples.
 
@@ -118,6 +123,7 @@ class KernelProjectionMixin(
     _project: Any
     _centre: Any = 0.0
 
+    @by_rows
     def transform(self, X: Any) -> Array:
         """Project samples onto the fitted directions.
 

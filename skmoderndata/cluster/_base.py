@@ -16,6 +16,7 @@ from skmoderndata._estimator.blocks_input import (
     rows_named,
 )
 from skmoderndata._estimator.compat import fit_context
+from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.validation import (
     BitCounts,
     bits_of,
@@ -57,6 +58,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     _factors = "components"  # name of the factors in error messages
 
+    @by_rows
     def transform(self, X):
         """Compute the memberships of rows, as `assignments_` for the training rows.
 
@@ -73,6 +75,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         check_is_fitted(self)
         return self._memberships(X)
 
+    @by_rows
     def predict(self, X):
         """Compute the memberships of rows, as `transform` does.
 
@@ -89,6 +92,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         check_is_fitted(self)
         return self._memberships(X)
 
+    @by_rows
     def inverse_transform(self, Z):
         """Reconstruct each row from its memberships, as the OR of its components.
 
@@ -172,6 +176,7 @@ class BooleanFactors(BooleanComponents):
         self._find(bits, X, y)
         return self
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative fraction of bits that differ between rows and their reconstruction.
 

@@ -13,6 +13,7 @@ from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     StrOptions,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_array
 from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks
@@ -160,6 +161,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, BlockClusterMixin, Boolean
     _factors = "clusters"  # name of the factors in error messages
     _of_rows = {"labels_": "predict", "assignments_": "transform"}
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=3,
@@ -222,6 +224,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, BlockClusterMixin, Boolean
             self.labels_ = labels_of(best.rows)
             self.assignments_ = self._one_hot(self.labels_)
 
+    @by_rows
     def predict(self, X):
         """Predict the nearest centre of each row.
 

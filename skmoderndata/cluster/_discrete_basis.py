@@ -13,6 +13,7 @@ from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import (
     check_array,
@@ -184,6 +185,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         "threshold": [Real, None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=3,
@@ -256,6 +258,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             X, entry_weight=entry_weight
         )
 
+    @by_rows
     def transform(self, X, *, entry_weight=None):
         """Compute the memberships of rows, as `assignments_` for the training rows.
 
@@ -275,6 +278,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         check_is_fitted(self)
         return self._memberships(X, entry_weight)
 
+    @by_rows
     def predict(self, X, *, entry_weight=None):
         """Compute the memberships of rows, as `transform` does.
 
@@ -293,6 +297,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         check_is_fitted(self)
         return self._memberships(X, entry_weight)
 
+    @in_memory
     def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative fraction of bits that differ between rows and their reconstruction.
 

@@ -10,6 +10,7 @@ from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     StrOptions,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -125,6 +126,7 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
         "threshold": [Real, None],
     }
 
+    @parameters_are_named
     def __init__(self, n_clusters=3, *, cover="below", threshold=0.0):
         self.n_clusters = n_clusters
         self.cover = cover

@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import relative_weights, validate_data
 from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
@@ -158,6 +159,7 @@ class KMedoids(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=8,
@@ -275,6 +277,7 @@ class KMedoids(
             del self.cluster_centers_  # remove the result of an earlier fit
         self.labels_ = to_medoids.argmin(axis=1)
 
+    @by_rows
     def transform(self, X):
         """Compute the distances from the medoids.
 
@@ -295,6 +298,7 @@ class KMedoids(
             return X[:, self.medoid_indices_]
         return self._distances(X, self._medoids)
 
+    @by_rows
     def predict(self, X):
         """Predict the nearest medoid of each sample.
 
@@ -310,6 +314,7 @@ class KMedoids(
         """
         return self.transform(X).argmin(axis=1)
 
+    @in_memory
     def score(self, X, y=None, sample_weight=None):
         """Compute the negative sum of distances from the nearest medoids.
 

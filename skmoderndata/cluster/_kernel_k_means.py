@@ -15,6 +15,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import float_type, relative_weights
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram
@@ -263,6 +264,7 @@ class KernelKMeans(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=8,
@@ -482,6 +484,7 @@ class KernelKMeans(
                 remedy="lower n_clusters",
             )
 
+    @by_rows
     def predict(self, X):
         """Predict the nearest centre of each sample.
 
@@ -498,6 +501,7 @@ class KernelKMeans(
         check_is_fitted(self)
         return self._partial(checked_samples(self, X, reset=False)).argmin(axis=1)
 
+    @by_rows
     def transform(self, X):
         """Compute the distances to the centres in feature space.
 
@@ -518,6 +522,7 @@ class KernelKMeans(
         distances = np.sqrt(np.maximum(squared, 0.0))
         return distances.astype(float_type(X), copy=False)
 
+    @in_memory
     def score(self, X, y=None, sample_weight=None):
         """Compute the negative sum of squared distances from the nearest centres.
 

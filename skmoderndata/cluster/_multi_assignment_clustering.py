@@ -21,6 +21,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import validate_boolean
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -277,6 +278,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     _factors = "sources"  # name of the factors in error messages
     _of_rows = {"assignments_": "predict"}
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=3,
@@ -448,6 +450,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         self.assignments_ = self._assign(data)[0]
         return self
 
+    @by_rows
     def predict_proba(self, X):
         """Compute the probability of each source, under a uniform prior over assignment sets.
 
@@ -471,6 +474,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             proba[rows] = np.clip(posterior @ model.sets, 0, 1)
         return proba
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the mean log-likelihood of the rows, each with its best set of sources.
 

@@ -23,6 +23,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
@@ -216,6 +217,7 @@ class NeuralGas(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=8,
@@ -372,6 +374,7 @@ class NeuralGas(
         self.neighborhoods_ = np.array([wide * (narrow / wide) ** fraction])
         return self
 
+    @by_rows
     def predict(self, X):
         """Predict the nearest unit of each sample.
 
@@ -388,6 +391,7 @@ class NeuralGas(
         check_is_fitted(self)
         return self._nearest(self._validate(X, reset=False)).first
 
+    @by_rows
     def transform(self, X):
         """Compute the distances to the units.
 
@@ -407,6 +411,7 @@ class NeuralGas(
         squared = squared_distances(rows, squared_norms(rows), units)
         return np.sqrt(squared, out=squared).astype(X.dtype, copy=False)
 
+    @in_memory
     def score(self, X, y=None, sample_weight=None):
         """Compute the negative sum of squared distances from the nearest units.
 

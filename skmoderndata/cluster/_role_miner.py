@@ -11,6 +11,7 @@ from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     StrOptions,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -147,6 +148,7 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
         "threshold": [Real, None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=3,

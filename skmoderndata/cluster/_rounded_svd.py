@@ -7,6 +7,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_array
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -136,6 +137,7 @@ class RoundedSVD(BooleanFactors):
         "threshold": [Real, None],
     }
 
+    @parameters_are_named
     def __init__(self, n_clusters=3, *, fractions=None, threshold=0.0):
         self.n_clusters = n_clusters
         self.fractions = fractions

@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.plotting import several_axes_or_new
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
@@ -166,6 +167,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_clusters=8,
@@ -271,6 +273,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
 
         return self
 
+    @by_rows
     def predict(self, X):
         """Predict the nearest prototype of each series.
 
@@ -286,6 +289,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         """
         return self._costs(X).argmin(axis=0)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative objective.
 

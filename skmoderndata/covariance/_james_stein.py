@@ -14,6 +14,7 @@ from skmoderndata._estimator.compat import (
     all_or_nothing,
     fit_context,
 )
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
 
@@ -132,6 +133,7 @@ class JamesStein(Base):
         "positive_part": ["boolean"],
     }
 
+    @parameters_are_named
     def __init__(self, target="mean", *, noise_variance=None, positive_part=True):
         self.target = target
         self.noise_variance = noise_variance
@@ -235,6 +237,7 @@ class JamesStein(Base):
         self.noise_variance_ = variance
         self.risk_estimate_ = risk
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative mean squared error of the means as predictions of new rows.
 

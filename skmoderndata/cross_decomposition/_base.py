@@ -16,6 +16,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
     unmasked,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.registry import Comparison
 from skmoderndata._estimator.scale import warn_unlike_scales
 from skmoderndata._estimator.validation import (
@@ -156,6 +157,7 @@ class MultiviewTransformer(
 
         return Samples(sizes[0], rows, weights)
 
+    @by_rows
     def transform(self, X, y=None):
         """Compute the scores of new samples.
 
@@ -203,6 +205,7 @@ class MultiviewTransformer(
         """
         return self.fit(X, y, sample_weight=sample_weight).transform(X, y)
 
+    @in_memory
     def score(self, X, y=None, sample_weight=None):
         """Compute the mean correlation of the scores over components and pairs of views.
 
@@ -220,6 +223,7 @@ class MultiviewTransformer(
         values = self.score_components(X, y, sample_weight=sample_weight)
         return float(values.mean()) if values.size else 0.0
 
+    @in_memory
     def score_components(self, X, y=None, sample_weight=None):
         """Compute the correlation of the scores for each component.
 
@@ -471,6 +475,7 @@ class SecondViewPredictor:
         return True
 
     @available_if(_predicts_vectors)
+    @by_rows
     def predict(self, X):
         """Predict the second view of samples from their first view.
 

@@ -10,6 +10,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     StrOptions,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._solvers.kernel.canonical import RULES
@@ -247,6 +248,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,

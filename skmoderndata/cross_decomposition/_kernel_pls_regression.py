@@ -21,6 +21,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
@@ -198,6 +199,7 @@ class KernelPLSRegression(
         "copy_X": ["boolean"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -377,6 +379,7 @@ class KernelPLSRegression(
             result[unweighted] = unshifted + self._score_shift
         return result
 
+    @by_rows
     def predict(self, X):
         """Predict the targets of samples.
 
@@ -394,6 +397,7 @@ class KernelPLSRegression(
         X = samples_of(self, X)
         return self._apply(X, self.dual_coef_) + self.intercept_
 
+    @by_rows
     def transform(self, X):
         """Compute the scores of samples.
 

@@ -23,6 +23,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import is_structured
@@ -258,6 +259,7 @@ class PrincipalComponentsRegression(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components="loo",
@@ -438,6 +440,7 @@ class PrincipalComponentsRegression(
         total = float(values.sum()) + beyond
         return Components(values, U[:, positive], total, rotate, lambda R: row_signs(R.T), W)
 
+    @by_rows
     def predict(self, X):
         """Predict the targets of samples.
 
@@ -456,6 +459,7 @@ class PrincipalComponentsRegression(
         coef = self.coef_.T if self._gram is None else self.dual_coef_
         return self._apply(X, coef) + self.intercept_
 
+    @by_rows
     def transform(self, X):
         """Compute the principal components of samples.
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.cross_decomposition._base import (
     AGAINST_CCA,
@@ -210,6 +211,7 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         "view_slices": [list, tuple, None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,

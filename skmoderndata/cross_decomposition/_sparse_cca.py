@@ -13,6 +13,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     StrOptions,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.sparse_canonical import (
     CrossProduct,
@@ -212,6 +213,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         "view_slices": [list, tuple, None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,

@@ -3,12 +3,14 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._estimator.doors import by_rows
 from skmoderndata._estimator.validation import check_array, check_codes
 
 
 class FromCodes:
     """Mixin that reconstructs signals from codes, with the atoms in the rows of `components_`."""
 
+    @by_rows
     def inverse_transform(self, X):
         """Reconstruct signals from codes.
 

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import FitProgress
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -214,6 +215,7 @@ class CCIPCA(OnlineSubspace):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -295,6 +297,7 @@ class CCIPCA(OnlineSubspace):
             principal_rows(block, True, state, schedule, work)
         self._publish(state, X.dtype, orthogonality_error(state.V))
 
+    @by_rows
     def transform(self, X):
         """Project rows onto the components.
 
@@ -315,6 +318,7 @@ class CCIPCA(OnlineSubspace):
             Z /= self._scales(Z.dtype)
         return Z.astype(X.dtype, copy=False)
 
+    @by_rows
     def inverse_transform(self, X):
         """Map coordinates back to rows.
 
@@ -340,6 +344,7 @@ class CCIPCA(OnlineSubspace):
         X = Z @ self.components_ + self.mean_
         return X.astype(Z.dtype, copy=False)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative relative squared reconstruction error of X.
 

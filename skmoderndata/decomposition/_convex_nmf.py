@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_magnitude, check_n_components
 from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
@@ -178,6 +179,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -306,6 +308,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.n_iter_ = best.n_iter
         return B
 
+    @by_rows
     def transform(self, X):
         """Compute the codes of rows by non-negative least squares.
 
@@ -326,6 +329,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     inverse_transform = available_if(_is_linear)(AlternatingFactorization.inverse_transform)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative relative reconstruction error.
 

@@ -23,6 +23,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, dense, known_entries, validate_data
 from skmoderndata._samples.containers import row_blocks
@@ -272,6 +273,7 @@ class FeatureSignDictionaryLearning(
 
     _of_rows = {"codes_": "transform"}
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -487,6 +489,7 @@ class FeatureSignDictionaryLearning(
         if "codes_" in vars(self):
             del self.codes_
 
+    @by_rows
     def transform(self, X):
         """Code signals with the atoms.
 
@@ -505,6 +508,7 @@ class FeatureSignDictionaryLearning(
         codes = self._transform(X)
         return to_dense(codes, len(self.components_), X.dtype)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 

@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
@@ -227,6 +228,7 @@ class HierarchicalSlowFeatureAnalysis(
     # it.
     __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=8,
@@ -396,6 +398,7 @@ class HierarchicalSlowFeatureAnalysis(
             widths.append(np.prod(layer.input_shape) + layer.n_fields * n_field)
         return int(np.clip(_CHUNK_BYTES // (8 * max(widths)), 1, n))
 
+    @by_rows
     def transform(self, X):
         """Compute the outputs of the last layer.
 
@@ -430,6 +433,7 @@ class HierarchicalSlowFeatureAnalysis(
             Y[rows] = H.reshape(len(H), -1)[:, used.ravel()]
         return Y
 
+    @in_memory
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative mean slowness of the outputs on these rows.
 

@@ -15,6 +15,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
@@ -266,6 +267,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
     __metadata_request__partial_fit = {"sequence_ids": True, "new_sequence": True}
     __metadata_request__score = {"sequence_ids": True}
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -464,6 +466,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         self._publish(*slow_components(principal, minor, rank_tol=tol))
         return self
 
+    @by_rows
     def transform(self, X):
         """Compute the slow features of each row.
 
@@ -480,6 +483,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         check_is_fitted(self)
         return self._project(self._check(X, reset=False))
 
+    @in_memory
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative mean slowness of the outputs on X.
 

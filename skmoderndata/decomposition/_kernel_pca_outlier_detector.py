@@ -13,6 +13,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -211,6 +212,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=0.5,
@@ -409,6 +411,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             # Rounding must not make a training sample an outlier.
             self.offset_ = lowest - 1e-9 * abs(lowest)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the mean score: for "slab", minus the mean squared distance from the subspace.
 

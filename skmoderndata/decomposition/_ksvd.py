@@ -19,6 +19,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.early_rows import EarlyRows
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import (
@@ -301,6 +302,7 @@ class KSVD(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -574,6 +576,7 @@ class KSVD(
         if hasattr(self, "codes_"):
             del self.codes_
 
+    @by_rows
     def transform(self, X):
         """Code signals with the atoms.
 
@@ -593,6 +596,7 @@ class KSVD(
         codes = self._code(data, observed, prepare_atoms(self.components_), self._ridges)
         return to_dense(codes, len(self.components_), X.dtype)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import FitProgress
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
@@ -206,6 +207,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=1,
@@ -286,6 +288,7 @@ class MinorComponentAnalysis(OnlineSubspace):
             minor_rows(block, True, moving, state, schedule, step, work)
         self._publish(moving, state, X.dtype)
 
+    @by_rows
     def transform(self, X):
         """Project rows onto the minor components.
 
@@ -304,6 +307,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         X = self._check(X, reset=False)
         return self._coordinates(X).astype(X.dtype, copy=False)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative fraction of the variance of X in the minor subspace.
 

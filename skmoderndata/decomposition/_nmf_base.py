@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.early_rows import EarlyRows
 from skmoderndata._estimator.registry import Comparison
 from skmoderndata._estimator.validation import (
@@ -409,6 +410,7 @@ class AlternatingFactorization(
         self.fit(X, y, sample_weight, entry_weight=entry_weight)
         return self.transform(X, entry_weight=entry_weight)
 
+    @by_rows
     def transform(self, X, *, entry_weight=None):
         """Compute the codes that minimise the objective for the fitted components.
 
@@ -429,6 +431,7 @@ class AlternatingFactorization(
         X, cells = self._validate(X, entry_weight, reset=False)
         return narrowed(self._codes(X, cells), X.dtype, self, "codes")
 
+    @by_rows
     def inverse_transform(self, X):
         """Reconstruct rows from codes.
 
@@ -444,6 +447,7 @@ class AlternatingFactorization(
         """
         return decode(self, X)
 
+    @in_memory
     def score(self, X, y=None, sample_weight=None, *, entry_weight=None):
         """Compute the negative relative reconstruction error.
 

@@ -18,6 +18,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_codes, validate_data
 from skmoderndata._solvers.common.iterate import Iterations
@@ -228,6 +229,7 @@ class OnlineRobustPCA(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -360,6 +362,7 @@ class OnlineRobustPCA(
             vars(self).pop(name, None)
         return self
 
+    @by_rows
     def transform(self, X):
         """Compute the scores of rows on the components by robust regression.
 
@@ -379,6 +382,7 @@ class OnlineRobustPCA(
         X = self._validate(X, reset=False)
         return self._scores(X).astype(X.dtype, copy=False)
 
+    @by_rows
     def inverse_transform(self, X):
         """Reconstruct rows from scores.
 
@@ -396,6 +400,7 @@ class OnlineRobustPCA(
         X = check_codes(X, self.n_components_, estimator=self)
         return (X @ self.components_).astype(X.dtype, copy=False)
 
+    @by_rows
     def decompose(self, X):
         """Decompose rows into their robust projections and gross errors.
 
@@ -417,6 +422,7 @@ class OnlineRobustPCA(
         low_rank = self._scores(X) @ self.components_
         return split_rows(X, low_rank, self.outlier_threshold * self.noise_scale_)
 
+    @in_memory
     def find_outliers(self, X):
         """List the cells that are grossly wrong, the largest errors first.
 
@@ -438,6 +444,7 @@ class OnlineRobustPCA(
         rows = row_names_of(X)
         return list_cells(low_rank, sparse, self.noise_scale_, rows=rows, columns=names)
 
+    @by_rows
     def outlier_scores(self, X):
         """Compute the sum of absolute residuals of each row.
 
@@ -457,6 +464,7 @@ class OnlineRobustPCA(
         residual = X - self._scores(X) @ self.components_
         return absolute_residuals(residual).astype(X.dtype)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative relative error of predicting hidden entries.
 

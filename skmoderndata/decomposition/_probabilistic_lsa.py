@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
@@ -227,6 +228,7 @@ class ProbabilisticLSA(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -400,6 +402,7 @@ class ProbabilisticLSA(
         self.fit(X, y, sample_weight, entry_weight=entry_weight)
         return self.transform(X, entry_weight=entry_weight)
 
+    @by_rows
     def transform(self, X, *, entry_weight=None):
         """Compute the topic mixtures of documents, for the fitted topics.
 
@@ -433,6 +436,7 @@ class ProbabilisticLSA(
             )
         return mixtures.astype(X.dtype, copy=False)
 
+    @by_rows
     def inverse_transform(self, X):
         """Compute the word distributions of topic mixtures.
 
@@ -452,6 +456,7 @@ class ProbabilisticLSA(
         topics = self.components_.astype(X.dtype, copy=False)
         return np.asarray(X @ topics)
 
+    @in_memory
     def score(self, X, y=None, *, entry_weight=None):
         """Compute the log-likelihood per token of half of the words, predicted from the rest.
 
@@ -480,6 +485,7 @@ class ProbabilisticLSA(
         X, cells = self._validate(X, entry_weight, reset=False)
         return self._completion(_counts(X, None, cells), cells)
 
+    @in_memory
     def perplexity(self, X):
         """Compute the perplexity of documents, ``exp(-score(X))``.
 

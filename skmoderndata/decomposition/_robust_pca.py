@@ -27,6 +27,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_codes, validate_data, weigh_entries
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -373,6 +374,7 @@ class RobustPCA(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -606,6 +608,7 @@ class RobustPCA(
             X, entry_weight=entry_weight
         )
 
+    @by_rows
     def transform(self, X, *, entry_weight=None):
         """Compute the scores of rows on the components by robust regression.
 
@@ -636,6 +639,7 @@ class RobustPCA(
             )
         return scores.astype(X.dtype, copy=False)
 
+    @by_rows
     def inverse_transform(self, X):
         """Reconstruct rows from scores.
 
@@ -654,6 +658,7 @@ class RobustPCA(
         rows = X @ self.components_ + self.mean_
         return rows.astype(X.dtype, copy=False)
 
+    @by_rows
     def decompose(self, X):
         """Decompose rows into their robust projections and sparse residuals.
 
@@ -710,6 +715,7 @@ class RobustPCA(
         centred = scores - scores.mean(axis=0)
         return centred.T @ centred / max(len(scores) - 1, 1)
 
+    @in_memory
     def find_outliers(self, X=None, *, kind="cells"):
         """List the cells, or the rows, that are grossly wrong, the largest errors first.
 
@@ -798,6 +804,7 @@ class RobustPCA(
         n_cells = np.count_nonzero(self.decompose(X).sparse, axis=1)
         return list_rows(distances, outlying, leverage, n_cells, rows=row_names)
 
+    @in_memory
     def row_distances(self, X):
         """Compute both distances of rows, each over its cutoff.
 
@@ -829,6 +836,7 @@ class RobustPCA(
                 f"{self.algorithm_!r}, rows={self.rows!r}, polish={self.polish!r}."
             )
 
+    @by_rows
     def outlier_scores(self, X):
         """Compute how unusual each row is: above 1 for outlying rows and leverage points.
 
@@ -860,6 +868,7 @@ class RobustPCA(
         residual /= deviation_of_new(scores, self._map.singular_values)[:, None]
         return self._map.distances(scores, residual)
 
+    @in_memory
     def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative relative error of predicting hidden entries.
 

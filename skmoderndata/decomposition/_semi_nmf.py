@@ -8,6 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import weigh_entries
 from skmoderndata._solvers.factors.coded_rows import first_codes
@@ -147,6 +148,7 @@ class SemiNMF(AlternatingFactorization):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,

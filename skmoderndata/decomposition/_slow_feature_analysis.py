@@ -22,6 +22,7 @@ from skmoderndata._estimator.compat import (
     all_or_nothing,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -279,6 +280,7 @@ class SlowFeatureAnalysis(
         "input_mean_",
     )
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -479,6 +481,7 @@ class SlowFeatureAnalysis(
         self._forget_solution()
         return self
 
+    @by_rows
     def transform(self, X):
         """Compute the slow features of each row.
 
@@ -495,6 +498,7 @@ class SlowFeatureAnalysis(
         check_is_fitted(self)
         return self._project(self._check(X, reset=False))
 
+    @in_memory
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative mean slowness of the outputs on X.
 

@@ -11,6 +11,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     StrOptions,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._solvers.factors.coded_rows import CodedRows
 from skmoderndata._solvers.factors.factor_updates import Side
@@ -244,6 +245,7 @@ class SparseNMF(AlternatingFactorization):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,

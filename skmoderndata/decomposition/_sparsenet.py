@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.lasso import lasso_codes
@@ -192,6 +193,7 @@ class Sparsenet(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -291,6 +293,7 @@ class Sparsenet(
         self._warn(missed, len(X), gradient)
         return self
 
+    @by_rows
     def transform(self, X):
         """Compute the codes of minimum energy.
 
@@ -309,6 +312,7 @@ class Sparsenet(
         D = self.components_.astype(np.float64)
         return self._final(X, D).astype(X.dtype, copy=False)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative mean energy of signals.
 

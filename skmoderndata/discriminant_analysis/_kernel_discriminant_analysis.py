@@ -11,6 +11,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -182,6 +183,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="rbf",
@@ -315,6 +317,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self.explained_variance_ratio_ = self.eigenvalues_ / (total if total > 0 else 1.0)
         self.ridge_ = ridge
 
+    @by_rows
     def decision_function(self, X):
         """Compute the log-density plus log-prior of each class, up to a common term.
 
@@ -332,6 +335,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         two = values.shape[1] == 2
         return self._with_absent(values[:, 1] - values[:, 0] if two else values)
 
+    @by_rows
     def predict_proba(self, X):
         """Compute the probability of each class.
 
@@ -347,6 +351,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         """
         return self._with_impossible(softmax(self._log_joint(X), axis=1))
 
+    @by_rows
     def predict_log_proba(self, X):
         """Compute the log-probability of each class.
 

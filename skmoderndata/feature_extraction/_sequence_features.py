@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import Interval, fit_context
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._samples.containers import as_samples
 from skmoderndata.kernels import BlendedSpectrum, Mismatch, PSpectrum, RestrictedGapWeighted
@@ -117,6 +118,7 @@ class SequenceFeatures(TransformerMixin, Base):
         "normalize": ["boolean"],
     }
 
+    @parameters_are_named
     def __init__(self, kernel=None, n_features=None, *, normalize=True):
         self.kernel = kernel
         self.n_features = n_features
@@ -204,6 +206,7 @@ class SequenceFeatures(TransformerMixin, Base):
                 "there would be no columns; lower p."
             )
 
+    @by_rows
     def transform(self, X):
         """Count the substrings of samples.
 

@@ -22,6 +22,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.gaussian.committee import (
@@ -213,6 +214,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel=None,
@@ -299,6 +301,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         self.log_marginal_likelihood_value_ = float(value)
         return self
 
+    @by_rows
     def predict(self, X, return_std=False, include_noise=True):
         """Predict targets, and their uncertainty if requested.
 
@@ -334,6 +337,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             return mean
         return mean, self._shaped(np.concatenate(spreads))
 
+    @in_memory
     def expert_weights(self, X):
         """Compute the weights beta of the experts at X.
 

@@ -25,6 +25,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
 from skmoderndata._solvers.gaussian.bernoulli import (
@@ -210,6 +211,7 @@ class SparseGaussianProcessClassifier(
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel=None,
@@ -288,6 +290,7 @@ class SparseGaussianProcessClassifier(
             self._warn(ends, signs, X[rows], rows)
         return self
 
+    @by_rows
     def predict_proba(self, X):
         """Predict probabilities of the classes.
 
@@ -314,6 +317,7 @@ class SparseGaussianProcessClassifier(
         probabilities = np.column_stack(positive)
         return self._with_impossible(probabilities / probabilities.sum(axis=1, keepdims=True))
 
+    @by_rows
     def predict(self, X):
         """Predict the most probable class.
 
@@ -330,6 +334,7 @@ class SparseGaussianProcessClassifier(
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
+    @in_memory
     def latent_mean_and_variance(self, X):
         """Compute mean and variance of the latent functions.
 

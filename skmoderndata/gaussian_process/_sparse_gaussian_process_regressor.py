@@ -21,6 +21,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.early_rows import EarlyRows
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
@@ -271,6 +272,7 @@ class SparseGaussianProcessRegressor(
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel=None,
@@ -465,6 +467,7 @@ class SparseGaussianProcessRegressor(
         self._store(merged.solve(self.normalize_y))
         return self
 
+    @by_rows
     def predict(self, X, return_std=False, return_cov=False, include_noise=True):
         """Predict targets, and their uncertainty if requested.
 
@@ -520,6 +523,7 @@ class SparseGaussianProcessRegressor(
             return mean
         return mean, self._shaped(xp.concat(spreads, axis=0), xp)
 
+    @in_memory
     def sample_y(self, X, n_samples=1, random_state=0, include_noise=True):
         """Draw targets or latent functions from the posterior at X.
 

@@ -11,6 +11,7 @@ from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.dictionaries.patches import (
     grid_of,
@@ -174,6 +175,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         "group_size": [AT_LEAST_ONE, None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         noise_std=None,
@@ -228,6 +230,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
             learn_atoms(self, image, None, grid, atoms, sigma, progress)
         return self
 
+    @by_rows
     def transform(self, X):
         """Denoise an image.
 
@@ -260,6 +263,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         out = filter_groups(image, out, grid, sigma=sigma, group_size=size, n_jobs=self.n_jobs)
         return out.astype(image.dtype, copy=False).reshape(np.shape(X))
 
+    @in_memory
     def score(self, X, y):
         """Compute the peak signal-to-noise ratio of the denoised image, in decibels.
 

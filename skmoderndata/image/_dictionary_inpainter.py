@@ -15,6 +15,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.dictionaries.patches import fill_by_means, grid_of
 from skmoderndata._solvers.dictionaries.similar_patches import (
@@ -179,6 +180,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         "min_known": [Interval(Real, 0, 1, closed="both")],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         algorithm="em",
@@ -249,6 +251,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             learn_atoms(self, image, observed, grid, atoms, factor * sigma, progress)
         return self
 
+    @by_rows
     def transform(self, X):
         """Fill in the missing pixels of an image.
 
@@ -280,6 +283,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             filled = self._filter(filled, average, grid, sigma)
         return filled.astype(image.dtype, copy=False).reshape(np.shape(X))
 
+    @in_memory
     def score(self, X, y):
         """Compute the peak signal-to-noise ratio of the filled pixels, in decibels.
 

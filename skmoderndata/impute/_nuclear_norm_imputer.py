@@ -27,6 +27,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
@@ -262,6 +263,7 @@ class NuclearNormImputer(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=None,
@@ -420,6 +422,7 @@ class NuclearNormImputer(
             X, entry_weight=entry_weight
         )
 
+    @by_rows
     def transform(self, X, *, entry_weight=None):
         """Fill the missing cells of each row from its known cells.
 
@@ -454,6 +457,7 @@ class NuclearNormImputer(
         return np.hstack([filled, gaps.astype(filled.dtype)])
 
     @available_if(_has_indicator)
+    @by_rows
     def inverse_transform(self, X):
         """Restore the missing cells, from the columns added by `add_indicator`.
 
@@ -543,6 +547,7 @@ class NuclearNormImputer(
 
         return values.astype(self.components_.dtype, copy=False)
 
+    @in_memory
     def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative root mean squared error on hidden known cells.
 

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import fit_context
+from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import as_samples
@@ -33,6 +34,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         self._learn(X)
         return self
 
+    @by_rows
     def transform(self, X):
         """Compute the coordinates of samples.
 
@@ -51,6 +53,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         X = self._checked(X, reset=False)
         return self._map(X).astype(self._dtype(X), copy=False)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the fraction of the variance in feature space that the coordinates explain.
 

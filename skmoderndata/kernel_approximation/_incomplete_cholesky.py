@@ -9,6 +9,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -153,6 +154,7 @@ class IncompleteCholesky(KernelFeatures):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=100,

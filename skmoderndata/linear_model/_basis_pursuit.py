@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.certificates import relative_gap
@@ -198,6 +199,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         "tol": [POSITIVE],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         residual_tol=None,
@@ -263,6 +265,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         self._store(results, raw, rows, bounds, dtype, y.ndim == 1)
         return self
 
+    @by_rows
     def predict(self, X):
         """Predict measurements.
 

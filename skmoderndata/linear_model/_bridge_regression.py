@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.bridge import Moments, bridge
@@ -133,6 +134,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         "tol": [NON_NEGATIVE],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         alpha=1.0,
@@ -275,6 +277,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
 
         return Moments(gram, products, c, norms, yy), x_mean, y_mean
 
+    @by_rows
     def predict(self, X):
         """Predict values.
 

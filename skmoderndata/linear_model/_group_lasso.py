@@ -18,6 +18,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import (
@@ -205,6 +206,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         "warm_start": ["boolean"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         alpha=1.0,
@@ -319,6 +321,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 remedy="increase max_iter, tol or alpha, or scale the features alike",
             )
 
+    @by_rows
     def predict(self, X):
         """Predict values.
 

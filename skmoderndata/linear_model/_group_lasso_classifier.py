@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import Penalty, one_thread_if_small
@@ -160,6 +161,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         "warm_start": ["boolean"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         alpha=0.01,
@@ -282,6 +284,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
             return None
         return latent.astype(np.float64) * unit, float(self.intercept_[0])
 
+    @by_rows
     def decision_function(self, X):
         """Compute the logarithm of the odds of the second class.
 
@@ -303,6 +306,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
         return safe_sparse_dot(X, self.coef_[0], dense_output=True) + self.intercept_[0]
 
+    @by_rows
     def predict_proba(self, X):
         """Compute the probabilities of the two classes.
 
@@ -319,6 +323,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         values = self._log_odds(X)
         return self._with_impossible(np.column_stack([expit(-values), expit(values)]))
 
+    @by_rows
     def predict_log_proba(self, X):
         """Compute the logarithms of the probabilities.
 
@@ -336,6 +341,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         logs = -np.logaddexp(0.0, np.column_stack([values, -values]))
         return self._with_impossible(logs, -np.inf)
 
+    @by_rows
     def predict(self, X):
         """Predict labels.
 

@@ -18,6 +18,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import (
@@ -153,6 +154,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         alphas=100,
@@ -261,6 +263,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         top = full_path.largest_alpha() or 1.0  # any penalty suits a target without variation
         return np.geomspace(top, self.min_alpha_ratio * top, int(self.alphas))
 
+    @by_rows
     def predict(self, X):
         """Predict values.
 

@@ -19,6 +19,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import (
     checked_samples,
@@ -234,6 +235,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         "n_jobs": MACHINE_CONSTRAINTS["n_jobs"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="rbf",
@@ -411,6 +413,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         vars(self).pop("support_", None)
         return self
 
+    @by_rows
     def decision_function(self, X):
         """Compute the decision functions.
 

@@ -12,6 +12,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_target
 from skmoderndata._kernelized.checks import checked_samples
@@ -162,6 +163,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         "max_rank": [AT_LEAST_ONE],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -249,6 +251,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             warn_fewer(self, asked=self.n_components, found=n_directions, reason=reason)
         return self
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative intrinsic form of new samples, relative to their scatter.
 

@@ -14,6 +14,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import checked_samples
@@ -148,6 +149,7 @@ class LaplacianEmbedding(
         **KERNEL_CONSTRAINTS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -231,6 +233,7 @@ class LaplacianEmbedding(
         self.embedding_ = embedding.astype(float_type(X), copy=False)
         return self
 
+    @by_rows
     def transform(self, X):
         """Embed new samples among the training samples.
 
@@ -249,6 +252,7 @@ class LaplacianEmbedding(
         T = self._place(X)
         return T.astype(float_type(X), copy=False)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative mean squared distance between similar samples, for new samples.
 

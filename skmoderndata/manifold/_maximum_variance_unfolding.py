@@ -21,6 +21,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -202,6 +203,7 @@ class MaximumVarianceUnfolding(
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -327,6 +329,7 @@ class MaximumVarianceUnfolding(
         """
         return self.fit(X, y).embedding_
 
+    @by_rows
     def transform(self, X):
         """Place new samples by the weights that reconstruct them from their neighbours.
 
@@ -345,6 +348,7 @@ class MaximumVarianceUnfolding(
         Y, _, _ = self._place(X.astype(np.float64, copy=False))
         return Y.astype(X.dtype, copy=False)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative mean relative error of squared distances to the neighbours.
 

@@ -18,6 +18,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -151,6 +152,7 @@ class SammonMapping(
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=2,
@@ -270,6 +272,7 @@ class SammonMapping(
         """
         return self.fit(X, y).embedding_
 
+    @by_rows
     def transform(self, X):
         """Place new samples on the map.
 
@@ -300,6 +303,7 @@ class SammonMapping(
             Z[block] = place(d / unit, places / unit) * unit
         return Z.astype(X.dtype, copy=False)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative mean stress of new samples against the map.
 

@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._estimator.doors import by_rows
 from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Maximum seed of a part of an estimator, exclusive.
@@ -54,6 +55,7 @@ class BestEstimatorMixin:
             best.set_output(**self._sklearn_output_config)
 
     @available_if(best_has("predict"))
+    @by_rows
     def predict(self, X):
         """Predict new samples with `best_estimator_`.
 
@@ -71,6 +73,7 @@ class BestEstimatorMixin:
         return self.best_estimator_.predict(self._check(X))
 
     @available_if(best_has("transform"))
+    @by_rows
     def transform(self, X):
         """Transform samples with `best_estimator_`.
 

@@ -25,6 +25,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
     unmasked,
 )
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_magnitude, tidy
 from skmoderndata.model_selection._base import (
@@ -233,6 +234,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         "verbose": ["verbose"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         estimator=None,
@@ -437,6 +439,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         return values[values <= largest]
 
     @available_if(best_has("score"))
+    @in_memory
     def score(self, X, y=None):
         """Compute the score of `best_estimator_` on new objects.
 

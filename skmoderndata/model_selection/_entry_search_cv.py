@@ -32,6 +32,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.validation import check_array
 from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.model_selection._base import (
@@ -231,6 +232,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         "verbose": ["verbose"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         estimator,
@@ -461,6 +463,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         return folds
 
     @available_if(best_has("inverse_transform"))
+    @by_rows
     def inverse_transform(self, X):
         """Reconstruct samples from their codes with `best_estimator_`.
 
@@ -478,6 +481,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         return self.best_estimator_.inverse_transform(X)
 
     @available_if(best_has("score"))
+    @in_memory
     def score(self, X, y=None):
         """Compute the score of `best_estimator_` on other rows.
 

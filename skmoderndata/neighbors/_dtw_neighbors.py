@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_magnitude, check_target
 from skmoderndata._samples.elastic import (
@@ -142,6 +143,7 @@ class _DTWNeighbors:
         costs, nearest, _ = zip(*results, strict=True)
         return np.sqrt(np.concatenate(costs)), np.concatenate(nearest)
 
+    @in_memory
     def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
         """Find the nearest training series of each query.
 
@@ -325,6 +327,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_neighbors=1,
@@ -369,6 +372,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         self._fit(X, y)
         return self
 
+    @by_rows
     def predict(self, X):
         """Predict the class with most votes; in a tie the first of `classes_`.
 
@@ -385,6 +389,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         fractions = self.predict_proba(X)
         return self.classes_[fractions.argmax(axis=1)]
 
+    @by_rows
     def predict_proba(self, X):
         """Compute the fractions of votes of the classes.
 
@@ -491,6 +496,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     )
     _parameter_constraints = DTWNeighborsClassifier._parameter_constraints
 
+    @parameters_are_named
     def __init__(
         self,
         n_neighbors=1,
@@ -537,6 +543,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         self._fit(X, y)
         return self
 
+    @by_rows
     def predict(self, X):
         """Predict the mean target of the neighbours.
 

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import POSITIVE, Interval, StrOptions, fit_context
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -144,6 +145,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         "radius": [POSITIVE, None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="rbf",
@@ -219,6 +221,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         self.offset_ = -self.threshold_
         return self
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative mean squared distance from the mean.
 

@@ -5,6 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import StrOptions, fit_context
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -112,6 +113,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         "priors": [StrOptions({"uniform", "empirical"}), "array-like"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="rbf",
@@ -183,6 +185,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         self._project = Projection(train.gram, coef, train.second())
         return self
 
+    @by_rows
     def decision_function(self, X):
         """Compute the scores of the classes.
 

@@ -22,6 +22,7 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.validation import check_array, validate_data
 from skmoderndata._solvers.common.arrays import (
     as_numpy,
@@ -473,6 +474,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
     _TARGETS = {"multi_output": True, "y_numeric": True}
 
     @available_if(_takes_parts)
+    @in_memory
     def partial_fit(self, X, y, sample_weight=None):
         """Add samples; the result is exact, in any order.
 
@@ -492,6 +494,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
     def _add(self, X, y, sample_weight):
         return self._partial_fit(X, y, sample_weight, None)
 
+    @by_rows
     def predict(self, X):
         """Predict targets.
 
@@ -553,6 +556,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
     _TARGETS = {}
 
     @available_if(_takes_parts)
+    @in_memory
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Add samples; the result is exact, in any order.
 
@@ -585,6 +589,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         return self._partial_fit(X, y, sample_weight, classes)
 
+    @by_rows
     def decision_function(self, X):
         """Compute the least squares values of the classes.
 
@@ -603,6 +608,7 @@ class NetworkClassifier(AbsentClasses, ClassifierMixin):
         values = namespace(values).astype(values, dtype, copy=False)
         return values[:, 0] if values.shape[1] == 1 else values
 
+    @by_rows
     def predict(self, X):
         """Predict the class with the largest value.
 

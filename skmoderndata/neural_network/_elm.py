@@ -1,6 +1,7 @@
 """Extreme learning machines: random neurons and ridge regression."""
 
 from skmoderndata._estimator.compat import StrOptions
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata.neural_network._base import (
     WEIGHTS_ARE_NO_COPIES,
@@ -178,6 +179,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     )
     _parameter_constraints = RANDOM_LAYER
 
+    @parameters_are_named
     def __init__(
         self,
         n_hidden=500,
@@ -370,6 +372,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_hidden=500,

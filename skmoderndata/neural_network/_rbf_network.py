@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     RealNotInt,
     StrOptions,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_array, check_magnitude
 from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
@@ -356,6 +357,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     )
     _parameter_constraints = RADIAL
 
+    @parameters_are_named
     def __init__(
         self,
         n_centers=100,
@@ -543,6 +545,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     )
     _parameter_constraints = {**RADIAL, "class_weight": [dict, StrOptions({"balanced"}), None]}
 
+    @parameters_are_named
     def __init__(
         self,
         n_centers=100,

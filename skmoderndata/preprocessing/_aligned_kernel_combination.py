@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skmoderndata._estimator.compat import StrOptions, fit_context
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
@@ -128,6 +129,7 @@ class AlignedKernelCombination(AgainstTraining):
         "algorithm": [StrOptions({"joint", "independent"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernels=("linear", "poly", "rbf"),
@@ -178,6 +180,7 @@ class AlignedKernelCombination(AgainstTraining):
         """
         return self._fit(X, y)
 
+    @in_memory
     def score(self, X, y):
         """Compute the centred alignment of the kernel matrix of X with the target.
 

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, warn_fewer
 from skmoderndata._estimator.compat import fit_context
+from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.validation import check_array, check_target, validate_data
 from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._solvers.kernel.alignment import target_features
@@ -40,6 +41,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self._learn(X, y)
         return self
 
+    @by_rows
     def transform(self, X):
         """Transform the rows of samples.
 
@@ -82,6 +84,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         K = validate_data(self, K, dtype=[np.float64, np.float32], reset=False)
         return K.astype(np.float64, copy=False), K.dtype
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the cosine between a matrix and its transform.
 
@@ -169,6 +172,7 @@ def leading(K, n_components, tol):
 class AgainstTraining(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     """Base of transformers that compute kernel values with `X_fit_`, the training samples."""
 
+    @by_rows
     def transform(self, X):
         """Compute the kernel values between samples and the training samples.
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import N_JOBS, NamedOptions, fit_context
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import list_of_samples
 from skmoderndata._samples.edits import edit_matrix
@@ -117,6 +118,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(self, metric="edit", *, metric_params=None, n_jobs=None):
         self.metric = metric
         self.metric_params = metric_params
@@ -160,6 +162,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.fit(X, y)
         return self._distances(self.X_fit_, None)
 
+    @by_rows
     def transform(self, X):
         """Compute the distances of samples from the training samples.
 

@@ -1,5 +1,6 @@
 """Inner products from distances."""
 
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
@@ -57,6 +58,7 @@ class DoubleCenterer(KernelMatrixStep):
     )
     _parameter_constraints = {"squared": ["boolean"]}
 
+    @parameters_are_named
     def __init__(self, *, squared=False):
         self.squared = squared
 

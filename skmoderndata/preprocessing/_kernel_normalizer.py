@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skmoderndata._estimator.doors import by_rows
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
@@ -70,6 +71,7 @@ class KernelNormalizer(KernelMatrixStep):
             )
         self.diagonal_ = d
 
+    @by_rows
     def transform(self, X, diag=None):
         """Divide by the norms of the samples.
 

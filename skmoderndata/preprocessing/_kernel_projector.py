@@ -4,6 +4,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
@@ -90,6 +91,7 @@ class KernelProjector(KernelMatrixStep):
         "center": ["boolean"],
     }
 
+    @parameters_are_named
     def __init__(self, n_components=None, *, algorithm="eigen", tol=1e-12, center=False):
         self.n_components = n_components
         self.algorithm = algorithm

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import fit_context
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
@@ -97,6 +98,7 @@ class KernelTransformer(AgainstTraining):
     )
     _parameter_constraints = {**KERNEL_CONSTRAINTS, "cache": [GramCache, None]}
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="rbf",
@@ -181,6 +183,7 @@ class KernelTransformer(AgainstTraining):
         self.fit(X, y)
         return self._values(self.X_fit_, None)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the fraction of the squared norm in feature space that `X_fit_` spans.
 
@@ -301,6 +304,7 @@ class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
     )
     _parameter_constraints = {}
 
+    @in_memory
     def fit(self, X, y=None):
         """Check the collection; nothing is learned.
 
@@ -319,6 +323,7 @@ class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
         list_of_samples(X, type(self).__name__, own=False)
         return self
 
+    @by_rows
     def transform(self, X):
         """Wrap every sample.
 

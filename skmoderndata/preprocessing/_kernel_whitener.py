@@ -3,6 +3,7 @@
 import numpy as np
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata.preprocessing._base import (
@@ -97,6 +98,7 @@ class KernelWhitener(KernelMatrixStep):
         "rank_tol": [NON_NEGATIVE],
     }
 
+    @parameters_are_named
     def __init__(self, n_components=None, *, scale="unit_covariance", rank_tol=1e-12):
         self.n_components = n_components
         self.scale = scale

@@ -5,6 +5,7 @@ from sklearn.base import TransformerMixin
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import StrOptions, fit_context
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._samples.series import is_frame, n_levels, pack_series
@@ -67,6 +68,7 @@ class SeriesFormatter(TransformerMixin, Base):
         "trim_nan": ["boolean"],
     }
 
+    @parameters_are_named
     def __init__(self, layout="channels_last", *, trim_nan=True):
         self.layout = layout
         self.trim_nan = trim_nan
@@ -90,6 +92,7 @@ class SeriesFormatter(TransformerMixin, Base):
         self.transform(X)
         return self
 
+    @by_rows
     def transform(self, X):
         """Return the series without padding, time first.
 

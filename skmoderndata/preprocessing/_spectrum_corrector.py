@@ -4,6 +4,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._estimator.compat import NON_NEGATIVE, StrOptions
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
@@ -98,6 +99,7 @@ class SpectrumCorrector(KernelMatrixStep):
         "tol": [NON_NEGATIVE],
     }
 
+    @parameters_are_named
     def __init__(self, algorithm="clip", *, tol=1e-12):
         self.algorithm = algorithm
         self.tol = tol
@@ -140,6 +142,7 @@ class SpectrumCorrector(KernelMatrixStep):
             K[np.diag_indices_from(K)] += self.shift_
         return K.astype(dtype, copy=False)
 
+    @in_memory
     def between(self, X, Y=None):
         """Compute corrected similarities between arbitrary samples.
 

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, sequence_starts, validate_data
 from skmoderndata._solvers.series import embedding_dimension as dimension
@@ -189,6 +190,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     # sample_weight is not used, but Pipeline.score always routes it, so it must be a known name.
     __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
 
+    @parameters_are_named
     def __init__(
         self,
         n_lags=3,
@@ -339,6 +341,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         fitted = self.fit(X, y, sequence_ids=sequence_ids)
         return fitted.transform(X, sequence_ids=sequence_ids)
 
+    @by_rows
     def transform(self, X, *, sequence_ids=None):
         """Return the window of each row.
 
@@ -367,6 +370,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
                 out[earlier < start, j] = np.nan
         return out.reshape(n, self.n_lags_ * p)
 
+    @by_rows
     def inverse_transform(self, X, *, sequence_ids=None):
         """Return the series whose windows are nearest to the windows in X.
 
@@ -411,6 +415,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
 
         return total / copies[:, None]
 
+    @in_memory
     def complete_rows(self, X, *, sequence_ids=None):
         """Mark the windows that lie entirely within their sequence.
 
@@ -432,6 +437,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         oldest = np.arange(n) - self._shift(self.n_lags_ - 1, n)
         return oldest >= start
 
+    @in_memory
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative magnitude of the mean autocorrelation at `lag_`.
 

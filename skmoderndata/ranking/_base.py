@@ -7,6 +7,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.absent_classes import AbsentClasses
+from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.machines import KernelMachine
@@ -56,6 +57,7 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         """Return the difference of values that counts as one in `decision_function`."""
         return 1.0
 
+    @in_memory
     def rank_score(self, X):
         """Compute the value of the function for each sample.
 
@@ -72,6 +74,7 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         check_is_fitted(self)
         return self._function_values(checked_samples(self, X, reset=False))
 
+    @by_rows
     def decision_function(self, X):
         """Compute how far samples are inside the interval of each class.
 
@@ -91,6 +94,7 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         """
         return class_scores(self.rank_score(X), self.thresholds_) / self._score_unit()
 
+    @by_rows
     def predict(self, X):
         """Predict the labels of samples.
 
@@ -108,6 +112,7 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         return self.classes_[ranks_above(values, self.thresholds_)]
 
     @available_if(_has_link)
+    @by_rows
     def predict_proba(self, X):
         r"""Compute the probability of each class; only with ``probability=True``.
 
@@ -130,6 +135,7 @@ class KernelRankingMachine(AbsentClasses, KernelMachine, ClassifierMixin):
         return np.exp(self.predict_log_proba(X))
 
     @available_if(_has_link)
+    @by_rows
     def predict_log_proba(self, X):
         """Compute the logarithm of the probability of each class.
 

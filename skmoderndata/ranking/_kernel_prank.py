@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skmoderndata._estimator.base import Base, FitProgress
 from skmoderndata._estimator.compat import AT_LEAST_ONE, fit_context
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import order_of_labels, ordered_classes, unknown_label
 from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
@@ -189,6 +190,7 @@ class KernelPRank(KernelRankingMachine, Base):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="rbf",

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skmoderndata._estimator.base import Base, FitProgress
 from skmoderndata._estimator.compat import Interval, StrOptions, fit_context
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import order_of_labels, ordered_classes
 from skmoderndata._kernelized.checks import checked_samples_and_target
@@ -244,6 +245,7 @@ class NuSVOR(KernelRankingMachine, Base):
         "solver": [StrOptions({"smo", "cvxpy"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         nu="auto",

@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, dense, validate_data
 from skmoderndata._samples.containers import row_blocks
@@ -228,6 +229,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_measurements=0.5,
@@ -315,6 +317,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         return self
 
+    @by_rows
     def transform(self, X):
         """Measure signals.
 
@@ -345,6 +348,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             measured[rows] = operator.forward(signals)
         return measured
 
+    @by_rows
     def inverse_transform(self, X):
         """Recover signals from measurements.
 
@@ -360,6 +364,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         """
         return self.recover(X).signals
 
+    @in_memory
     def recover(self, X):
         """Recover signals from measurements, with certificates.
 
@@ -420,6 +425,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         certificates = (result.residual, result.gap, result.n_iter)
         return RecoveredSignals(signals.astype(dtype), codes.astype(dtype), *certificates)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative squared recovery error, relative to the squared norms of signals.
 

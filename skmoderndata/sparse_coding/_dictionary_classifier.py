@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -171,6 +172,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         n_components=30,
@@ -299,6 +301,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         self.sharpness_ = float(first * SHARPER)
         return dictionaries, len(objective)
 
+    @by_rows
     def predict(self, X):
         """Predict the labels of samples.
 
@@ -316,6 +319,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         nearest = np.argmin(residuals, axis=1)
         return self.classes_[nearest]
 
+    @by_rows
     def decision_function(self, X):
         """Compare the squared residuals for the dictionaries of the classes.
 
@@ -338,6 +342,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         mean = residuals.mean(axis=1, keepdims=True)
         return mean - residuals
 
+    @by_rows
     def predict_proba(self, X):
         """Compute class probabilities from the model of the cost.
 

@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
@@ -265,6 +266,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         dictionary=None,
@@ -331,6 +333,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         )
         return self
 
+    @by_rows
     def transform(self, X):
         """Code signals.
 
@@ -348,6 +351,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X = coder._validate(X, reset=False)
         return coder._encode(X, residuals=False).codes
 
+    @in_memory
     def encode(self, X):
         """Code signals and return the codes with their residual norms and certificates.
 
@@ -376,6 +380,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X = coder._validate(X, reset=False)
         return coder._encode(X)
 
+    @by_rows
     def inverse_transform(self, X):
         """Reconstruct signals from codes.
 
@@ -394,6 +399,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         atoms = atoms.astype(X.dtype, copy=False)
         return np.asarray(X @ atoms)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 

@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, check_target, validate_data
 from skmoderndata._solvers.common.arrays import working_memory
@@ -191,6 +192,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         basis=None,
@@ -287,6 +289,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             )
         return self
 
+    @by_rows
     def predict(self, X):
         """Predict measurements.
 

@@ -21,6 +21,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.compat import NON_NEGATIVE as AT_LEAST_ZERO
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import dense
 from skmoderndata._kernelized.checks import (
@@ -233,6 +234,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         algorithm="lasso",
@@ -407,6 +409,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         norms = np.ones(len(rows))
         return Atoms(rows, norms, gram), order
 
+    @by_rows
     def predict(self, X):
         """Predict the labels of samples.
 
@@ -424,6 +427,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         decisions = self._decide(X)
         return self.classes_[np.argmax(decisions, axis=1)]
 
+    @by_rows
     def decision_function(self, X):
         """Compute how well each class represents samples.
 
@@ -444,6 +448,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             return decision
         return decision[:, 1] - decision[:, 0]
 
+    @in_memory
     def concentration(self, X):
         """Compute how strongly the codes of samples are concentrated on one class.
 
@@ -471,6 +476,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             concentrations.append((c * fraction - 1) / (c - 1))
         return np.concatenate(concentrations)
 
+    @in_memory
     def encode(self, X):
         """Code samples by the training samples.
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import rows_in_blocks
@@ -230,6 +231,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C=1.0,

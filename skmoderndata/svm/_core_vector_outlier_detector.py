@@ -15,6 +15,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.landmarks import Fold, rows_in_blocks, survey_of
@@ -224,6 +225,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         "solver": [StrOptions({"core_set", "cvxpy"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         contamination=0.1,
@@ -341,6 +343,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         budget, a = cost_of_slack(K, weights[ids] / weights[ids].sum(), self.slack)
         return budget / unit, (K, a)
 
+    @by_rows
     def score_samples(self, X):
         """Compute scores that are small for outliers.
 
@@ -357,6 +360,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         check_is_fitted(self)
         return self._function_values(checked_samples(self, X, reset=False))
 
+    @by_rows
     def decision_function(self, X):
         """Compute scores minus the threshold.
 
@@ -372,6 +376,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         """
         return self.score_samples(X) - self.offset_
 
+    @by_rows
     def predict(self, X):
         """Predict which samples are outliers.
 
@@ -387,6 +392,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
+    @in_memory
     def score(self, X, y=None):
         """Compare the fraction of outliers among new samples with `contamination`.
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import check_target, order_of_labels, ordered_classes
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
@@ -181,6 +182,7 @@ class CoreVectorRanker(CoreVectors, Base):
         "solver": [StrOptions({"core_set", "cvxpy"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C=0.01,
@@ -291,6 +293,7 @@ class CoreVectorRanker(CoreVectors, Base):
             self._warn_above_tol(result, X)
         return self
 
+    @by_rows
     def predict(self, X):
         """Compute scores that rank the samples.
 
@@ -308,6 +311,7 @@ class CoreVectorRanker(CoreVectors, Base):
         X = checked_samples(self, X, reset=False)
         return self._function_values(X)
 
+    @in_memory
     def score(self, X, y, query_ids=None):
         """Compute the fraction of pairs with different grades that are ordered correctly.
 

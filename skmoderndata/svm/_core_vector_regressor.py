@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
@@ -181,6 +182,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         "solver": [StrOptions({"core_set", "cvxpy"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C=2.0,

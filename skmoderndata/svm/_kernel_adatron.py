@@ -15,6 +15,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
@@ -224,6 +225,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         "loss": [StrOptions({"hinge", "squared_hinge"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C=1.0,
@@ -460,6 +462,7 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         "epsilon": [NON_NEGATIVE],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C=1.0,

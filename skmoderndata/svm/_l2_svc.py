@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.absent_classes import AbsentClasses
 from skmoderndata._estimator.base import Base, run_parts
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
@@ -198,6 +199,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         "solver": [StrOptions({"auto", "newton", "smo", "cvxpy"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C=1.0,
@@ -295,6 +297,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         self._keep_work(X, worst.gap, n_iter, worst.converged)
         return self
 
+    @by_rows
     def decision_function(self, X):
         """Compute the decision function.
 
@@ -318,6 +321,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             return values
         return self._confident_votes(values)
 
+    @by_rows
     def predict(self, X):
         """Predict the labels of samples.
 

@@ -9,6 +9,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
@@ -145,6 +146,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         "solver": [StrOptions({"smo", "cvxpy"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C=1.0,

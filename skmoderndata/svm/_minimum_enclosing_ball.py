@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
@@ -186,6 +187,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         "n_jobs": N_JOBS,
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="linear",
@@ -312,6 +314,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 or "increase max_iter or tol, or use solver='core_set'",
             )
 
+    @by_rows
     def score_samples(self, X, heights=None):
         """Compute the negative distances to the centre.
 
@@ -332,6 +335,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         heights_sq = None if heights is None else _heights(heights, count_samples(X)) ** 2
         return -np.sqrt(self._squares(X, heights_sq))
 
+    @by_rows
     def decision_function(self, X, heights=None):
         """Compute the distances from the surface, positive inside.
 
@@ -347,6 +351,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         """
         return self.score_samples(X, heights) - self.offset_
 
+    @by_rows
     def predict(self, X, heights=None):
         """Predict which samples are inside the ball.
 
@@ -362,6 +367,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         """
         return np.where(self.decision_function(X, heights) >= 0, 1, -1)
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the fraction of samples inside the ball.
 

@@ -27,7 +27,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
     unmasked,
 )
-from skmoderndata._estimator.doors import by_rows
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.margins.feature_rounds import (
@@ -327,6 +327,7 @@ class SupportFeatureMachine(
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         C="scale",
@@ -453,6 +454,7 @@ class SupportFeatureMachine(
         self._warn(rounds)
         return self
 
+    @by_rows
     def decision_function(self, X):
         """Compute signed scores: positive for ``classes_[1]``, or one score for each class.
 
@@ -478,6 +480,7 @@ class SupportFeatureMachine(
         scores = np.asarray(X[:, used] @ self.coef_[:, used].T) + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @by_rows
     def predict(self, X):
         """Predict the labels of samples.
 
@@ -495,6 +498,7 @@ class SupportFeatureMachine(
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self._present_classes[best]
 
+    @by_rows
     def transform(self, X):
         """Select the features that the machine uses.
 

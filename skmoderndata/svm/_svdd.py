@@ -12,6 +12,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._estimator.doors import in_memory, parameters_are_named
 from skmoderndata._estimator.registry import Comparison, MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
@@ -177,6 +178,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         "solver": [StrOptions({"smo", "cvxpy"})],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         kernel="rbf",
@@ -271,6 +273,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         self._keep_work(X, ball.gap, ball.n_iter, ball.converged)
         return self
 
+    @in_memory
     def score(self, X, y=None):
         """Compute the negative mean squared distance from the centre.
 

@@ -38,6 +38,16 @@ def test_unknown_parameter_lists_all():
         RobustPCA(xyzzy=1)
 
 
+@pytest.mark.parametrize(
+    "cls",
+    [cls for cls in all_estimators() if cls._get_param_names()],
+    ids=lambda cls: cls.__name__,
+)
+def test_each_constructor_names_unknown_parameters(cls):
+    with pytest.raises(TypeError, match=f"{cls.__name__} has no parameter 'xyzzy'"):
+        cls(xyzzy=1)
+
+
 def test_construction_clone_and_pickle_of_every_class_work():
     for estimator in all_estimators():
         required = getattr(estimator, "_required_parameters", ())
