@@ -139,7 +139,7 @@ SAMPLES = (
     "_solvers.boolean_data.source_exchange.MAX_ASSOCIATED_ROWS",
     "cluster._kernel_k_means.SAMPLE_OF_STARTS",
     "cluster._multi_assignment_clustering.MAX_ROWS_COMPARED",
-    "decomposition._robust_pca.SAMPLE",
+    "decomposition._robust_rows_base.SAMPLE",
     "gaussian_process._inducing_base.MOST_FOR_CENTRES",
     "gaussian_process._sparse_gaussian_process_regressor.MOST_FOR_CENTRES",
     "svm._blocks_base.SAMPLE",

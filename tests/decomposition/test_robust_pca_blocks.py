@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import skmoderndata
-from skmoderndata.decomposition import RobustPCA, _robust_pca
+from skmoderndata.decomposition import RobustPCA, _robust_rows_base
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -101,7 +101,7 @@ def test_sample_tells_exact_from_noisy():
 
 @pytest.mark.parametrize("size", [100, 400])
 def test_size_of_the_sample(size, monkeypatch):
-    monkeypatch.setattr(_robust_pca, "SAMPLE", size)
+    monkeypatch.setattr(_robust_rows_base, "SAMPLE", size)
     model = RobustPCA(tol=1e-4).fit(in_dask(table(0.1)))
     assert model.noise_std_ == pytest.approx(0.1, rel=0.1)
 
