@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import AT_LEAST_ONE, fit_context
+from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 
 
@@ -67,6 +68,7 @@ class {name}(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     _card = MethodCard(family="{family}", cite=("author1900word",), cost="n p k")
     _parameter_constraints = {{"n_components": [AT_LEAST_ONE]}}
 
+    @parameters_are_named
     def __init__(self, n_components=2):
         self.n_components = n_components
 
@@ -90,6 +92,7 @@ class {name}(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self.components_ = solve(X, self.n_components)
         return self
 
+    @by_rows
     def transform(self, X):
         """Compute the coordinates of the rows of `X`.
 

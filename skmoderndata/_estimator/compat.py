@@ -237,12 +237,12 @@ def fit_context(*, prefer_skip_nested_validation=True):
             try:
                 is_outermost = starts_anew and _begins_anew(estimator)
                 result = fit(estimator, *args, **kwargs)
+                if is_outermost:
+                    del vars(estimator)[_FITTING]
+                return result
             except BaseException:
                 _restore(estimator, before)
                 raise
-            if is_outermost:
-                del vars(estimator)[_FITTING]
-            return result
 
         whole._table = "fit"
         context = _sklearn_fit_context(

@@ -613,8 +613,6 @@ def undocumented_methods(cls):
     for name, value in vars(cls).items():
         if name.startswith("_") or not inspect.isfunction(value):
             continue
-        if inspect.unwrap(value).__module__.startswith("sklearn."):  # a mixin's, decorated
-            continue
         text = inspect.getdoc(value)
         if not text:
             found.append(f"{name}: no docstring")
