@@ -724,6 +724,7 @@ def test_ball_without_room_warns():
 
 
 @pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:CoreVectorMachine depends on the scales")
 @pytest.mark.parametrize("ratio", [1e8, 1e12])
 @pytest.mark.parametrize("random_state", range(4))
 def test_columns_of_different_size_are_named(ratio, random_state):

@@ -124,6 +124,7 @@ def test_one_newton_step_warns():
 
 
 @pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:L2SVC depends on the scales")
 def test_columns_of_unlike_scale_are_named_in_the_warning():
     X, y = classes(60)
     with pytest.warns(
@@ -135,6 +136,7 @@ def test_columns_of_unlike_scale_are_named_in_the_warning():
 
 
 @pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:L2SVC depends on the scales")
 def test_columns_that_newton_steps_cannot_factor():
     """Copies of a column at a cost of 1e8: pairwise steps follow where rounding is in the way."""
     X, y = classes(60, flip=0.0)
