@@ -189,7 +189,8 @@ LATER = """\
 Apart from importing scikit-learn, a later process spends two fifths of its time on importing numba
 and nearly all of the rest on registering numba's own functions, which numba does before it opens
 the first file of the cache: neither step can be avoided. Reading and linking compiled functions
-takes 0.01 to 0.05 s. Methods at 0.8 to 1.0 s have no compiled code.
+takes 0.01 to 0.05 s. Methods whose two times are equal have no compiled code. Other programs that
+run at the same time lengthen the processor time, too.
 """
 
 
