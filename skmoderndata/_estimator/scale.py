@@ -95,9 +95,10 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     if view > 1:
         remedy = f"{scaler}().fit_transform on that view"
     warnings.warn(
-        f"{name} depends on the scales of the columns, and in {where} the interquartile ranges and "
-        "the standard deviations of the columns differ by a factor of more than "
-        f"{10 ** int(np.log10(ratio)):,}: use {remedy}. If all columns have the same unit, ignore this warning.",
+        f"{name} depends on the scales of the columns, and in {where} the interquartile ranges "
+        "and the standard deviations of the columns differ by a factor of more than "
+        f"{10 ** int(np.log10(ratio)):,}: use {remedy}. If all columns have the same unit, "
+        "ignore this warning.",
         stacklevel=4,
     )
 
