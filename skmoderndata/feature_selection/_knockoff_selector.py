@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import HasMethods, Interval, StrOptions, fit_context
+from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.recovery.knockoffs import (
     draw_knockoffs,
@@ -158,6 +159,7 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, Base):
         "random_state": ["random_state"],
     }
 
+    @parameters_are_named
     def __init__(
         self,
         estimator,
