@@ -10,9 +10,9 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, 
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, all_rows, box_qp, box_state
-from skmoderndata._solvers.margins.certificates import ROUNDING, ZERO_WEIGHT
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
+from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
 
 # Number of samples from which the distances of all samples from the mean are estimated.
 LOOKED_AT = 64

@@ -34,7 +34,7 @@ import numpy as np
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING
+from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING
 
 # Number of kernel rows that are computed at a time.
 ROWS_TOGETHER = 64

@@ -6,15 +6,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.typing import Array
-
-# Size of rounding errors, relative to the terms of a sum.
-ROUNDING = 1e-14
-# Largest relative difference of two numbers that count as equal.
-EQUAL = 1e-12
-# Largest weight that counts as zero, relative to the largest weight or its bound.
-ZERO_WEIGHT = 1e-9
-# Smallest number that is divided by.
-LEAST_DIVISOR = 1e-300
+from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ROUNDING
 
 
 def gap_to_margin(primal: float, rho: float) -> float:
@@ -67,7 +59,7 @@ def best_multiple(
     s = start
     best = at_zero
     best_s = 0.0
-    for _ in range(200):
+    for _ in range(MAX_NEWTON_STEPS):
         value, first, second = parts(s)
         if np.isnan(value):
             return np.inf, 0.0

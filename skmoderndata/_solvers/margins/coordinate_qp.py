@@ -26,7 +26,7 @@ from skmoderndata._solvers.margins.box_qp import (
     lowest_level,
     next_level,
 )
-from skmoderndata._solvers.margins.certificates import ROUNDING
+from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of steps after which the gradient is updated, in one pass over memory.
 STEPS_TOGETHER = 4

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
     active_set,
@@ -21,6 +20,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_by_cvxpy,
     simplex_qp,
 )
+from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING
 
 # Number of variables in a working set, without a matrix.
 WORKING_SET = 4000

@@ -18,10 +18,10 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import box_state
-from skmoderndata._solvers.margins.certificates import EQUAL, LEAST_DIVISOR, ROUNDING
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, take_weights
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
+from skmoderndata._solvers.margins.tolerances import EQUAL, LEAST_DIVISOR, ROUNDING
 
 # Number of units in the first block to score; blocks grow.
 FIRST_BLOCK = 1000

@@ -7,16 +7,17 @@ from scipy.special import expit, log_expit
 
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
+from skmoderndata._solvers.margins.tolerances import (
+    EQUAL,
+    MAX_NEWTON_STEPS,
+    ROUNDING,
+    SUFFICIENT_DECREASE,
+)
 
 # Tolerance on the largest derivative of the mean loss, for scores of variance one.
 GRADIENT_TOL = 1e-10
-# Maximum number of Newton steps; fewer than 20 were needed in trials.
-MAX_NEWTON_STEPS = 200
 # Maximum number of halvings of a Newton step.
 MAX_HALVINGS = 60
-# Smallest acceptable decrease of the loss, as a fraction of the decrease that the slope predicts.
-SUFFICIENT_DECREASE = 1e-4
 
 
 class CumulativeLink(NamedTuple):

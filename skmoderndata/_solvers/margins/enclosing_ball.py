@@ -14,7 +14,6 @@ from scipy import sparse
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
 from skmoderndata._solvers.margins.core_problems import Rows
 from skmoderndata._solvers.margins.core_set import QUIET_SAMPLES
 from skmoderndata._solvers.margins.simplex_qp import (
@@ -25,6 +24,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_gap,
     simplex_qp,
 )
+from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING
 
 # Number of entries that are centred, or converted to dense or double precision, at a time.
 DENSE_ENTRIES = 2**20

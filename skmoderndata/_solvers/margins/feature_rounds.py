@@ -14,7 +14,6 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import EQUAL
 from skmoderndata._solvers.margins.feature_exchange import LeastSlack, exchange, followed
 from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
@@ -24,6 +23,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     mean_difference,
 )
 from skmoderndata._solvers.margins.splicing import RidgeLogistic, best_subset, prune
+from skmoderndata._solvers.margins.tolerances import EQUAL
 from skmoderndata._solvers.margins.zero_norm import (
     RescaledColumns,
     SparseSeparation,

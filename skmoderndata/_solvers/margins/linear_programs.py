@@ -10,7 +10,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
 # Number of columns of the first program, and maximum number that are added at a time.
 BATCH = 60

@@ -33,7 +33,6 @@ from skmoderndata._solvers.margins.box_qp import (
     try_exchange,
     wall_off,
 )
-from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING, ZERO_WEIGHT
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
@@ -49,6 +48,7 @@ from skmoderndata._solvers.margins.ranking_faces import (
 )
 from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
+from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING, ZERO_WEIGHT
 
 # Largest gap at which the active set method takes less time than more pair steps.
 HANDED_OVER = 1e-2

@@ -13,7 +13,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
+from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING
 
 # Largest squared distance from the span of the support, relative to the squared norm, at which a
 # sample is projected: a sample that is nearer would make the matrix of the support

@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import EQUAL
+from skmoderndata._solvers.margins.tolerances import EQUAL, SHORTEST_STEP, SUFFICIENT_DECREASE
 
 # Number of rows of the factor from which the preconditioner is computed.
 SKETCH = 5000
@@ -191,11 +191,11 @@ def _line_search(
     decrease = float(slope @ direction)
     step = 1.0
 
-    while step > 1e-10:
+    while step > SHORTEST_STEP:
         new = theta + step * direction
         after = pairs.active(factor @ new)
         change = _primal(new, after, cost) - value
-        if change < 1e-4 * step * decrease:
+        if change < SUFFICIENT_DECREASE * step * decrease:
             return new, after, True
         # differences of the objective near the optimum are rounding errors, so use the slope
         if step == 1.0 and change <= FLAT * value:

@@ -8,7 +8,7 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxState
-from skmoderndata._solvers.margins.certificates import EQUAL
+from skmoderndata._solvers.margins.tolerances import EQUAL
 
 
 class Certified(NamedTuple):

@@ -13,7 +13,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, mark_all
-from skmoderndata._solvers.margins.certificates import ROUNDING
+from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Maximum number of free weights: their matrix has 512 MB.
 MANY_FREE = 8000

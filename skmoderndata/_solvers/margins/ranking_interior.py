@@ -16,16 +16,14 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import ROUNDING, ZERO_WEIGHT
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
     certificate,
     matrix_of_sums,
 )
 from skmoderndata._solvers.margins.ranking_faces import constraints
+from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ROUNDING, ZERO_WEIGHT
 
-# Maximum number of Newton steps.
-MAX_NEWTON_STEPS = 100
 # Fraction of the distance to the nearest bound that a step goes.
 FRACTION_TO_BOUND = 0.995
 # Fractions of the upper bounds between which the weights start.

@@ -9,7 +9,7 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_progr
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import smallest
-from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR, ROUNDING, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING, ZERO_WEIGHT
 
 # Minimum number of variables among which steps are taken.
 LEAST = 100

@@ -26,9 +26,14 @@ from scipy.special import expit
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import LEAST_DIVISOR
 from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
 from skmoderndata._solvers.margins.linear_programs import dense
+from skmoderndata._solvers.margins.tolerances import (
+    LEAST_DIVISOR,
+    MAX_NEWTON_STEPS,
+    SHORTEST_STEP,
+    SUFFICIENT_DECREASE,
+)
 
 # Cost of the squared weights of columns with unit variance. Without it the loss has no minimum on
 # a set that separates the classes.
@@ -39,8 +44,6 @@ MOST_EXCHANGED = 3
 N_WORSE_SIZES = 4
 # Minimum decrease of the loss by a splice, as a fraction of the price of a feature.
 LEAST_DECREASE = 1e-3
-# Maximum number of Newton steps.
-MAX_STEPS = 50
 # Tolerance of the Newton decrement, relative to the loss.
 NEWTON_TOL = 1e-9
 
@@ -113,7 +116,7 @@ class RidgeLogistic:
             return float(self.cost @ losses + 0.5 * penalty @ squares)
 
         loss = value(theta)
-        for _ in range(MAX_STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             # 1. Compute gradient and Hessian
             q = expit(-(A @ theta))
             slope = self.cost * q
@@ -133,7 +136,7 @@ class RidgeLogistic:
             # 3. Halve the step until the loss falls
             size = 1.0
             new = value(theta - step)
-            while new > loss - 1e-4 * size * decrement and size > 1e-6:
+            while new > loss - SUFFICIENT_DECREASE * size * decrement and size > SHORTEST_STEP:
                 size /= 2
                 new = value(theta - size * step)
             if not new < loss:

@@ -10,9 +10,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.certificates import best_multiple
-
-# Maximum number of Newton steps; about a dozen are usual.
-MAX_STEPS = 100
+from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS
 
 
 def squared_hinge_by_newton(
@@ -36,7 +34,7 @@ def squared_hinge_by_newton(
     w = np.zeros(X.shape[1])
     margins = np.zeros(len(y))
     value = 0.5 * float(costs.sum())
-    limit = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
+    limit = MAX_NEWTON_STEPS if max_iter < 0 else min(max_iter, MAX_NEWTON_STEPS)
     it = Iterations(limit, -1.0, progress)
 
     for _ in it:

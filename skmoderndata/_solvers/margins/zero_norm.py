@@ -14,7 +14,6 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.certificates import EQUAL, ROUNDING
 from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
     Separation,
@@ -22,6 +21,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     dense,
     drop_rounding,
 )
+from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING, SHORTEST_STEP
 
 # Cost of squared slack that stands for infinity.
 HARD = 1e6
@@ -396,9 +396,9 @@ def squared_hinge_svm(
         # an intercept without loss on either side has no curvature, so take the least norm step
         step = np.linalg.lstsq(hessian, gradient, rcond=ROUNDING)[0]
         length = 1.0
-        while length > 1e-10 and value(theta - length * step) > now:
+        while length > SHORTEST_STEP and value(theta - length * step) > now:
             length *= 0.5
-        if length <= 1e-10:
+        if length <= SHORTEST_STEP:
             break
         theta = theta - length * step
         before = now
