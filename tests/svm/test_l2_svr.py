@@ -194,7 +194,7 @@ def test_raises_on_invalid_input():
         L2SVR(1e3, "precomputed").fit(np.ones((40, 40)) - 5 * np.eye(40), y)
     with pytest.raises(ValueError, match="weights"):
         L2SVR().fit(X, y, sample_weight=np.zeros(40))
-    with pytest.raises(ValueError, match="up to 2000 samples"):
+    with pytest.raises(ValueError, match="at most 2000 samples"):
         L2SVR(solver="cvxpy").fit(*curve(2001))
     with pytest.raises(ValueError, match="The 'epsilon' parameter"):
         L2SVR(epsilon=-1.0).fit(X, y)
