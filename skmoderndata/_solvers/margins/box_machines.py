@@ -79,11 +79,13 @@ def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[flo
     d2 = np.maximum(norm - 2.0 * g, 0.0)
     order = np.argsort(-d2)
     outside = np.cumsum(bounds[order])
-    k = int(np.searchsorted(outside, 1.0 - 1e-9))  # first index at which the bounds suffice
+    k = int(
+        np.searchsorted(outside, 1.0 - ZERO_WEIGHT)
+    )  # first index at which the bounds suffice
     if k == len(d2):  # all bounds together do not suffice: the ball shrinks to a point
         return 0.0, float(bounds @ d2)
     r2 = high = float(d2[order[k]])
-    if outside[k] <= 1.0 + 1e-9:  # any radius down to the next distance is optimal
+    if outside[k] <= 1.0 + ZERO_WEIGHT:  # any radius down to the next distance is optimal
         low = float(d2[order[k + 1]]) if k + 1 < len(d2) else 0.0
         r2 = 0.0 if k + 1 == len(d2) else 0.5 * (low + high)
     return r2, r2 + float(bounds @ np.maximum(d2 - r2, 0.0))

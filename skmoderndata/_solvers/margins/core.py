@@ -13,10 +13,10 @@ import numpy as np
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
-    active_set,
     ball_steps,
     gram_factor,
     pairwise_descent,
+    polished,
     simplex_by_cvxpy,
     simplex_qp,
 )
@@ -24,8 +24,8 @@ from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING
 
 # Number of variables in a working set, without a matrix.
 WORKING_SET = 4000
-# Maximum number of working sets.
-MOST_WORKING_SETS = 1000
+# Maximum number of working sets, and of passes over all points in the search for a certificate.
+MOST_PASSES = 1000
 # Maximum number of consecutive working sets without a change beyond rounding.
 MOST_IDLE = 20
 # Number of rows of the blocks from which the diagonal is computed.
@@ -189,7 +189,7 @@ class Core:
         self.g = self.g.copy()
         idle = 0
 
-        for _ in range(MOST_WORKING_SETS):
+        for _ in range(MOST_PASSES):
             # 1. Stop if the gradient spread is small or recent working sets changed nothing
             self._measure()
             if self.spread <= tol or idle > MOST_IDLE:
@@ -256,7 +256,7 @@ class Core:
         if not self.held or len(self) < 2:
             return
         rounding = max(self.spread, 10 * ROUNDING * self.rho)
-        a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
+        a = polished(self.K, self.v, self.a)
         g = self.K @ a - 0.5 * self.v
         if float(g[a > 0].max() - g.min()) <= rounding:
             self.set_weights(a)

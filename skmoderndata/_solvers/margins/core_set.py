@@ -19,7 +19,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, take_weights
-from skmoderndata._solvers.margins.core import Core
+from skmoderndata._solvers.margins.core import MOST_PASSES, Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
 from skmoderndata._solvers.margins.tolerances import EQUAL, LEAST_DIVISOR, ROUNDING
 
@@ -27,8 +27,6 @@ from skmoderndata._solvers.margins.tolerances import EQUAL, LEAST_DIVISOR, ROUND
 FIRST_BLOCK = 1000
 # Number of units in the largest block.
 LAST_BLOCK = 200_000
-# Maximum number of full passes in the search for a certificate.
-MOST_PASSES = 1000
 # Minimum number of points that join the core set at a time, unless fewer violate optimality.
 FEWEST_ADDED = 16
 # Maximum number of points that join the core set at a time.
@@ -39,8 +37,11 @@ QUIET_SAMPLES = 20
 RARE = 1e-2
 # Maximum number of variables for which all are solved for, without a core set.
 WHOLE = 2000
-# Tolerance on the spread of half the gradient at first, in margins.
-WHOLE_SPREAD = 1e-2
+# Size of two decimal digits: what tolerances on half the gradient start from, in margins, and how
+# far they fall at a time.
+TWO_DIGITS = 1e-2
+# Fraction to which other tolerances fall at a time.
+FALL = 0.25
 # Maximum number of units of a problem that is solved to rounding.
 EXACT_UNITS = 100
 # Fraction of support vectors above which a core set saves nothing.
@@ -129,7 +130,7 @@ def core_set(
     if (
         by_gap
         and problem.listed
-        and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5)
+        and problem.n_indices <= min(WHOLE, rows_of_matrix(cache_size))
     ):
         return whole_set(problem, tol, max_iter, start, progress)
 
@@ -147,6 +148,11 @@ def core_set(
     if search.crowded and not search.stopped:
         return signed_rows_first(problem, search, tol, max_iter, progress)
     return search.finish()
+
+
+def rows_of_matrix(cache_size: float) -> int:
+    """Return the number of rows of the largest matrix in `cache_size` megabytes."""
+    return int((cache_size * 2**20 / 8) ** 0.5)
 
 
 def whole_set(
@@ -170,7 +176,7 @@ def whole_set(
         a[start[0]] = start[1] / start[1].sum()
 
     # half the gradient, and rho = a' K' a
-    spread = 0.1 * EQUAL if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
+    spread = 0.1 * EQUAL if problem.n_units <= EXACT_UNITS else TWO_DIGITS
     g = half_gradient(Q, v, a, signs)
     rho = float(a @ (g + 0.5 * v))
     diagonal = Q.diagonal()
@@ -197,7 +203,7 @@ def whole_set(
         # never zero, so that rounding does not satisfy tol = 0
         it.residual = max(gap, LEAST_DIVISOR)
         it.ended = rho <= 0 or spread < EQUAL  # no better solution within rounding
-        spread *= 0.01
+        spread *= TWO_DIGITS
 
     return CoreSetResult(
         core=used,
@@ -297,7 +303,7 @@ class _Search:
         self.max_core = problem.n_indices
         if settings.max_core is not None:
             self.max_core = max(settings.max_core, 2)
-        max_rows = int((settings.cache_size * 2**20 / 8) ** 0.5)  # rows of the largest matrix
+        max_rows = rows_of_matrix(settings.cache_size)
         if settings.solver == "ball":
             self.max_core = max(2, min(self.max_core, max_rows))
         elif settings.solver == "cvxpy":
@@ -312,7 +318,7 @@ class _Search:
         by_gap = settings.eps is None and settings.solver == "core_set"
         self.exact = by_gap and problem.n_units <= few
         if self.exact:
-            self.share = 0.01
+            self.share = TWO_DIGITS
             self.tol = min(self.tol, EQUAL)
 
         # reasons to stop
@@ -485,7 +491,7 @@ class _Search:
             if n_violators == 0 and self.ball_eps > goal:
                 if self.settings.eps is None and gap <= self.tol:
                     return True
-                self.ball_eps = max(goal, 0.25 * self.ball_eps)
+                self.ball_eps = max(goal, FALL * self.ball_eps)
                 return False
             return n_violators == 0
 
@@ -497,8 +503,8 @@ class _Search:
         if self.share < (EQUAL if self.exact else ROUNDING):
             return False
         # without a matrix an unnecessary digit costs minutes
-        usual = 0.25 if self.core.held else 0.5
-        self.share *= 1e-4 if self.exact else usual
+        usual = FALL if self.core.held else 0.5
+        self.share *= TWO_DIGITS**2 if self.exact else usual
         return True
 
     def finish(self) -> CoreSetResult:

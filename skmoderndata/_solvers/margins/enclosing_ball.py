@@ -18,8 +18,8 @@ from skmoderndata._solvers.margins.core_problems import Rows
 from skmoderndata._solvers.margins.core_set import QUIET_SAMPLES
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
-    active_set,
     gram_factor,
+    polished,
     simplex_by_cvxpy,
     simplex_gap,
     simplex_qp,
@@ -343,8 +343,7 @@ def _core_set(
 
 def _polished(K: Array, v: Array, a: Array) -> Array:
     """Solve on the support to rounding, so that the result does not depend on the route."""
-    better = active_set(K, v, a, tol=0.0, max_iter=20)
-    better /= better.sum()  # rounding may have changed the sum, if the dimension is low
+    better = polished(K, v, a)
     return better if simplex_gap(K, v, better) <= simplex_gap(K, v, a) else a
 
 

@@ -327,6 +327,13 @@ def active_set(
     return best
 
 
+def polished(K: Array, v: Array, a: Array) -> Array:
+    """Continue from a to the optimum on its support, up to rounding."""
+    better = active_set(K, v, a, tol=0.0, max_iter=20)
+    # rounding may have changed the sum, if the points span few dimensions
+    return np.asarray(better / better.sum())
+
+
 def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
     """Solve `K a = v / 2 + level`, `sum(a) = 1` on a support."""
     right = np.stack([np.ones(len(support)), 0.5 * v[support]], axis=1)
