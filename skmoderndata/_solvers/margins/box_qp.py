@@ -38,9 +38,8 @@ from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING
 
 # Number of kernel rows that are computed at a time.
 ROWS_TOGETHER = 64
-# Minimum number of steps after which the gap is computed in any case; 100 for each sample if that
-# is more.
-STEPS_BETWEEN_GAPS = 100_000
+# Maximum number of steps for each sample between two computations of the gap.
+STEPS_PER_GAP = 100
 # Maximum number of steps for each sample unless the caller sets one: kernels of huge values, whose
 # pairs are nearly parallel, would take millions for a gap that no longer falls.
 MOST_STEPS_PER_SAMPLE = 1000
@@ -149,7 +148,7 @@ def box_qp(
     least = lowest_level(state)
     count = 0
     turn = 0
-    chunk = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
+    chunk = STEPS_PER_GAP * len(state.w)
     if max_iter < 0:
         max_iter = max(LEAST_MAXIMUM, MOST_STEPS_PER_SAMPLE * len(state.w))
 

@@ -18,7 +18,7 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     POLISHED,
     ROWS_TOGETHER,
-    STEPS_BETWEEN_GAPS,
+    STEPS_PER_GAP,
     BoxResult,
     BoxState,
     Rows,
@@ -142,7 +142,7 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     many steps as the search, in a quarter of the time.
     """
     stored = np.flatnonzero(store.slot >= 0)
-    enough = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
+    enough = STEPS_PER_GAP * len(state.w)
     worst = float(projected_slopes(state)[stored].max(initial=0.0))
     total = 0
     while worst > level and total < enough:

@@ -21,7 +21,7 @@ from skmoderndata._solvers.margins.box_qp import (
     POLISHED,
     REACHED,
     STALLED,
-    STEPS_BETWEEN_GAPS,
+    STEPS_PER_GAP,
     BoxState,
     Rows,
     all_rows,
@@ -56,8 +56,6 @@ HANDED_OVER = 1e-2
 STEPS_PER_FACE = 0.004
 # Minimum number of free weights that is assumed when the cost of a face step is estimated.
 FEW_FREE = 100
-# Number of steps for each sample that take about the time of the interior point method.
-STEPS_OF_INTERIOR = 100
 # Tolerance on the duality gap of the interior point method: rounding allows little less.
 INTERIOR_TOL = 1e-9
 # Number of samples from which the direction of the start is computed.
@@ -123,9 +121,9 @@ def nu_ranking(
     rounding = ROUNDING / 10 * size
 
     count = 0
-    chunk = max(STEPS_BETWEEN_GAPS, 100 * n)
-    if interior:
-        chunk = max_iter = STEPS_OF_INTERIOR * n
+    chunk = STEPS_PER_GAP * n
+    if interior:  # it takes about the time of so many steps
+        max_iter = chunk
     tol_of_steps = max(tol, HANDED_OVER) if small else tol
     it = Iterations(MOST_LEVELS, tol_of_steps, progress)
 
