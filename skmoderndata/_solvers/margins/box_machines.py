@@ -9,13 +9,18 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, all_rows, box_qp, box_state
+from skmoderndata._solvers.margins.box_qp import (
+    ROWS_TOGETHER,
+    BoxResult,
+    Rows,
+    all_rows,
+    box_qp,
+    box_state,
+)
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
 from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
 
-# Number of samples from which the distances of all samples from the mean are estimated.
-LOOKED_AT = 64
 # Maximum number of samples for which a tube of width zero is solved by Cholesky factorisation.
 DIRECT = 3000
 
@@ -98,7 +103,7 @@ def _ball_dual(w: Array, g: Array, diagonal: Array) -> float:
 def _order_of_distance(store: Rows) -> Array:
     """Order samples by their distance from the mean of a few samples, furthest first."""
     n = len(store.diagonal)
-    size = min(n, LOOKED_AT)
+    size = min(n, ROWS_TOGETHER)
     few = np.unique(np.linspace(0, n - 1, size).astype(int))
     weights = np.zeros(n)
     weights[few] = 1.0 / len(few)

@@ -36,7 +36,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING
 
-# Number of kernel rows that are computed at a time.
+# Number of kernel rows that are computed at a time, and from which a start is found.
 ROWS_TOGETHER = 64
 # Maximum number of steps for each sample between two computations of the gap.
 STEPS_PER_GAP = 100
@@ -51,8 +51,8 @@ REACHED, COUNTED, STALLED, MOVED = range(4)
 MOST_LEVELS = 100
 # Maximum number of samples for which the optimum is found to rounding, whatever the tolerance.
 POLISHED = 500
-# Maximum number of steps for each sample after the tolerance is met.
-STEPS_OF_POLISH = 200
+# Maximum number of steps for each sample, or of passes, after the tolerance is met.
+STEPS_OF_POLISH = 500
 
 
 class Rows(Protocol):

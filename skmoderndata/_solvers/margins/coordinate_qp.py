@@ -18,6 +18,7 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     POLISHED,
     ROWS_TOGETHER,
+    STEPS_OF_POLISH,
     STEPS_PER_GAP,
     BoxResult,
     BoxState,
@@ -30,8 +31,6 @@ from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of steps after which the gradient is updated, in one pass over memory.
 STEPS_TOGETHER = 4
-# Maximum number of passes after the tolerance is met, with few samples.
-LONGER = 500
 # Number of stored rows for each row that may be replaced after a pass.
 NEW_ROWS = 8
 
@@ -85,7 +84,7 @@ def coordinate_descent(
     count = it.n_iter
     if it.converged and n <= POLISHED:
         floor = ROUNDING * float(np.abs(state.g).max(initial=1.0))
-        longer = it.n_iter + LONGER
+        longer = it.n_iter + STEPS_OF_POLISH
         # the dual decreases from pass to pass, but the gap need not
         while count < max_iter and (reached > tol or (worst > floor and count < longer)):
             worst = one_pass()
