@@ -255,7 +255,7 @@ class ColumnGeneration:
             self._highs.clearSolver()
             self._highs.setOptionValue("simplex_strategy", 1)
             self._highs.run()
-            self._highs.setOptionValue("simplex_strategy", 4)
+            self._highs.setOptionValue("simplex_strategy", PRIMAL)
 
         status = self._highs.getModelStatus()
         if status != self._done:

@@ -13,14 +13,12 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, mark_all
-from skmoderndata._solvers.margins.tolerances import ROUNDING
+from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING
 
 # Maximum number of free weights: their matrix has 512 MB.
 MANY_FREE = 8000
 # Maximum number of times that all weights beyond their bounds are fixed there.
 BOUNDED_TIMES = 10
-# Largest change of the sums by a step, for weights that add up to one.
-SUMS_KEPT = 1e-10
 # Size of the ridge relative to the diagonal: allows for single-precision rows and for copies of
 # samples.
 RIDGE_OF_FACE = 1e-5
@@ -136,7 +134,8 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
         # 2. Fix all weights beyond their bounds, or stop if there are none
         beyond = np.flatnonzero((w < face.low) | (w > face.high))
         if not len(beyond):
-            feasible = np.abs(face.E.T @ (w - face.w)).max() < SUMS_KEPT
+            # the sums of weights that add up to one must not change
+            feasible = np.abs(face.E.T @ (w - face.w)).max() < 100 * EQUAL
             return w if feasible else None
         fixed = np.concatenate([fixed, beyond])
         bound = np.concatenate([bound, np.clip(w, face.low, face.high)[beyond]])

@@ -32,8 +32,6 @@ START_FRACTION = (0.1, 0.9)
 NORM_DECREASE = 0.9
 # Number of steps without progress after which the method stops.
 STEPS_WITHOUT_PROGRESS = 5
-# Number of times that rounding errors of a Newton direction are corrected.
-REFINEMENTS = 1
 
 
 class Interior(NamedTuple):
@@ -303,7 +301,8 @@ def _direction(system: _System, point: _Point, vz: Array | float, ts: Array | fl
 
     dv = np.zeros(len(v))
     dy = np.zeros(len(sums_missing))
-    for _ in range(1 + REFINEMENTS):
+    # solve, and correct the rounding errors once
+    for _ in range(2):
         # residuals of (Q + D) dv - E dy = right and E' dv = sums_missing
         f = problem.K @ _coefficients(problem, dv)
         gradient = problem.sign * f[problem.sample]
