@@ -84,9 +84,8 @@ def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[flo
     d2 = np.maximum(norm - 2.0 * g, 0.0)
     order = np.argsort(-d2)
     outside = np.cumsum(bounds[order])
-    k = int(
-        np.searchsorted(outside, 1.0 - ZERO_WEIGHT)
-    )  # first index at which the bounds suffice
+    # first index at which the bounds suffice
+    k = int(np.searchsorted(outside, 1.0 - ZERO_WEIGHT))
     if k == len(d2):  # all bounds together do not suffice: the ball shrinks to a point
         return 0.0, float(bounds @ d2)
     r2 = high = float(d2[order[k]])
@@ -330,9 +329,7 @@ def by_cvxpy(
     # restore bounds, zeros and sums, which the cone solver meets up to rounding
     w = np.clip(np.asarray(program.variable.value), box["low"], box["high"])
     unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
-    w[np.abs(w) < ZERO_WEIGHT * max(np.abs(w).max(), unit)] = (
-        0.0  # rounding of the cone solver
-    )
+    w[np.abs(w) < ZERO_WEIGHT * max(np.abs(w).max(), unit)] = 0.0
     for row, total in zip(members.astype(bool), sums, strict=True):
         if total != 0:
             w[row] *= total / float(w[row].sum())

@@ -121,7 +121,7 @@ def nu_ranking(
 
     count = 0
     chunk = STEPS_PER_GAP * n
-    if interior:  # it takes about the time of so many steps
+    if interior:  # this method takes about the time of these steps
         max_iter = chunk
     tol_of_steps = max(tol, HANDED_OVER) if small else tol
     it = Iterations(MOST_LEVELS, tol_of_steps, progress)
