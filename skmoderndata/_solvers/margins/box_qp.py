@@ -203,7 +203,7 @@ def next_level(gap: float, tol: float) -> float:
     is needed, after many more steps.
     """
     aim = 0.95 * (tol / gap) ** 0.5 if 0.0 < gap < 1.0 else 0.0
-    return max(0.5, aim)
+    return min(0.9, max(0.4, aim))
 
 
 def _to_level(
