@@ -20,7 +20,6 @@ from skmoderndata._solvers.margins.box_qp import (
     MOVED,
     POLISHED,
     REACHED,
-    ROWS_TOGETHER,
     STALLED,
     STEPS_PER_GAP,
     BoxState,
@@ -59,6 +58,8 @@ STEPS_PER_FACE = 0.004
 FEW_FREE = 100
 # Tolerance on the duality gap of the interior point method: rounding allows little less.
 INTERIOR_TOL = 1e-9
+# Number of samples from which the direction of the start is computed.
+LOOKED_AT = 256
 # Maximum rank of a kernel for which a cone solver accepts any number of samples.
 FEW_DIRECTIONS = 100
 # Largest norm of the function that counts as zero, in units of the samples.
@@ -340,7 +341,7 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
 def _difference_of_means(n: int, segments: Array, totals: Array) -> Array:
     """Return coefficients of the difference of the rank means, from a few samples of each."""
     direction = np.zeros(n)
-    limit = max(1, ROWS_TOGETHER // len(segments))
+    limit = max(1, LOOKED_AT // len(segments))
     for y, (first, last) in enumerate(segments):
         size = min(limit, last - first)
         evenly = np.linspace(first, last - 1, size)
