@@ -71,7 +71,7 @@ def largest_distances(R: Array) -> Array:
             gradient = B.diagonal() - 1 / s + 1 / (1 - s) - 1 / mu
             hessian = B * B + np.diag(1 / s**2 + 1 / (1 - s) ** 2)
             step = np.linalg.solve(hessian, gradient)
-            decrement = np.sqrt(gradient @ step)
+            decrement = float(np.sqrt(gradient @ step))
             s -= step / (1 + decrement)  # the damped step stays in the interior
     return np.diag(s)
 
