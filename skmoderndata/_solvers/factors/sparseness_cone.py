@@ -135,7 +135,7 @@ def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Arra
         steep = np.linalg.eigvalsh(G)[-1]
     else:
         steep = np.sqrt((G * G).sum(axis=(1, 2)))
-    steep = np.broadcast_to(steep, m)[:, None] * (1 + 1e-8)
+    steep = np.broadcast_to(steep, m)[:, None]
     curves = steep[:, 0] > 0
     Z[~curves] = 0.0
 
