@@ -95,7 +95,7 @@ def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Ar
     """
     n, k = Y.shape
     Z = np.ascontiguousarray(Y.T)
-    n_blocks = 1 if n < 1500 else 8
+    n_blocks = 8
     # later rows have fewer pairs: cut so that blocks have about equally many pairs
     fractions = np.arange(n_blocks + 1) / n_blocks
     cuts = (n * (1 - np.sqrt(1 - fractions))).astype(int)
