@@ -126,7 +126,7 @@ class MaximumVarianceUnfolding(
     Notes
     -----
     A step takes ``n n_neighbors max_rank`` operations, and a few thousand steps are needed. The
-    bound needs the second eigenvalue of a Laplacian, dense up to 1500 samples. The problem of the
+    bound needs the second eigenvalue of a Laplacian, dense up to 400 samples. The problem of the
     ascent is not convex, because the number of columns is limited; the bound measures its result.
     With "soft" the gap decreases below one per cent; with "at_most" and more than a few hundred
     samples it does not.

@@ -375,7 +375,7 @@ def test_points_are_centred(solver, constraints, seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("dense_up_to", [0, 1500])
+@pytest.mark.parametrize("dense_up_to", [0, 400])
 @pytest.mark.parametrize("n_negative", [0, 1, 5])
 def test_lowest_eigenvector_of_sum_zero_whatever_the_signs(
     monkeypatch, n_negative, dense_up_to
