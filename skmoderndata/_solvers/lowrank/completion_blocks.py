@@ -7,11 +7,13 @@ from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import (
+    FIRST_PENALTY,
     Factors,
     Table,
     completion_gap,
     row_penalty,
     solve_rows,
+    zero_is_solution,
 )
 from skmoderndata._solvers.lowrank.completion_path import (
     Completion,
@@ -27,9 +29,6 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
     norm_of_gram,
     pursue_blocks,
 )
-
-# Size of the first penalty, over the curvature of the loss.
-FIRST_PENALTY = 0.3
 
 
 def complete_blocks(
@@ -48,7 +47,7 @@ def complete_blocks(
 
     The scores of the rows are not stored; regressions on the row space compute them.
     """
-    if lam >= lam_max * (1 - 1e-6):  # zero is the solution, up to the accuracy of lam_max
+    if zero_is_solution(lam, lam_max):
         return _zero(sizes, lam, lam_max)
 
     # solve the convex problem

@@ -17,6 +17,7 @@ import numpy as np
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import BalancedPenalty, completion_gap
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
@@ -273,7 +274,7 @@ def changes(squares: Array, s: Array, size: float) -> tuple[float, float]:
     change = float(np.sqrt(squares[1] + squares[3]))
     misfit = float(np.sqrt(squares[0]))
     length = float(np.linalg.norm(s))
-    return misfit / size, change / max(length, 1e-300)
+    return misfit / size, change / max(length, TINY)
 
 
 def terms_of_rows(block: Block, units: Units, loss: Loss, Vt: Array, noise: Array) -> Array:
