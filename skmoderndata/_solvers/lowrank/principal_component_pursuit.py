@@ -148,14 +148,9 @@ def principal_component_pursuit(
         # 1. L: threshold the singular values of X - Z + Y / mu
         mu = penalty.mu
         factors = svt(
-            state.W,
-            1 / mu,
-            solver=solver,
-            subspace=subspace,
-            max_rank=max_rank,
-            tol=accuracy,
+            state.W, 1 / mu, solver=solver, subspace=subspace, max_rank=max_rank, tol=accuracy,
             rng=rng,
-        )
+        )  # fmt: skip
         subspace = factors.subspace
         max_rank = 10 + max(3 * factors.s.size // 2, min(shape) // 10)
         np.dot(factors.U * factors.s, factors.Vt, out=state.L)
