@@ -11,6 +11,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.extremes import Largest
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.row_sample import sampled_rows
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.factor_updates import (
@@ -94,6 +95,11 @@ class CodedRows(NamedTuple):
     def rounding(self) -> float:
         """Rounding error of `sum_sq`."""
         return float(np.finfo(self.dtype).eps) * self.sum_sq
+
+    @property
+    def negligible(self) -> float:
+        """Change of the objective that counts as a rounding error in double precision."""
+        return 4 * EPS * self.sum_sq
 
     @property
     def cancelled(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.linalg import EPS, eigen_range
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.quantities import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.coded_rows import (
@@ -156,7 +156,6 @@ def factorize(
     state = _Iterates(V, V, V)
     rows = rows.at_best()
     least = np.inf
-    negligible = 4 * EPS * rows.sum_sq
     extrapolation = Extrapolation(off=exact)
 
     history = [] if history is None else list(history)
@@ -183,7 +182,7 @@ def factorize(
         objective, noise = _objective(rows, new, components_side, moved.value, penalty)
 
         # 4. return to the best factors if extrapolation has raised the objective
-        if extra and objective > least + negligible:
+        if extra and objective > least + rows.negligible:
             state = state.back_to_best()
             rows = rows.decided(Decision(better=False, onward=False))
             extrapolation.led_astray()
@@ -218,7 +217,7 @@ def factorize(
         # 6. stopping rule: the residual of the codes costs a pass, so compute it rarely
         since_look += 1
         there = ratio(moved)
-        if exact or (there <= tol and since_look >= 5) or falls <= negligible:
+        if exact or (there <= tol and since_look >= 5) or falls <= rows.negligible:
             codes_ratio = _codes_ratio(rows, state.best, codes_side, fixed)
             cached_products = cached_products._replace(codes_ratio=codes_ratio)
             it.residual = worst(codes_ratio, there)
