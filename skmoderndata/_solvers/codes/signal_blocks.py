@@ -16,6 +16,8 @@ STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
 # Number of signals per block: correlations with some hundred atoms stay in the cache.
 BLOCK_SIGNALS = 256
+# Maximum number of atoms whose Gram matrix is computed before the number of codes is known.
+SMALL_DICTIONARY_ATOMS = 512
 # Default for the maximum number of bytes of a Gram matrix.
 MEMORY = 2**28
 # Margin for rounding codes to single precision, as a fraction of the norm of a signal.
@@ -111,7 +113,9 @@ def gram_pays(n_atoms: int, n_requests: int, memory: float = MEMORY) -> bool:
 
     Computing it row by row takes about ten times as long. It must fit in `memory` (in bytes).
     """
-    return 8 * n_atoms**2 <= memory and n_requests >= n_atoms // ROWS_PER_CODE
+    if 8 * n_atoms**2 > memory:
+        return False
+    return n_atoms <= SMALL_DICTIONARY_ATOMS or n_requests >= n_atoms // ROWS_PER_CODE
 
 
 def _first_of_equals(rows: Array, signed: bool) -> Array:
