@@ -15,6 +15,9 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
+# Tolerance by which a strict inequality must hold.
+MARGIN = ACCUMULATED_ROUNDING
+
 
 def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
     """Return the largest sum of at most s inner products with one atom, for s = 1, ..., `size`.
@@ -53,7 +56,7 @@ def recovery_bound(atoms: "Array | sparse.csr_array") -> int:
     """Return the largest s with ``babel(s - 1) + babel(s) < 1``, up to the number of atoms."""
     k, n = atoms.shape
     sums = np.concatenate([[0.0], babel(atoms, min(n, k))])
-    holds = sums[:-1] + sums[1:] < 1 - ACCUMULATED_ROUNDING
+    holds = sums[:-1] + sums[1:] < 1 - MARGIN
     if k <= n and holds[: k - 1].all():
         return int(k)  # if the condition holds for k - 1 atoms, all k are independent
     return len(holds) if holds.all() else int(np.argmin(holds))
@@ -70,7 +73,7 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
         return -np.inf
     Q, R = linalg.qr(chosen, mode="economic", check_finite=False)
     singular = linalg.svdvals(R, check_finite=False) if len(R) else np.ones(1)
-    if not singular[-1] > ACCUMULATED_ROUNDING * singular[0]:
+    if not singular[-1] > MARGIN * singular[0]:
         return -np.inf
 
     # pseudo-inverse from the triangular factor, for blocks of other atoms
