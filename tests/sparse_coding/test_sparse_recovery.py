@@ -707,7 +707,7 @@ def test_operators_of_the_wrong_kind_are_rejected(name, fit):
     one_way = LinearOperator((60, 120), matvec=lambda x: Phi @ x, dtype=float)
     with pytest.raises(ValueError, match=f"{name} cannot multiply by its transpose"):
         fit(one_way, y)
-    with pytest.raises(ValueError, match=f"{name} gives NaN or infinity"):
+    with pytest.raises(ValueError, match=f"{name} returns NaN or infinity"):
         fit(aslinearoperator(np.where(Phi > 1, np.nan, Phi)), y)
 
 

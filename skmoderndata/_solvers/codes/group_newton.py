@@ -16,6 +16,8 @@ from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of equations of a step.
 NEWTON_SIZE = 3000
+# Maximum number of coefficients for which the Hessian is formed and factorised.
+DENSE_UP_TO = 500
 # Tolerance of the conjugate gradients, relative to the right-hand side.
 RTOL = 1e-2
 # Maximum number of conjugate gradient steps.
@@ -121,7 +123,7 @@ def newton_direction(
     u = z / np.sqrt(np.add.reduceat(z * z, first))[owner]
 
     # many coefficients: conjugate gradients, preconditioned in single precision
-    if len(z) > rows.shape[1] and curvature.all():
+    if len(z) > max(DENSE_UP_TO, rows.shape[1]) and curvature.all():
         root = (1 / np.sqrt(bend)).astype(np.float32)
 
         def along(V: Array) -> Array:  # u u' V

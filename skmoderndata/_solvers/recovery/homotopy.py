@@ -74,8 +74,8 @@ def follow_path(
 
         # 2. pass up to twice as many of these at once as last time, but at most as many as there
         # are coefficients (or m / 16): otherwise, columns enter that leave again
-        most = max(fewest, segment.support.size)
-        at_once = min(max(1, 2 * at_once), most, order.size)
+        limit = max(fewest, segment.support.size)
+        at_once = min(max(1, 2 * at_once), limit, order.size)
         last = meets[order[at_once - 1]]
         ties = np.count_nonzero(meets >= last * (1 - 1e-9))
         below = meets[order[ties]] if ties < order.size else end

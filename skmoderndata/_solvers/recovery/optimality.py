@@ -79,8 +79,8 @@ class Segment(NamedTuple):
         # negligible in the residual and in the l1 norm
         size = np.abs(values)
         sizes = size * column_norms(A[:, self.support])
-        tol = ACCUMULATED_ROUNDING
-        nothing = (sizes <= tol * sizes.max()) & (size <= tol * size.max())
+        nothing = sizes <= ACCUMULATED_ROUNDING * sizes.max()
+        nothing &= size <= ACCUMULATED_ROUNDING * size.max()
 
         coef = np.zeros(A.shape[1])
         coef[self.support] = np.where(nothing, 0.0, values)

@@ -7,7 +7,7 @@ from scipy.special import expit, ndtr
 from skmoderndata._solvers.common.typing import Array
 
 # Size of the ridge on the coefficients of the logistic curve.
-RIDGE = 1e-6
+LOGISTIC_RIDGE = 1e-6
 
 
 def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
@@ -70,8 +70,8 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
     def misfit(w: Array) -> tuple[float, Array]:
         z = D @ w
         log_loss = float(trials @ np.logaddexp(0, z) - hits @ z)
-        gradient = D.T @ (trials * expit(z) - hits) + RIDGE * w
-        return log_loss + 0.5 * RIDGE * float(w @ w), gradient
+        gradient = D.T @ (trials * expit(z) - hits) + LOGISTIC_RIDGE * w
+        return log_loss + 0.5 * LOGISTIC_RIDGE * float(w @ w), gradient
 
     w = minimize(misfit, np.zeros(2), jac=True).x
     if w[1] >= 0:
