@@ -433,6 +433,7 @@ class KernelKMeans(
         self.landmarks_ = table.landmarks
         self._warn_empty(int(np.count_nonzero(best.mass == 0)))
         filled = best.mass > 0
+        self._clusters_in_use = np.flatnonzero(filled)
         self._centres = best.centres
         self._centres[~filled] = best.centres[filled][0]
         self._offsets = np.einsum("ij,ij->i", self._centres, self._centres)
@@ -465,7 +466,7 @@ class KernelKMeans(
         """Return the labels of the training samples of a table in memory or on disk."""
         if in_blocks(X):
             return self.predict(X)
-        return self._partial(blocks.arrays[0]).argmin(axis=1)
+        return self._nearest(blocks.arrays[0])
 
     def _warn_moving(self):
         warn_not_converged(
@@ -499,7 +500,7 @@ class KernelKMeans(
             Index of the cluster.
         """
         check_is_fitted(self)
-        return self._partial(checked_samples(self, X, reset=False)).argmin(axis=1)
+        return self._nearest(checked_samples(self, X, reset=False))
 
     @by_rows
     def transform(self, X):
@@ -634,6 +635,7 @@ class KernelKMeans(
         k = self.n_clusters
         mass = np.bincount(best.members, weights=space.kernel.weights, minlength=k)
         self._warn_empty(np.count_nonzero(mass == 0))
+        self._clusters_in_use = np.flatnonzero(mass)
         centres, self._offsets = space.centres(best, mass)
         if self.solver_ == "exact":
             self.dual_coef_ = centres
@@ -653,8 +655,12 @@ class KernelKMeans(
         # assign samples of weight zero to the nearest centre
         if len(weighted) < n:
             unweighted = np.setdiff1d(np.arange(n), weighted)
-            partial = self._partial(take(X, unweighted))
-            self.labels_[unweighted] = partial.argmin(axis=1)
+            self.labels_[unweighted] = self._nearest(take(X, unweighted))
+
+    def _nearest(self, X):
+        """Return the nearest centre; an empty cluster, which copies a centre, gets no sample."""
+        partial = self._partial(X)[:, self._clusters_in_use]
+        return self._clusters_in_use[partial.argmin(axis=1)]
 
     def _partial(self, X):
         """Return squared distances from the centres minus the squared norms of the samples."""

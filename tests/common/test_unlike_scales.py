@@ -164,7 +164,9 @@ def test_is_silent_for_few_rows_and_columns():
 
 @pytest.mark.edge
 def test_looks_at_each_view():
-    X, Y, Z = table(10), table(1000), table(10) * 1e6
+    X = table(10)
+    Y = table(1000)
+    Z = table(10) * 1e6
 
     with pytest.warns(
         UserWarning, match=r"view 2.*StandardScaler\(\).fit_transform"

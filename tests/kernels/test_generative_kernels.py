@@ -331,7 +331,8 @@ def test_containers_and_encoded_samples_give_the_same_matrix():
     assert_array_equal(plain(numbers), K)
     assert_array_equal(plain([x[:, None] for x in numbers]), K)
     encoded = kernel.encode(X)
-    assert_array_equal(kernel(encoded[[3, 0]], encoded), K[[3, 0]])
+    # products of other shapes may differ in the last bit
+    assert_allclose(kernel(encoded[[3, 0]], encoded), K[[3, 0]], rtol=1e-14)
     other = HMMFisher(**BOOK, symbols="ba")
     assert_array_equal(other(encoded), other(X))  # cached scores of another model are not used
 

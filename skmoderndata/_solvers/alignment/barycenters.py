@@ -24,7 +24,7 @@ from skmoderndata._solvers.alignment.warping import (
 )
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Largest table of costs, in cells, for which several tables are kept at once (64 MB).

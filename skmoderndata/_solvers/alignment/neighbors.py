@@ -18,13 +18,13 @@ from skmoderndata._solvers.alignment.warping import (
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest number of cells in a row for which diagonals are faster.
 WIDE = 48
 # Fraction of a lower bound that is used, because rounding may lift it above the cost.
-BOUND_FACTOR = 1.0 - ROUNDING
+BOUND_FACTOR = 1.0 - ACCUMULATED_ROUNDING
 
 
 @jit

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.quantities import ROUNDING, WORD_BITS
+from skmoderndata._solvers.common.quantities import WORD_BITS
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Number of bits of each of two counts that are kept in one integer.
@@ -393,7 +394,7 @@ def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[
     fractions = counts[sizes > 0] / sizes[sizes > 0, None]
     for tau in thresholds:
         # allow for rounding of the fractions
-        yield distinct_rows(pack_rows(fractions >= tau - ROUNDING))[0]
+        yield distinct_rows(pack_rows(fractions >= tau - ACCUMULATED_ROUNDING))[0]
 
 
 @jit

@@ -16,7 +16,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     rates_of,
     union_counts,
 )
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Number of sweeps; samples are counted after the first quarter.

@@ -21,7 +21,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Smallest distance of emission probabilities from 0 and 1.
@@ -199,7 +199,7 @@ def maximization(
     sources.
     """
     sets, beta, eps, r = model
-    used = (statistics.ones + statistics.zeros).sum(axis=0) > ROUNDING
+    used = (statistics.ones + statistics.zeros).sum(axis=0) > ACCUMULATED_ROUNDING
     members = sets[used].astype(float)  # (n_sets, K)
     # (D, n_sets)
     ones = statistics.ones[:, used]

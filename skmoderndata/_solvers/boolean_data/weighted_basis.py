@@ -21,7 +21,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of flips of the local search per component.
@@ -70,7 +70,7 @@ def weighted_associations(bits: Array, weights: Array) -> Array:
 
 def distinct_sets(fractions: Array, tau: float) -> Array:
     """List the distinct sets of features associated with one feature, in feature order."""
-    sets: Array = fractions >= tau - ROUNDING  # fractions are not exact
+    sets: Array = fractions >= tau - ACCUMULATED_ROUNDING  # fractions are not exact
     if len(sets) == 0:
         return sets
     return unpack_rows(distinct_rows(pack_rows(sets))[0], sets.shape[1])
@@ -86,7 +86,7 @@ def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
     Z = np.zeros((n, k), dtype=bool)
     free = gains.copy()  # gains of the uncovered bits
     sizes = np.abs(gains).sum(axis=1, dtype=np.float64)
-    least_of_rows = ROUNDING * sizes
+    least_of_rows = ACCUMULATED_ROUNDING * sizes
     columns = candidates.T.astype(gains.dtype)
     saved = free @ columns  # saving of each candidate in each row
 
@@ -116,7 +116,7 @@ def weighted_refit(gains: Array, start: WeightedBasis) -> WeightedBasis:
     longer decreases.
     """
     best = start
-    least = ROUNDING * float(np.abs(gains).sum(dtype=np.float64))
+    least = ACCUMULATED_ROUNDING * float(np.abs(gains).sum(dtype=np.float64))
     while True:
         U = best.components
         Z = weighted_cover(gains, U, start=best.memberships)
@@ -154,14 +154,16 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
             continue
         top = saved.max(axis=1, keepdims=True)
         scale = np.abs(gains[first : first + size]).sum(axis=1, keepdims=True)
-        best[first : first + size] = (saved >= top - ROUNDING * scale).argmax(axis=1)
+        best[first : first + size] = (saved >= top - ACCUMULATED_ROUNDING * scale).argmax(
+            axis=1
+        )
     return sets[best]
 
 
 def _flip(gains: Array, components: Array, Z: Array) -> Array:
     """Flip in place the component that saves most, for each row, until no flip saves anything."""
     k = len(components)
-    least = ROUNDING * np.abs(gains).sum(axis=1)
+    least = ACCUMULATED_ROUNDING * np.abs(gains).sum(axis=1)
     rows = np.arange(len(gains))  # rows that a flip may still improve
     for _ in range(MAX_FLIPS * k):
         saved = np.empty((len(rows), k))

@@ -1,11 +1,5 @@
-"""Numbers that several solvers share: tolerances for rounding, word size, costs of cells."""
+"""Word size, and costs of cells of dynamic programming."""
 
-import numpy as np
-
-# Largest relative difference of double-precision results that counts as a rounding error.
-ROUNDING = 1e-12
-# Smallest positive number without loss of precision; a divisor in place of 0.
-TINY = float(np.finfo(np.float64).tiny)
 # Number of bits of a machine word.
 WORD_BITS = 64
 # Cost of a cell that needs several products, in plain cells of dynamic programming as counted by

@@ -1,5 +1,7 @@
 """Tolerances and limits that several solvers share."""
 
+import numpy as np
+
 from skmoderndata._solvers.common.linalg import EPS
 
 # Tolerance for the rounding of a few operations, relative to their operands.
@@ -12,6 +14,8 @@ PIVOT = 1e-13
 CANCELS = 1e-6
 # Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.
 SMALLEST_DIVISOR = 1e-300
+# Smallest positive number without loss of precision.
+TINY = float(np.finfo(np.float64).tiny)
 # Fraction of the predicted decrease that a step has to achieve (Armijo's rule).
 SUFFICIENT_DECREASE = 1e-4
 # Maximum number of steps of a bisection, or of Newton's method in one variable.

@@ -12,7 +12,7 @@ from scipy import optimize
 
 from skmoderndata._solvers.common.iterate import Progress, Steps
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Tolerance of the gradient norm at which the descent may stop, for distances with mean 1.

@@ -38,7 +38,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import solve, variance_unfolding
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 
 Array = NDArray[np.float64]
 
@@ -382,7 +382,13 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
         A = sparse.csr_array((signed, places), shape=(len(held), Y.size))
 
         shortfall = (graph.d2 - delta)[held] / (2 * d)
-        step = lsqr(A, shortfall, atol=ROUNDING, btol=ROUNDING, iter_lim=LSQR_STEPS)
+        step = lsqr(
+            A,
+            shortfall,
+            atol=ACCUMULATED_ROUNDING,
+            btol=ACCUMULATED_ROUNDING,
+            iter_lim=LSQR_STEPS,
+        )
         Y = Y + step[0].reshape(Y.shape)
     return Y
 

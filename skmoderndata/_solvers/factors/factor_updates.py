@@ -14,7 +14,7 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.blocks import BLOCK_BYTES, row_blocks
 from skmoderndata._solvers.common.nnls import descend_rows, nnls
 from skmoderndata._solvers.common.projections import project_sparseness
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
 
@@ -397,7 +397,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
 
     # non-negative entries: coordinate descent
     if side.kind == "nonnegative":
-        enough = ENOUGH if sweeps <= MAX_SWEEPS else ROUNDING
+        enough = ENOUGH if sweeps <= MAX_SWEEPS else ACCUMULATED_ROUNDING
         descend_rows(G if has_gram_per_row else G[None], z, Y, sweeps, enough)
         return Y
 
@@ -432,7 +432,7 @@ def least_squares(G: Array, F: Array) -> Array:
     """Solve ``z G = f`` for each row, with the solution of minimum norm if G is singular."""
     if G.ndim == 2:
         return F @ linalg.pinvh(G)
-    inverse = np.linalg.pinv(G, hermitian=True, rcond=ROUNDING)
+    inverse = np.linalg.pinv(G, hermitian=True, rcond=ACCUMULATED_ROUNDING)
     return np.einsum("mj,mjk->mk", F, inverse)
 
 

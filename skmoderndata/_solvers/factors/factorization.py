@@ -13,7 +13,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.coded_rows import (
     CodedRows,
@@ -367,7 +367,7 @@ def revive(
 
     # find the rows with the largest residuals
     (worst_rows,) = rows.sum(lacking_rows, V, side, len(dead))
-    worth = worst_rows.sizes > ROUNDING * rows.sum_sq
+    worth = worst_rows.sizes > ACCUMULATED_ROUNDING * rows.sum_sq
     if not worth.any():
         return None
 

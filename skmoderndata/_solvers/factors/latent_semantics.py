@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.products import entries_at
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of products, or of entries of second derivatives, in memory at a time.

@@ -13,7 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.projections import project_sparseness
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Number of starts at single entries.
@@ -188,7 +188,7 @@ def _ratio(k: int, level: float) -> float:
 def _metric(G: Array, F: Array) -> Array:
     """Return the diagonal of G for each row of F, with small entries raised."""
     diagonal = np.einsum("...jj->...j", G)
-    metric = np.maximum(diagonal, ROUNDING * diagonal.max(axis=-1, keepdims=True))
+    metric = np.maximum(diagonal, ACCUMULATED_ROUNDING * diagonal.max(axis=-1, keepdims=True))
     return np.broadcast_to(np.where(metric > 0, metric, 1.0), F.shape)
 
 
@@ -226,7 +226,7 @@ def _newton_step(
     # support, and the normal of the cone at z
     (m, k) = Z.shape
     unit = 1 / np.sqrt(metric)
-    inside = Z > ROUNDING * Z.max(axis=1, keepdims=True)
+    inside = Z > ACCUMULATED_ROUNDING * Z.max(axis=1, keepdims=True)
     gradient = Z.sum(axis=1, keepdims=True) - ratio**2 * Z
     normal = np.where(inside, gradient, 0.0) * unit
     largest = np.abs(normal).max(axis=1, keepdims=True)
@@ -267,7 +267,7 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     ``z + t v`` is on the cone if ``a t^2 + 2 b t + c = 0``. Rows without a feasible solution
     become zero.
     """
-    inside = Z > ROUNDING * Z.max(axis=1, keepdims=True)
+    inside = Z > ACCUMULATED_ROUNDING * Z.max(axis=1, keepdims=True)
     Z = np.where(inside, Z, 0.0)
     total = Z.sum(axis=1)
 
@@ -284,7 +284,7 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     Z = Z - t[:, None] * v
     total_sq = Z.sum(axis=1) ** 2
     error = np.abs(total_sq - ratio**2 * (Z * Z).sum(axis=1))
-    on_cone = error <= ROUNDING * total_sq
+    on_cone = error <= ACCUMULATED_ROUNDING * total_sq
     feasible = on_cone & (root >= 0) & (Z >= 0).all(axis=1)
     return np.where(feasible[:, None], Z, 0.0)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
@@ -225,7 +225,7 @@ def fit_topics(
             value += smoothing * float(np.log(np.maximum(U, TINY)).sum())
 
         # 2. return to the last plain step if extrapolation has lowered the objective
-        if value < best - ROUNDING * abs(best) and not fresh:
+        if value < best - ACCUMULATED_ROUNDING * abs(best) and not fresh:
             U = safe
             rows = rows.decided(Decision(kept=False))
             step_limit = step

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.gaussian.inducing import solve_lower, solve_upper
 
@@ -109,7 +109,7 @@ def maximise_bound(
 
         # 2. halve the step if the bound has decreased
         if present is not None and step > SMALLEST_STEP:
-            if value < present.value - ROUNDING * abs(present.value):
+            if value < present.value - ACCUMULATED_ROUNDING * abs(present.value):
                 step /= 2
                 B = (1 - step) * old_B + step * new_B
                 shift = (1 - step) * old_shift + step * new_shift

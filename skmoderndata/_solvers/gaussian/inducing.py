@@ -28,7 +28,7 @@ from scipy.linalg.blas import dtrsm
 
 from skmoderndata._solvers.common.arrays import namespace
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 
 Array = Any
 
@@ -179,7 +179,7 @@ def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
                 return L, jitter
         except (np.linalg.LinAlgError, RuntimeError):  # torch raises RuntimeError
             pass
-        jitter = max(10 * jitter, ROUNDING)
+        jitter = max(10 * jitter, ACCUMULATED_ROUNDING)
 
     return None, jitter
 
@@ -370,7 +370,7 @@ def greedy_points(diagonal, row, m):
 
     for k in range(min(m, len(residual))):
         i = int(np.argmax(residual))
-        if residual[i] <= ROUNDING * first:
+        if residual[i] <= ACCUMULATED_ROUNDING * first:
             break
 
         # compute a row of the Cholesky factor; the variance falls by its square

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     if algorithm == "joint" and v.any():
         values, V = np.linalg.eigh(M)
         # with smaller eigenvalues, the kernels are linearly dependent
-        above = values > ROUNDING * values[-1]
+        above = values > ACCUMULATED_ROUNDING * values[-1]
         s = np.sqrt(values[above])
         V = V[:, above]
         root = s[:, None] * V.T  # M = root' root

@@ -37,7 +37,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Number of products with each kernel matrix that take about as long as eigendecompositions.
@@ -455,7 +455,7 @@ def centre_dual(dual: Array, weights: Array | None = None) -> Array:
 def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
     """Return the eigenvectors of the matrix of all cross products between different views."""
     values, V = leading_eigen(C, k)
-    keep = values > ROUNDING * max(values[0], TINY)
+    keep = values > ACCUMULATED_ROUNDING * max(values[0], TINY)
     values = values[keep]
     V = V[:, keep]
     off = np.abs(C @ V - V * values).max(initial=0.0)
@@ -506,7 +506,7 @@ def _sumcor(
 
         total_iter += it.n_iter
         value = float(c @ C @ c)
-        if value <= ROUNDING * max([TINY, *values]):
+        if value <= ACCUMULATED_ROUNDING * max([TINY, *values]):
             break
 
         values.append(value)
@@ -552,7 +552,7 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     wide = Y.shape[1] > n
     products = Y @ Y.T if wide else Y.T @ Y
     values, V = leading_eigen(products, k)
-    keep = values > ROUNDING * max(float(values[0]), TINY)
+    keep = values > ACCUMULATED_ROUNDING * max(float(values[0]), TINY)
     values = values[keep]
     V = V[:, keep]
     Z = V if wide else Y @ (V / np.sqrt(values))

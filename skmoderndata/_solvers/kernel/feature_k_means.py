@@ -7,7 +7,7 @@ from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -187,7 +187,7 @@ def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) 
     if n_empty:
         (farthest,) = table.sum(_farthest, centres, n_empty)
         norms = np.einsum("ij,ij->i", centres, centres)
-        rounding = ROUNDING * norms.max()
+        rounding = ACCUMULATED_ROUNDING * norms.max()
         taken = farthest.distances > rounding
         empty = np.flatnonzero(~filled)
         empty = empty[: len(taken)]

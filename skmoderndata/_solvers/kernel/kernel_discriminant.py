@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.linalg import EPS, row_signs
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -153,7 +153,7 @@ def _best(V: Array, B: Array) -> tuple[Array, Array]:
     q = len(values) - 1
     values = values[::-1][:q]
     Y = Y[:, ::-1][:, :q]
-    positive = values > ROUNDING * max(values[0], TINY)
+    positive = values > ACCUMULATED_ROUNDING * max(values[0], TINY)
     norms = np.sqrt(np.where(positive, values, np.inf))
     return V @ (Y / norms), np.where(positive, values, 0.0)
 

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS, leading_eigen, row_signs
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -98,7 +98,7 @@ def kernel_k_means(
     sums = S.sum(axis=0)
     of_mean = float(w @ sums) / float(w.sum())
     scatter = trace - of_mean
-    slack = ROUNDING * max(trace, 0.0)
+    slack = ACCUMULATED_ROUNDING * max(trace, 0.0)
 
     # objectives of the last pass, and of the last pass with recomputed sums
     last = last_fresh = np.inf
@@ -177,7 +177,7 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
 
     # give each empty cluster the farthest sample of a cluster with at least two samples
     distance = D[nearest, np.arange(len(nearest))] + diagonal
-    rounding = ROUNDING * np.abs(diagonal).max()
+    rounding = ACCUMULATED_ROUNDING * np.abs(diagonal).max()
     distance[distance <= rounding] = -np.inf
     for c in np.flatnonzero(sizes == 0):
         candidates = np.where(sizes[nearest] > 1, distance, -np.inf)
@@ -236,7 +236,7 @@ def _changes(
     D[mass == 0] = 0.0
     own_mass = mass[labels]
     remaining = own_mass - w
-    alone = remaining <= ROUNDING * own_mass
+    alone = remaining <= ACCUMULATED_ROUNDING * own_mass
 
     # w s / (s - w) d for the old cluster, w s / (s + w) d for the new one
     taken = w * own_mass / np.where(alone, 1.0, remaining) * D[own_cluster]
@@ -263,7 +263,7 @@ def assign_to_samples(rows: Array, diagonal: Array) -> Array:
 
 def first_least(values: Array) -> Array:
     """Return the index of the smallest value along axis 0; ties up to rounding go to the first."""
-    slack = ROUNDING * np.abs(values).max(axis=0)
+    slack = ACCUMULATED_ROUNDING * np.abs(values).max(axis=0)
     least = values.min(axis=0)
     return np.argmax(values <= least + slack, axis=0)
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -68,7 +68,7 @@ def kernel_pls(
 
         # 2. stop if nothing is left to explain
         norm2 = float(b @ Kb)
-        if linalg.norm(E) <= ROUNDING * total or not norm2 > 0:
+        if linalg.norm(E) <= ACCUMULATED_ROUNDING * total or not norm2 > 0:
             it.ended = True
             continue
 
@@ -81,7 +81,7 @@ def kernel_pls(
         for _ in range(2):  # the second time reduces rounding errors
             t = t - earlier @ (earlier.T @ t)
         size = float(linalg.norm(t))
-        if not size > ROUNDING * linalg.norm(Kb):
+        if not size > ACCUMULATED_ROUNDING * linalg.norm(Kb):
             it.ended = True
             continue
 

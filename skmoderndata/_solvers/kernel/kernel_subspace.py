@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.linalg import eigen_of_fraction, leading_eigen, row_signs
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -96,7 +96,7 @@ def squared_distances(
 def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
     """Return the smallest number of components that explain this fraction of the variance."""
     explained = np.cumsum(eigenvalues) / total
-    return int(np.searchsorted(explained, ratio * (1 - ROUNDING))) + 1
+    return int(np.searchsorted(explained, ratio * (1 - ACCUMULATED_ROUNDING))) + 1
 
 
 def _components(A: Array, k: float) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Number of held-out samples that is enough: a rate of outliers of 10 % has an error of 1.3 points.
@@ -25,7 +25,7 @@ def outlier_threshold(scores: Array, weights: Array, contamination: float) -> fl
     order = np.argsort(scores, kind="stable")
     ordered = scores[order]
     below = np.cumsum(weights[order])
-    allowed = contamination * below[-1] * (1 + ROUNDING)
+    allowed = contamination * below[-1] * (1 + ACCUMULATED_ROUNDING)
     j = int(np.searchsorted(below, allowed, side="right"))
 
     rounding = 1e-9 * float(np.abs(ordered).max())
@@ -52,7 +52,7 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     generic = values @ vector
     order = np.argsort(generic, kind="stable")
     largest = float(np.abs(values).max(initial=0.0))
-    rounding = ROUNDING * largest * m
+    rounding = ACCUMULATED_ROUNDING * largest * m
     differs = np.diff(generic[order]) > rounding
     copies = np.empty(n, dtype=np.intp)
     copies[order] = np.cumsum(np.r_[False, differs])

@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.projections import project_row
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import inner
 
@@ -141,7 +141,7 @@ def _extended(basis: Array, t: Array) -> Array:
     for _ in range(2):
         t = _without(basis, t)
     length = linalg.norm(t)
-    if length <= ROUNDING * size or size == 0:
+    if length <= ACCUMULATED_ROUNDING * size or size == 0:
         return basis
     return np.column_stack([basis, t / length])
 
@@ -427,7 +427,7 @@ def bounds_by_permutation(
 
     null = values[:, 1:]
     spread = null.std(axis=1)
-    safe = np.where(spread > ROUNDING * values[:, 0], spread, np.inf)
+    safe = np.where(spread > ACCUMULATED_ROUNDING * values[:, 0], spread, np.inf)
     z = (values[:, 0] - null.mean(axis=1)) / safe
     best = grid[int(z.argmax())]
     return BoundSearch(grid, z, (float(best[0]), float(best[1])))

@@ -20,7 +20,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.products import entries_at
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
 
@@ -227,7 +227,7 @@ class BalancedPenalty:
         # a ratio of three was fastest on noise-free and on noisy tables; intervals grow, so that
         # the method converges as with constant mu
         if self.is_due(n_iter):
-            if max(primal, dual) > ROUNDING:
+            if max(primal, dual) > ACCUMULATED_ROUNDING:
                 is_low = primal > 3 * dual
                 self.mu *= PENALTY_FACTOR if is_low else 1 / PENALTY_FACTOR
             self.next_change = n_iter + 3 + n_iter // 10

@@ -15,7 +15,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.blocks import BLOCK_BYTES, row_blocks
 from skmoderndata._solvers.common.convex_problems import matrix_completion, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import (
     CompletionResult,
@@ -292,7 +292,9 @@ class CompletionTask(NamedTuple):
             elif rank > 1.2 * last_rank:
                 stale += 1
             last_rank = rank
-            if (stale >= patience and best < 0.95 * null) or errors[k] <= ROUNDING * null:
+            if (stale >= patience and best < 0.95 * null) or errors[
+                k
+            ] <= ACCUMULATED_ROUNDING * null:
                 break
         return errors
 

@@ -17,7 +17,7 @@ import numpy as np
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.quantities import TINY
+from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import BalancedPenalty, completion_gap
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (

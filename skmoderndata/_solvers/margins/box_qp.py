@@ -33,8 +33,9 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING
+from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of kernel rows that are computed at a time, and from which a start is found.
 ROWS_TOGETHER = 64
@@ -193,7 +194,7 @@ def all_rows(store: Rows) -> Array:
 def lowest_level(state: BoxState) -> float:
     """Return the level of the slopes at which only rounding errors are left."""
     size = float(np.abs(state.diagonal * state.w).max(initial=0.0))
-    return ROUNDING / 10 * size + LEAST_DIVISOR
+    return ROUNDING / 10 * size + SMALLEST_DIVISOR
 
 
 def next_level(gap: float, tol: float) -> float:
@@ -389,7 +390,9 @@ def partner(g, plus, diagonal, row, i, low, first, last):
         rise = max(g[q] + plus[q] - low, 0.0)
         rises[q] = rise
         # in this order the square of tiny kernel values does not underflow
-        gains[q] = rise * (rise / max(curvature_i + diagonal[q] - 2.0 * row[q], LEAST_DIVISOR))
+        gains[q] = rise * (
+            rise / max(curvature_i + diagonal[q] - 2.0 * row[q], SMALLEST_DIVISOR)
+        )
     best = 0
     high = 0
     j = size

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
@@ -20,7 +21,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_by_cvxpy,
     simplex_qp,
 )
-from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING
+from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of variables in a working set, without a matrix.
 WORKING_SET = 4000
@@ -294,7 +295,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     # new indices with old ones, then among themselves, averaging the two rounded values
     among_new = block[:, m:]
     asymmetry = float(np.abs(among_new - among_new.T).max())
-    if asymmetry > 1e-5 * max(LEAST_DIVISOR, size):
+    if asymmetry > 1e-5 * max(SMALLEST_DIVISOR, size):
         raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
     K[m:total, :m] = block[:, :m]
     K[:m, m:total] = block[:, :m].T
@@ -306,7 +307,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     distances_sq = -2.0 * K[m:total, :total]
     distances_sq += diagonal
     distances_sq += diagonal[m:, None]
-    largest = max(LEAST_DIVISOR, float(np.abs(diagonal).max()))
+    largest = max(SMALLEST_DIVISOR, float(np.abs(diagonal).max()))
     if float(distances_sq.min()) < -1e-6 * largest:
         raise ValueError(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "

@@ -16,12 +16,13 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, take_weights
 from skmoderndata._solvers.margins.core import MOST_PASSES, Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
-from skmoderndata._solvers.margins.tolerances import EQUAL, LEAST_DIVISOR, ROUNDING
+from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of units in the first block to score; blocks grow.
 FIRST_BLOCK = 1000
@@ -176,7 +177,7 @@ def whole_set(
         a[start[0]] = start[1] / start[1].sum()
 
     # half the gradient, and rho = a' K' a
-    spread = 0.1 * EQUAL if problem.n_units <= EXACT_UNITS else TWO_DIGITS
+    spread = 0.1 * ACCUMULATED_ROUNDING if problem.n_units <= EXACT_UNITS else TWO_DIGITS
     g = half_gradient(Q, v, a, signs)
     rho = float(a @ (g + 0.5 * v))
     diagonal = Q.diagonal()
@@ -201,8 +202,10 @@ def whole_set(
         used = np.flatnonzero(a)
         gap = problem.relative_gap(values, used, a[used], rho)
         # never zero, so that rounding does not satisfy tol = 0
-        it.residual = max(gap, LEAST_DIVISOR)
-        it.ended = rho <= 0 or spread < EQUAL  # no better solution within rounding
+        it.residual = max(gap, SMALLEST_DIVISOR)
+        it.ended = (
+            rho <= 0 or spread < ACCUMULATED_ROUNDING
+        )  # no better solution within rounding
         spread *= TWO_DIGITS
 
     return CoreSetResult(
@@ -214,7 +217,7 @@ def whole_set(
         values=values,
         n_iter=it.n_iter,
         n_passes=it.n_iter,
-        converged=gap <= (max(tol, EQUAL) if it.ended else tol),
+        converged=gap <= (max(tol, ACCUMULATED_ROUNDING) if it.ended else tol),
         full=False,
     )
 
@@ -319,7 +322,7 @@ class _Search:
         self.exact = by_gap and problem.n_units <= few
         if self.exact:
             self.share = TWO_DIGITS
-            self.tol = min(self.tol, EQUAL)
+            self.tol = min(self.tol, ACCUMULATED_ROUNDING)
 
         # reasons to stop
         self.it = Iterations(settings.max_iter, -1.0, progress)
@@ -487,7 +490,7 @@ class _Search:
 
         if self.settings.solver == "ball":
             # no point outside the ball widened by eps, which falls with the gap
-            goal = EQUAL if self.settings.eps is None else self.settings.eps
+            goal = ACCUMULATED_ROUNDING if self.settings.eps is None else self.settings.eps
             if n_violators == 0 and self.ball_eps > goal:
                 if self.settings.eps is None and gap <= self.tol:
                     return True
@@ -500,7 +503,7 @@ class _Search:
 
     def _ask_more_digits(self) -> bool:
         """Lower the tolerance on the core set; return False if it is at rounding errors."""
-        if self.share < (EQUAL if self.exact else ROUNDING):
+        if self.share < (ACCUMULATED_ROUNDING if self.exact else ROUNDING):
             return False
         # without a matrix an unnecessary digit costs minutes
         usual = FALL if self.core.held else 0.5

@@ -6,13 +6,9 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, SUFFICIENT_DECREASE
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import (
-    EQUAL,
-    MAX_NEWTON_STEPS,
-    ROUNDING,
-    SUFFICIENT_DECREASE,
-)
+from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ROUNDING
 
 # Tolerance on the largest derivative of the mean loss, for scores of variance one.
 GRADIENT_TOL = 1e-10
@@ -73,7 +69,7 @@ def cumulative_link(
     deviation = float(np.sqrt(w @ (scores - mean) ** 2))
     s = scores - mean
     largest = float(np.abs(scores).max(initial=0.0))
-    constant = not deviation > EQUAL * largest
+    constant = not deviation > ACCUMULATED_ROUNDING * largest
     s = np.zeros(len(s)) if constant else s / deviation
 
     # 2. Smooth the labels, and start with the thresholds of uninformative scores

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.feature_exchange import LeastSlack, exchange, followed
 from skmoderndata._solvers.margins.linear_programs import (
@@ -23,7 +24,6 @@ from skmoderndata._solvers.margins.linear_programs import (
     mean_difference,
 )
 from skmoderndata._solvers.margins.splicing import RidgeLogistic, best_subset, prune
-from skmoderndata._solvers.margins.tolerances import EQUAL
 from skmoderndata._solvers.margins.zero_norm import (
     RescaledColumns,
     SparseSeparation,
@@ -287,7 +287,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
         if form.penalized:
             direction[-1] = 0.0
         largest = np.abs(direction[may]).max(initial=0.0)
-        if not largest > EQUAL:
+        if not largest > ACCUMULATED_ROUNDING:
             raise NoDirection
 
     cost = None if form.C is None else form.C * task.cost
@@ -538,7 +538,7 @@ def _costs_by_centers(
     direction = mean_difference(problem)
     may = np.isfinite(costs)
     largest = np.abs(direction[may]).max(initial=0.0)
-    if not largest > EQUAL:
+    if not largest > ACCUMULATED_ROUNDING:
         return costs
 
     # low costs for large weights of that form

@@ -13,6 +13,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_program, solve
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     COUNTED,
@@ -48,7 +49,7 @@ from skmoderndata._solvers.margins.ranking_faces import (
 )
 from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
-from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
 
 # Largest gap at which the active set method takes less time than more pair steps.
 HANDED_OVER = 1e-2
@@ -418,7 +419,7 @@ def by_faces(
             # accept it if it is feasible and lower
             change = np.bincount(sample, sign * (minimum - v), minlength=n)
             inside = ((minimum >= 0.0) & (minimum <= high)).all()
-            inside &= np.abs(sums - E.T @ minimum).max() < EQUAL
+            inside &= np.abs(sums - E.T @ minimum).max() < ACCUMULATED_ROUNDING
             if inside and change @ (2.0 * f + K @ change) < 0.0:
                 v = minimum
                 at_minimum = True
@@ -440,7 +441,7 @@ def by_faces(
             full = -slope / curvature if curvature > 0 else np.inf
         step = min(full, nearest)
         v[moved] = np.clip(v[moved] + step * d[moved], 0.0, high[moved])
-        at_bound = moved[step_bounds <= step * (1 + EQUAL)]
+        at_bound = moved[step_bounds <= step * (1 + ACCUMULATED_ROUNDING)]
         v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
         at_minimum = not at_minimum and step == full
         count += 1
@@ -513,7 +514,7 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     down = np.where(v > 0.0, slope, -np.inf)
 
     # two weights: one rises and one falls, on the same side of a threshold
-    best = EQUAL * float(np.abs(f).max())
+    best = ACCUMULATED_ROUNDING * float(np.abs(f).max())
     exchange: Any = None
     rising = []
     falling = []

@@ -12,8 +12,9 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING
+from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Largest squared distance from the span of the support, relative to the squared norm, at which a
 # sample is projected: a sample that is nearer would make the matrix of the support
@@ -201,7 +202,9 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             for j in range(m):
                 size = abs(coef[j]) * function.born[j] if smallest else function.born[j]
                 # take the first of equal sizes, up to rounding
-                if coef[j] != 0.0 and (worst < 0 or size < least * (1.0 - EQUAL)):
+                if coef[j] != 0.0 and (
+                    worst < 0 or size < least * (1.0 - ACCUMULATED_ROUNDING)
+                ):
                     worst = j
                     least = size
             for q in range(i, n):

@@ -14,8 +14,9 @@ from scipy import linalg
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, SUFFICIENT_DECREASE
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import EQUAL, SHORTEST_STEP, SUFFICIENT_DECREASE
+from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 
 # Number of rows of the factor from which the preconditioner is computed.
 SKETCH = 5000
@@ -110,7 +111,7 @@ def rank_on_samples(
         primal = _primal(theta, active, cost)
         inner = factor.T @ active.fold
         inner_gap = _gap(primal, active, float(inner @ inner), cost)
-        exhausted = not moved or inner_gap <= EQUAL
+        exhausted = not moved or inner_gap <= ACCUMULATED_ROUNDING
         if inner_gap > aim and not exhausted and it.n_iter < max_iter:
             continue
 

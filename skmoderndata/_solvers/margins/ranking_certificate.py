@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import BoxState
-from skmoderndata._solvers.margins.tolerances import EQUAL
 
 
 class Certified(NamedTuple):
@@ -99,9 +99,9 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
         half = float(bounds[below].sum())
 
         # take the value where it changes its sign, or the middle of the interval where it is zero
-        k = int(np.searchsorted(passed, half * (1 - EQUAL)))
+        k = int(np.searchsorted(passed, half * (1 - ACCUMULATED_ROUNDING)))
         b[y] = v[k]
-        level = passed[k] <= half * (1 + EQUAL)
+        level = passed[k] <= half * (1 + ACCUMULATED_ROUNDING)
         if level:
             b[y] = 0.5 * (v[k] + v[k + 1])
     return b

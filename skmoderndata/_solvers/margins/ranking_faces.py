@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, mark_all
-from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING
+from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Maximum number of free weights: their matrix has 512 MB.
 MANY_FREE = 8000
@@ -135,7 +136,7 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
         beyond = np.flatnonzero((w < face.low) | (w > face.high))
         if not len(beyond):
             # the sums of weights that add up to one must not change
-            feasible = np.abs(face.E.T @ (w - face.w)).max() < 100 * EQUAL
+            feasible = np.abs(face.E.T @ (w - face.w)).max() < 100 * ACCUMULATED_ROUNDING
             return w if feasible else None
         fixed = np.concatenate([fixed, beyond])
         bound = np.concatenate([bound, np.clip(w, face.low, face.high)[beyond]])

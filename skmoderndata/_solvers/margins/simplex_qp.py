@@ -7,9 +7,10 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import smallest
-from skmoderndata._solvers.margins.tolerances import LEAST_DIVISOR, ROUNDING, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
 
 # Minimum number of variables among which steps are taken.
 LEAST = 100
@@ -199,7 +200,7 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
             rise = free[q] * (g[q] - low)
             rises[q] = rise
             gains[q] = (
-                rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], LEAST_DIVISOR)
+                rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], SMALLEST_DIVISOR)
             )
 
         best = 0

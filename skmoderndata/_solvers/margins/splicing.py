@@ -25,15 +25,11 @@ import numpy as np
 from scipy.special import expit
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR, SUFFICIENT_DECREASE
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
 from skmoderndata._solvers.margins.linear_programs import dense
-from skmoderndata._solvers.margins.tolerances import (
-    LEAST_DIVISOR,
-    MAX_NEWTON_STEPS,
-    SHORTEST_STEP,
-    SUFFICIENT_DECREASE,
-)
+from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, SHORTEST_STEP
 
 # Cost of the squared weights of columns with unit variance. Without it the loss has no minimum on
 # a set that separates the classes.
@@ -170,7 +166,7 @@ class RidgeLogistic:
         h = curvature @ columns**2
         # take it about the weighted means, because the intercept adapts
         if self.intercept:
-            total = max(float(curvature.sum()), LEAST_DIVISOR)
+            total = max(float(curvature.sum()), SMALLEST_DIVISOR)
             mixed = curvature * self.y @ columns
             h = h - mixed**2 / total
         w = subset.theta[1:]

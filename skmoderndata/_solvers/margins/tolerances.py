@@ -2,15 +2,9 @@
 
 # Size of rounding errors, relative to the terms of a sum.
 ROUNDING = 1e-14
-# Largest relative difference of two numbers that count as equal.
-EQUAL = 1e-12
 # Largest weight that counts as zero, relative to the largest weight or its bound.
 ZERO_WEIGHT = 1e-9
-# Smallest number that is divided by.
-LEAST_DIVISOR = 1e-300
 # Maximum number of Newton steps; fewer than 30 are usual.
 MAX_NEWTON_STEPS = 100
-# Fraction of the decrease predicted by the slope that a step of a line search has to reach.
-SUFFICIENT_DECREASE = 1e-4
 # Smallest fraction of a step that a line search tries.
 SHORTEST_STEP = 1e-10

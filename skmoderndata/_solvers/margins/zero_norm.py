@@ -13,6 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
@@ -21,7 +22,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     dense,
     drop_rounding,
 )
-from skmoderndata._solvers.margins.tolerances import EQUAL, ROUNDING, SHORTEST_STEP
+from skmoderndata._solvers.margins.tolerances import ROUNDING, SHORTEST_STEP
 
 # Cost of squared slack that stands for infinity.
 HARD = 1e6
@@ -111,7 +112,11 @@ def reweighted_l1(
 
         # 2. The logarithm lies below its tangents, so any increase is rounding error
         value = log_objective(problem, new.w, new.bias, e, epsilon)
-        if objective and not keep_zeros and value > objective[-1] - EQUAL * abs(objective[-1]):
+        if (
+            objective
+            and not keep_zeros
+            and value > objective[-1] - ACCUMULATED_ROUNDING * abs(objective[-1])
+        ):
             it.residual = 0.0  # no decrease beyond rounding: the last weights are stationary
             if value > objective[-1]:
                 new = new._replace(w=w, bias=bias)
@@ -314,8 +319,10 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
     order = np.argsort(breaks, kind="stable")
     slope = np.cumsum(problem.slack_cost[order]) - float(problem.slack_cost[positive].sum())
     scale = float(problem.slack_cost.sum())
-    first = int(np.searchsorted(slope, -EQUAL * scale))
-    if first + 1 < order.size and slope[first] <= EQUAL * scale:  # flat up to the next break
+    first = int(np.searchsorted(slope, -ACCUMULATED_ROUNDING * scale))
+    if (
+        first + 1 < order.size and slope[first] <= ACCUMULATED_ROUNDING * scale
+    ):  # flat up to the next break
         return 0.5 * float(breaks[order[first]] + breaks[order[first + 1]])
     return float(breaks[order[min(first, order.size - 1)]])
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS, TINY
+from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS
+from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))

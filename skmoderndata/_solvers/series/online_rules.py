@@ -17,7 +17,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.lengths import check_lengths
-from skmoderndata._solvers.common.quantities import ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Largest length after Gram-Schmidt, relative to the length before, that is a rounding error.
@@ -125,7 +125,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
     """
     k, p = V.shape
     rr = np.dot(r, r)
-    rounding = ROUNDING**2 * rr
+    rounding = ACCUMULATED_ROUNDING**2 * rr
     for j in range(k):
         if rr <= rounding:  # without a residual, the remaining components see a zero row
             for i in range(j, k):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -70,11 +70,11 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
     values, V = linalg.eigh(H)
     g = V.T @ f
     gap = values[-1] - values  # 0 for the leading eigenvector
-    top = gap <= ROUNDING * max(np.abs(values).max(), TINY)
+    top = gap <= ACCUMULATED_ROUNDING * max(np.abs(values).max(), TINY)
 
     # hard case: there is no linear term along the leading eigenvector
     lead = np.linalg.norm(g[top])
-    if lead <= ROUNDING * np.linalg.norm(g) or lead == 0:
+    if lead <= ACCUMULATED_ROUNDING * np.linalg.norm(g) or lead == 0:
         x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
         remaining = radius**2 - x @ x
         # mu is the eigenvalue itself; its eigenvector adds the missing part of the norm
@@ -85,11 +85,11 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
 
     # solve the secular equation for mu minus the largest eigenvalue; at `upper`, |x| <= radius
     upper = np.linalg.norm(g) / radius
-    lower = lead / radius * (1 - ROUNDING) if lead > 0 else upper * EPS
+    lower = lead / radius * (1 - ACCUMULATED_ROUNDING) if lead > 0 else upper * EPS
     above = optimize.brentq(
         lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius,
         lower,
-        upper * (1 + ROUNDING),
+        upper * (1 + ACCUMULATED_ROUNDING),
     )
     x = g / (above + gap)
     return np.asarray(V @ (x * (radius / np.linalg.norm(x))))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, fix_signs
-from skmoderndata._solvers.common.quantities import ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -80,7 +80,7 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
         order = np.argsort(values)[::-1]
         values = values[order]
         V = V[order]
-        above = values > ROUNDING * max(values[0], TINY)
+        above = values > ACCUMULATED_ROUNDING * max(values[0], TINY)
         return fix_signs(V[above]).T
 
     # otherwise all eigenvectors of the smaller Gram matrix
