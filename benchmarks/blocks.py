@@ -456,9 +456,9 @@ def disk(gib):
 
     most = max(row[-1] for row in rows)
     return Section(
-        f"{gib:g} GiB in float32, in a file that is mapped read-only. The resident memory "
-        "includes everything that the\nprocess holds, also pages of the file. Factorisations "
-        "and k-means stop after few passes.",
+        f"Each table has {gib:g} GiB in float32, in a file that is mapped read-only. The resident "
+        "memory includes everything that the process\nholds, also pages of the file. "
+        "Factorisations and k-means stop after a few passes.",
         ("estimator", "rows", "shape", "seconds", "peak resident GiB"),
         rows,
         [
@@ -509,11 +509,11 @@ def cluster(gib):
     text = f"driver at most {MOST_AT_DRIVER} GiB"
     figures.append((text, f"{most:.2f}", most <= MOST_AT_DRIVER))
     return Section(
-        f"{gib / 4:g} GiB in float32, generated on the workers and kept there, in chunks of "
-        f"{CHUNK_MIB} MiB. A worker is\na process of one thread on this machine; the fit in "
-        f"memory also has one thread. Medians of {ROUNDS} interleaved\nrounds, with the smallest "
-        "and the largest. The memory at the driver includes everything that its process\nholds, "
-        "also Dask's scheduler.",
+        f"Each table has {gib / 4:g} GiB in float32. It is generated on the workers and kept "
+        f"there, in chunks of {CHUNK_MIB} MiB. A worker is a process of\none thread on this "
+        "machine; the fit in memory also has one thread. The seconds are medians of "
+        f"{ROUNDS} interleaved rounds,\nwith the smallest and the largest. The memory at the "
+        "driver includes everything that its process holds, also Dask's\nscheduler.",
         HEAD_OF_CLUSTER,
         rows,
         figures,
@@ -559,9 +559,9 @@ def killed(gib):
         fit["checkpoint_dir"] = None
 
     return Section(
-        f"{gib * 8:g} MiB in {BLOCKS_KILLED} chunks on two workers. The system kills one worker "
-        "after half of the\npasses; its rows are generated again. Repeated passes are counted "
-        "over the rows of one worker.",
+        f"Each table has {gib * 8:g} MiB, in {BLOCKS_KILLED} chunks on two workers. The system "
+        "kills one worker after half of the passes; its rows are generated\nagain. Repeated "
+        "passes are counted over the rows of one worker.",
         HEAD_OF_KILLED,
         rows,
         [
@@ -580,7 +580,8 @@ def lacking(gib):
     rows = apart(fit_without_package)
     told = sum(PACKAGE in message and "install" in message for *_, message in rows)
     return Section(
-        "Two workers whose Python does not find the package, and the error that you see.",
+        "The Python of both workers does not find the package. The table shows the error that "
+        "you see.",
         ("call", "seconds", "error"),
         rows,
         [("errors that name the remedy", f"{told} of {len(rows)}", told == len(rows))],

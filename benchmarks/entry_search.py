@@ -76,9 +76,10 @@ def sources(seed, noise=0.1):
 
 TEXT = """# How many components?
 
-How often does `EntrySearchCV` find the planted number of components? Twenty tables of
-each kind, grids of 1 to 8 (sources: 2 to 8), five folds, defaults otherwise, one core.
-`GridSearchCV` holds out rows and chooses the best `score`.
+How often does `EntrySearchCV` find the planted number of components? There are twenty
+tables of each kind. Each search compares 1 to 8 components (2 to 8 sources) in five
+folds, with default parameters otherwise, on one core. `GridSearchCV` holds out rows
+and chooses the best `score`.
 
 """
 ONE_TO_EIGHT = list(range(1, 9))

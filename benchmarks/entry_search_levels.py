@@ -98,10 +98,11 @@ def levels(seeds):
             rows.append((f"{shape[0]} x {shape[1]}", noise, *cells))
 
     text = (
-        "Four non-negative parts as in the first row, and `SparseNMF` for hidden entries. The\n"
-        f"cells show how many of {seeds} tables give four, and the mean number found. The method\n"
-        "`bi-cross-validation` of the singular value decomposition [Owen and Perry 2009], in ten\n"
-        "lines, holds out half of the rows and half of the columns at a time."
+        "The tables have four non-negative parts, as in the first row above. `EntrySearchCV`\n"
+        f"predicts hidden entries with `SparseNMF`. The cells show how many of {seeds} tables "
+        "give\nfour, and the mean number found. The method `bi-cross-validation` of the singular "
+        "value\ndecomposition [Owen and Perry 2009], in ten lines, holds out half of the rows and "
+        "half\nof the columns at a time."
     )
     return Section(text, ("table", "noise", *WAYS), rows, [])
 

@@ -202,7 +202,7 @@ def page(rows, repeat, given, tried=0):
         "",
         "How much processor time does the first use of a class take if the cache of numba is",
         "empty: start of Python, import, `fit`, `transform` or `predict`, and `score`? And how",
-        "much later, with a filled cache? The data have 40 rows.",
+        "much does it take later, with a filled cache? The data have 40 rows.",
         f"{which if tried else ''}"
         f"At most {LIMITS['defaults']:g} s are allowed with default parameters, and "
         f"{LIMITS['options']:g} s with others.",
@@ -227,9 +227,9 @@ def page(rows, repeat, given, tried=0):
         "```",
         "",
         f"Rounds: {repeat} (the median is shown); one BLAS thread; Python "
-        f"{platform.python_version()}, {os.cpu_count()} cores. These are seconds of one machine, "
-        "not ratios:",
-        "they show how long a new user waits.",
+        f"{platform.python_version()}, {os.cpu_count()} cores. These are seconds on one machine, "
+        "not ratios,",
+        "because they show how long a new user waits.",
         "",
     ]
 

@@ -117,10 +117,11 @@ SIZES = {
 
 CASE = Case(
     title="Group lasso",
-    question="How fast is the group lasso solved, and to which duality gap?",
+    question="How fast do solvers of the group lasso run, and which duality gap do they reach?",
     remarks=(
-        "The groups have ten features each, the weights are the square root of the size, and "
-        "there is an intercept. The gap is computed from the definition for all contenders, "
+        "The groups have ten features each, the weight of a group is the square root of its "
+        "size, and there is an intercept. The gap is computed from the definition for all "
+        "contenders, "
         "relative to half the variance of y."
     ),
     ours="GroupLasso",

@@ -85,7 +85,8 @@ CASE = Case(
         "How do time and memory grow with the number of samples at rank 300, and how much "
         "correlation on unseen samples does the low rank cost?"
     ),
-    remarks=f"Gaussian kernels, {NEW} held-out samples. Memory is the increase during the fit.",
+    remarks=f"The kernels are Gaussian, and {NEW} samples are held out. Memory is the increase "
+    "during the fit.",
     ours="KernelCCA",
     sizes={"n = 5000": 5000, "n = 10000": 10_000, "n = 50000": 50_000},
     quick_sizes={"n = 1000": 1000},

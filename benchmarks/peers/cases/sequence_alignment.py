@@ -63,8 +63,8 @@ SIZES = {
 CASE = Case(
     title="Alignments with gaps",
     question="How fast are alignment scores of amino acid sequences?",
-    remarks="All ordered pairs of the sequences, including each with itself, with BLOSUM62 "
-    "and affine gaps; scores only, one thread.",
+    remarks="The contenders score all ordered pairs of the sequences, including each sequence "
+    "with itself, with BLOSUM62 and affine gaps. They compute scores only, in one thread.",
     ours="pairwise_alignment",
     sizes=SIZES,
     quick_sizes={"30 peptides, local": (30, None, "local")},

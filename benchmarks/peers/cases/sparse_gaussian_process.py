@@ -1,4 +1,4 @@
-"""Gaussian process regression of 10,000 and more samples through inducing inputs."""
+"""Gaussian process regression on 10,000 or more samples through inducing inputs."""
 
 import numpy as np
 
@@ -104,12 +104,12 @@ def _better(figure, contender):
 CASE = Case(
     title="Sparse Gaussian process",
     question=(
-        "How much does a Gaussian process of 10,000 and more samples cost, and what "
-        "does it gain?"
+        "How much does a Gaussian process on 10,000 or more samples cost, and what do you "
+        "gain?"
     ),
     remarks=(
-        "Complete fits: hyperparameters, noise and inducing inputs by L-BFGS on 5,000 "
-        "samples, the posterior from all samples. GPy fits and keeps only 5,000 samples, with "
+        "Fits are complete: L-BFGS finds hyperparameters, noise and inducing inputs on 5,000 "
+        "samples, and the posterior uses all samples. GPy fits and keeps only 5,000 samples, with "
         "the same number of iterations. `GaussianProcessRegressor` uses 1,000 samples."
     ),
     ours="SparseGaussianProcessRegressor",
