@@ -222,7 +222,7 @@ def _map_rows(
             "set_output(transform='default') before."
         )
 
-    # the answer for a made-up row shows the number of columns and their type
+    # call the method on a dummy row to find the number and the type of its output columns
     frame = getattr(X, "_meta_nonempty", None)
     blocks = as_blocks(X, known_rows=False)
     if len(blocks.shape) != 2:

@@ -483,7 +483,7 @@ def check_stored_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
     )
     _refuse_shape(weights, X, owner)
 
-    # the weight of each stored entry
+    # look up the weight of each stored entry
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     if sparse.issparse(weights):
         weights = sparse.csr_matrix(weights)
@@ -606,7 +606,7 @@ def bits_of(X, *, threshold, owner):
         What error messages name.
     """
     values = X.data if sparse.issparse(X) else X
-    # NaN marks unobserved bits, of dense arrays only
+    # NaN marks unobserved bits, but only in dense arrays
     missing = None
     if values.dtype.kind == "f":
         unobserved = np.isnan(values)

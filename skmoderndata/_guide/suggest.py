@@ -27,7 +27,7 @@ from skmoderndata._solvers.common.blocks import is_dask
 N_SUGGESTIONS = 3
 # Minimum ratio of the scales of columns at which the code includes a scaler.
 SCALES_DIFFER = 10.0
-# Conditions that need not hold for a problem that the caller names.
+# Conditions that may fail if the caller has named the problem.
 EVIDENCE = {
     "broken",
     "columns",

@@ -216,7 +216,7 @@ class Expansion:
                 out[rows] = K @ self.coef
             return
 
-        # rows in the form of the matrix product; single precision if no square is too large
+        # prepare the rows for the matrix product, in single precision unless a square is too large
         dtype: Any = np.float64 if exact else np.float32
         if self.kind == "rbf":
             A = self._left(X)

@@ -110,7 +110,7 @@ class Stream:
 
     def _with_block(self, X: Any, index: Array, function: Expanded) -> "Stream":
         """Return the stream after a block: all old and new samples with a coefficient."""
-        # select the samples with a coefficient
+        # select the samples with a nonzero coefficient
         has_coef = (function.coef != 0) | (function.late != 0)
         retained = has_coef.reshape(-1, has_coef.shape[-1]).any(axis=0)
         n_old = len(self.index)

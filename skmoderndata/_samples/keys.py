@@ -123,7 +123,7 @@ class _Reader:
         # tables
         if isinstance(x, np.ndarray):
             return self._array(x)
-        if bool(sparse.issparse(x)):  # `bool`: the type stubs narrow to too little
+        if bool(sparse.issparse(x)):  # `bool` stops the type stubs from narrowing x
             rows = sparse.csr_array(x)
             parts = (rows.data, rows.indices, rows.indptr, rows.shape)
             return b"m" + self.number(kind), parts

@@ -243,7 +243,7 @@ def warping_band(
             raise ValueError(f"{name}: max_slope={max_slope!r}; it must be above 1.")
         return Band(ITAKURA, 0.0, False, float(max_slope))
 
-    # no restriction
+    # no band: every alignment is allowed
     if radius is None:
         if band == "sakoe_chiba":
             raise ValueError(f'{name}: band="sakoe_chiba" needs a radius.')

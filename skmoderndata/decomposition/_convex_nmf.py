@@ -403,7 +403,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         # clusters of rows, or of samples in feature space
         if self._linear:
             with warnings.catch_warnings():
-                # Fewer distinct rows than components do no harm.
+                # It is harmless if there are fewer distinct rows than components.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:

@@ -53,8 +53,8 @@ from skmoderndata.decomposition._base import FromCodes, check_initial_atoms
 
 # Number of signals per atom for the initialisation by sparse coding neural gas.
 GAS_STEPS = 100
-# Number of signals per atom between updates within a pass. Half as many cost more without any
-# gain.
+# Number of signals per atom between updates within a pass. Updating twice as often costs more
+# and gains nothing.
 SIGNALS_PER_ATOM = 8
 
 

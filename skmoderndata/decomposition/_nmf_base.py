@@ -242,7 +242,7 @@ class AlternatingFactorization(
     and `_solve`; see `SparseNMF`.
     """
 
-    # Otherwise users would have to repeat a request of `fit` for `transform`.
+    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     _nonnegative = False  # True if components must be non-negative

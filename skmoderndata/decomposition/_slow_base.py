@@ -129,7 +129,7 @@ def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
     chunk_rows : int or None
         Number of rows expanded at a time.
     """
-    # check the rows, also that no power overflows in the sums
+    # check the rows, and that no power overflows in the sums
     X = block.arrays[0]
     check_entries(X, owner=owner, allow_nan=True)
     X = np.asarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)

@@ -32,7 +32,7 @@ FRACTION = Interval(Real, 0, 1, closed="both")
 # Maximum length of a code of prescribed sparseness: it takes about 2 s; the time grows with the
 # cube of the length.
 LONGEST = 300
-# Largest weight of a penalty: it gives zero factors, and larger weights would overflow.
+# Maximum weight of a penalty. At this weight all factors are zero; larger weights overflow.
 LARGEST_PENALTY = 1e100
 
 

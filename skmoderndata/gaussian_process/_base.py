@@ -31,7 +31,7 @@ PROCESS = {  # constraints of the parameters that the regressors share
     "normalize_y": ["boolean"],
     "random_state": ["random_state"],
 }
-# Number of iterations that must together gain less than the tolerance of the optimiser.
+# Number of iterations over which the total gain must fall below the tolerance to stop.
 WINDOW = 10
 # Objective if it cannot be computed, so low that the line search steps back.
 REJECTED = -1e25
@@ -42,8 +42,8 @@ AT_BOUND = 1e-8
 # Minimum number of samples for warnings; with fewer, the likelihood is flat and reaches bounds by
 # chance.
 FEWEST_SAMPLES = 20
-# Maximum fraction of copies among the samples; with twice this fraction, the likelihood finds too
-# little noise.
+# Fraction of copies among the samples above which a warning is given; at twice this fraction,
+# the likelihood underestimates the noise.
 MANY_COPIES = 0.1
 # Maximum standard deviation, relative to the largest value, that is considered rounding error.
 CONSTANT = 1e-14

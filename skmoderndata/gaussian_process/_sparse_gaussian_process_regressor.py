@@ -747,7 +747,7 @@ class SparseGaussianProcessRegressor(
         if self.polish_iter and n > self.subset_size:
             stages.append((everything, n, self.polish_iter, 0))
 
-        # Move the inducing inputs only if the kernel has derivatives by them.
+        # Move the inducing inputs only if the kernel is differentiable in them.
         points = self.optimize_inducing and self.algorithm != "subset"
         points = points and model.covariance.fast
         passes = sum(max_iter * (1 + restarts) for *_, max_iter, restarts in stages)

@@ -69,7 +69,7 @@ def feature_groups(groups, group_weights, n_features, *, allow_zero=False):
     else:
         labels = check_groups(groups, n_features, overlap=True)
 
-    # Order the coefficients by groups.
+    # Order the coefficients by group.
     if isinstance(labels, list):
         order = np.concatenate(labels)
         sizes = np.array([len(members) for members in labels])

@@ -194,7 +194,7 @@ def canonical_permutation_test(
         fold = rng.permutation(len(X)) % N_FOLDS
     k = min(estimator.n_components, *(len(pair.values) for pair in pairs))
 
-    # 3. Evaluate the data, then the permutations in batches with seeds of their own.
+    # 3. Evaluate the data, then the permutations in batches, each with its own seed.
     data = np.arange(len(X))[None]
     observed = _correlations(pairs, data, k, fold)
     width = max(pair.A.shape[1] + pair.B.shape[1] for pair in pairs)

@@ -38,7 +38,7 @@ from skmoderndata.model_selection._base import (
     works_on_pairs,
 )
 
-# Maximum stability below which `fit` warns that there is no structure.
+# Minimum stability of a real structure; below it, `fit` warns that there is none.
 NO_STRUCTURE = 0.3
 
 

@@ -84,7 +84,7 @@ class RadialNetwork(RidgeNetwork):
         if fourth:
             check_magnitude(rows, owner=type(self).__name__, fourth_powers=True)
 
-        # Remove what an earlier fit with other centres may have left
+        # Remove attributes of an earlier fit with other centres
         for name in ("selected_", "error_reduction_"):
             vars(self).pop(name, None)
         weights = as_numpy(w)

@@ -29,9 +29,9 @@ from skmoderndata._kernelized.landmarks import (
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.margins.core_blocks import Answer, RowSet, WorstRows
 
-# Number of rows that are brought before the first pass.
+# Number of rows fetched before the first pass.
 SAMPLE = 5000
-# Maximum number of rows that a pass brings, unless more rows than this have weight.
+# Maximum number of rows fetched by a pass, unless more rows than this have weight.
 FEWEST_BROUGHT = 512
 # Maximum number of passes over all rows.
 MOST_PASSES = 1000

@@ -492,7 +492,7 @@ class PointsInBlocks:
         self.batch_size = batch_size
         self.gram = squares.gram
         self.n_passes = 0
-        # Row numbers, heights and coordinates of the points that were brought.
+        # Row numbers, heights and coordinates of the points fetched so far.
         self.ids = np.zeros(0, dtype=np.intp)
         self.v = np.zeros(0)
         self.X = self.points = None

@@ -180,7 +180,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
             scale[k] = -TARGET
 
     for i in range(first, n):
-        if cells <= 0 and i > first:  # each call does at least one row
+        if cells <= 0 and i > first:  # each call fills at least one row
             return i, cells
 
         # renew the scales before numbers leave the range
@@ -263,7 +263,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
     n = len(x)
     m = len(z)
     for i in range(position[0], n):
-        if cells <= 0 and i > position[0]:  # each call does at least one row
+        if cells <= 0 and i > position[0]:  # each call fills at least one row
             position[0] = i
             return False
         low, high = _limits(i, m, local)

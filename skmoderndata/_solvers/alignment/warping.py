@@ -533,7 +533,7 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
         row[0] = 0.0
 
     for i in range(first, len(x)):
-        if cells <= 0 and i > first:  # each call does at least one row
+        if cells <= 0 and i > first:  # each call fills at least one row
             return i, np.inf, cells
 
         # stop if the corridor does not reach z

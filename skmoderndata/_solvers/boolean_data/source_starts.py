@@ -152,7 +152,7 @@ def refined(
         )
         n_iter += n_rounds
 
-    # 2. let pruned sets come back
+    # 2. add neighbours of the sets in use, because pruning may have dropped useful sets
     for _ in range(GROWTHS if settings.pruned else 0):
         if stopped(progress):
             break

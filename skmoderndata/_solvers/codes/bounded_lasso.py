@@ -163,7 +163,7 @@ def _search_penalties(
         low[pending[inside]] = lam[inside]
         high[pending[~inside]] = lam[~inside]
 
-        # next penalties: geometric means
+        # bisect: the next penalty is the geometric mean of both limits
         pending = np.flatnonzero(stop == MAX_ITER)
         if pending.size == 0:
             break

@@ -275,7 +275,7 @@ def _quadratic_model(
     target = products + b + r / h
     root = np.sqrt(h)
 
-    # the best intercept of the model subtracts weighted means
+    # eliminate the intercept of the model by subtracting weighted means
     X = problem.X
     means = np.zeros(X.shape[1])
     mean_target = 0.0

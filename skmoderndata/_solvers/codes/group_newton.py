@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import SUFFICIENT_DECREASE
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of equations of a step.
+# Maximum number of equations in a Newton step.
 NEWTON_SIZE = 3000
 # Maximum number of coefficients for which the Hessian is formed and factorised.
 DENSE_UP_TO = 500

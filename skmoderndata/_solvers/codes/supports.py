@@ -27,7 +27,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest squared norm that a mask must leave of an atom: less would give huge coefficients.
+# Minimum squared norm of a masked atom; a smaller norm would lead to huge coefficients.
 BARRED = 1e-3
 
 

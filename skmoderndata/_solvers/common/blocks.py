@@ -38,7 +38,7 @@ ROWS_READ_AT_ONCE = 256
 # Maximum number of Dask tasks in a pass; with more blocks, a task handles several neighbours.
 MAX_TASKS = 200
 PACKAGE = __name__.partition(".")[0]
-# Number of passes between checkpoints: the loss of a worker repeats no more passes than this.
+# Number of passes between checkpoints; if a worker is lost, at most this many are repeated.
 PASSES_PER_CHECKPOINT = 20
 
 _checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
@@ -493,7 +493,7 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
     if X.ndim > 1 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
 
-    # 2. aligned arrays: in the same chunks
+    # 2. split aligned arrays into the same chunks
     arrays = [X]
     for array in aligned:
         array = _dask_array(array, lengths=True)

@@ -52,7 +52,7 @@ def leading_eigen(
         with contextlib.suppress(ArpackNoConvergence):
             pairs = eigsh(A, k, which="LA", v0=start, tol=tol, ncv=max(2 * k + 1, 30))
 
-    # all eigenvalues, also if Lanczos did not converge
+    # compute all eigenvalues if Lanczos was not used or did not converge
     if pairs is None:
         A = A @ np.eye(n) if isinstance(A, LinearOperator) else A
         pairs = linalg.eigh((A + A.T) / 2, driver="evd")

@@ -354,8 +354,9 @@ def _masked_step(
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
         new = _allowed(new, positive, False)
 
-        # Zero sum: in the optimum, entries that fewer signals observe change more. An entry that
-        # hardly any signal observes would take all of the correction, and be wrong in the others.
+        # Make the sum zero. At the optimum, entries change more if fewer signals observe them. An
+        # entry that hardly any signal observes would absorb the whole correction, which would
+        # make it wrong for all other signals.
         if center and seen.any():
             give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
             give = np.ones(len(d)) if on_atom > 0 else give

@@ -57,7 +57,7 @@ class Coded(NamedTuple):
 
     def start(self, decision: Decision, k: int) -> "sparse.csr_array | None":
         """Return the codes from which the next pass starts."""
-        # rejected codes are not a start
+        # do not start from rejected codes
         if not decision.kept:
             return self.kept
         codes = self.codes(decision)

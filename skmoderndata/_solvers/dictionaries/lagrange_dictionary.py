@@ -163,7 +163,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
         if it.residual <= DUAL_TOL:
             continue
         if distance > gap and point.value <= highest:
-            it.ended = True  # limited by the floor of the multipliers, or by rounding
+            it.ended = True  # the floor or rounding is the limit
             continue
         highest = max(highest, point.value)
 

@@ -282,7 +282,7 @@ def batch_neural_gas(
             stopped = True
             break
 
-    # k-means from these units
+    # run k-means from these units
     near = nearest_units(X, norms_sq, C)
     converged = True
     if polish and not stopped:

@@ -180,7 +180,7 @@ def place(d: Array, Y: Array) -> Array:
     z: Array = (pull[:, :, None] * Y[near]).sum(axis=1)
     z = z / total[:, None]
 
-    unit = d.mean(axis=1)  # each point has its own unit: the other new points do not matter
+    unit = d.mean(axis=1)  # one unit per point, independent of the other new points
     active = np.flatnonzero(~same)
     value = np.empty(0)
     if active.size:

@@ -405,7 +405,7 @@ def nndsvd_components(
     out = np.zeros((data.shape[1], k))
     top = 0.0
 
-    # choose the sign of each pair whose positive part is larger
+    # give each pair the sign with the larger positive part
     for j in range(k):
         if j < V.shape[1]:
             size = float(np.linalg.norm(U[:, j]))

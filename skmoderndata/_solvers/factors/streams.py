@@ -138,7 +138,7 @@ def _balanced(
     if min(of_codes, of_components) <= 0:
         return V, stream
 
-    # at the minimum the derivatives of both terms by the scale cancel
+    # at the minimum, the derivatives of both terms with respect to the scale cancel
     ratio = of_codes / of_components
     scale = ratio ** (1 / (degree + other_degree))
     scales = np.full(V.shape[1], 1 / scale)

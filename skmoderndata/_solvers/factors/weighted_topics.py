@@ -90,7 +90,7 @@ def _first_rates(
     C = np.full((len(tokens), k), 1.0 / k) if mixtures is None else mixtures.best
     A = C * tokens[:, None]
 
-    # contribution of the best length of each document
+    # constant part of the likelihood: each document has its best length
     of_lengths = (tokens - tokens * np.log(np.maximum(tokens, TINY))).sum()
     return Mixtures.of(A), (float(of_lengths), _log_weights(counts, weights))
 

@@ -13,7 +13,8 @@ from skmoderndata._solvers.common.linalg import EPS
 Array = Any
 
 
-# Maximum squared distance from the centre, in length scales, with rounding errors below 1e-10.
+# Maximum squared distance from the centre, in length scales, that keeps rounding errors below
+# 1e-10.
 FAR_SQ = 1e5
 
 # Minimum relative distance of far points whose relative rounding error is below 1e-9.
@@ -151,11 +152,11 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Grad
     columns = xp.sum(H, axis=0)
     HB = H @ B
 
-    # derivative by the scales: sum_ab H_ab (a_j - b_j)^2
+    # derivative with respect to the scales: sum_ab H_ab (a_j - b_j)^2
     mixed = xp.sum(A * HB, axis=0)
     spread = rows @ (A * A) + columns @ (B * B) - 2 * mixed
 
-    # derivative by the exponent
+    # derivative with respect to the exponent
     alpha = 0.0
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)

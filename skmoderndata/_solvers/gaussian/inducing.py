@@ -259,13 +259,13 @@ def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes
     inverse = solve_lower(fac.R, eye)
     B_inverse = inverse.T @ inverse
 
-    # derivative by the whitened K_uu
+    # derivative with respect to the whitened K_uu
     whitened = t * (eye - B_inverse) - u @ u.T
     log_s = 0.0
     if method == "vfe":
         whitened = whitened - t * total.P
 
-    # derivative by the logarithm of the noise
+    # derivative with respect to the logarithm of the noise
     if method != "fitc":
         n_free = L.shape[0] - float(xp.linalg.trace(B_inverse))
         u_P_u = float(xp.sum(u * (total.P @ u)))

@@ -225,7 +225,7 @@ def alternate(
 
     iterations = Iterations(max_iter, tol, progress)
     for _ in iterations:
-        # 1. update u for given v; the gain shows how far v and the last u were from stationary
+        # 1. update u for given v; the gain measures how far v and the last u are from stationarity
         gradient = K.times(V[active], active)
         bound = np.full(active.size, bounds[0])
         rows = best_weights(gradient, bound)

@@ -33,7 +33,7 @@ def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
     x2 = xp.sum(X * X, axis=1)
     c2 = xp.sum(C * C, axis=1)
     out = x2[:, None] + c2[None, :] - 2 * (X @ C.T)
-    return (out + xp.abs(out)) / 2  # rounding may leave less than 0
+    return (out + xp.abs(out)) / 2  # rounding may make it negative
 
 
 def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:

@@ -127,7 +127,7 @@ def recover(
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
     settings = Settings(method, min(n_nonzero, m, k), positive, tol, max_iter)
 
-    # bound of each signal, 0 without noise
+    # residual bound of each signal, 0 without noise
     norms = np.linalg.norm(Y, axis=1)
     relative = (residual_rtol or 0.0) * norms
     bounds = np.maximum(residual_tol or 0.0, relative)

@@ -82,7 +82,7 @@ def _table_distance(s, t, costs, row, first, cells):
         for j in range(len(t) + 1):
             row[j] = j * costs.gap
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # each call does at least one row
+        if cells <= 0 and i > first:  # each call fills at least one row
             return i, cells
         cells -= len(t)
         diagonal = row[0]
@@ -200,7 +200,7 @@ def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells
     plus, minus, matches, total = lanes
     one = np.uint64(1)
     for k in range(position[0], out.shape[0]):
-        if cells <= 0 and k > position[0]:  # each call does at least one row
+        if cells <= 0 and k > position[0]:  # each call fills at least one row
             position[0] = k
             return False
         cells -= len(others.symbols)

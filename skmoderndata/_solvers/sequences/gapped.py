@@ -98,7 +98,7 @@ def _score_rows(codes, offsets, first, others, table, rule, own, out, position, 
                 _begin(len(t), rule, best, gap_in_t)
                 top = 0.0
 
-            # fill the rows; each call does at least one row
+            # fill the rows, at least one per call
             for i in range(position[2], len(s)):
                 if cells <= 0 and i > position[2]:
                     position[:] = np.array([k, p, i])

@@ -42,7 +42,7 @@ def _neighbour_rows(numbers, offsets, sigma, p, m, out, position, cells):
     """Count for rows from ``position[0]`` on, about `cells` cells; return True when finished."""
     T = np.empty((m + 1, out.shape[1]))
     for i in range(position[0], len(offsets) - 1):
-        if cells <= 0 and i > position[0]:  # each call does at least one row
+        if cells <= 0 and i > position[0]:  # each call fills at least one row
             position[0] = i
             return False
         cells -= CELLS_OF_PRODUCTS * p * T.size + offsets[i + 1] - offsets[i]

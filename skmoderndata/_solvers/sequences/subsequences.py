@@ -501,7 +501,7 @@ def _all_common(s, t, r, e, logarithm, first, cells):
         r[:] = 1.0
         e[:] = 0
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # each call does at least one row
+        if cells <= 0 and i > first:  # each call fills at least one row
             return 0.0, i, cells
         cells -= CELLS_OF_PRODUCTS * len(t)
 

@@ -161,7 +161,7 @@ def _add_products(indptr, indices, data, starts, rows, values, K, position, cell
     finished.
     """
     for i in range(position[0], len(indptr) - 1):
-        if cells <= 0 and i > position[0]:  # each call does at least one row
+        if cells <= 0 and i > position[0]:  # each call fills at least one row
             position[0] = i
             return False
         for e in range(indptr[i], indptr[i + 1]):
@@ -181,7 +181,7 @@ def _add_own_products(indptr, indices, data, starts, rows, values, K, position, 
     later one. Returns True when finished.
     """
     for i in range(position[0], len(indptr) - 1):
-        if cells <= 0 and i > position[0]:  # each call does at least one row
+        if cells <= 0 and i > position[0]:  # each call fills at least one row
             position[0] = i
             return False
         for e in range(indptr[i], indptr[i + 1]):

@@ -668,7 +668,7 @@ def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
     log_p = np.logaddexp.reduce(joint, axis=1, keepdims=True)
     gamma = np.exp(joint - log_p)
 
-    # derivatives of log p by weights, means, covariances: one block of columns each
+    # derivatives of log p with respect to weights, means and covariances, one block each
     groups = []
     n = len(X)
     steps = np.arange(n + 1)

@@ -309,7 +309,7 @@ class _BetweenNodes(BaseKernel):
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
             X = X[:, 0]
 
-        # integers, also as floats without a fraction
+        # accept integers, and floats that are whole numbers
         samples = as_samples(X, name)
         try:
             values = np.array([x.value if isinstance(x, Sample) else x for x in samples])

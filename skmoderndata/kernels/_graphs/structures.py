@@ -156,7 +156,7 @@ class Convolution(BaseKernel):
                 return clone(kernel)
             return kernel_from_data(kernel, _collection(kernel, parts))
 
-        # set the kernels of each kind by the parts of that kind, or all by all parts
+        # configure each kernel from the parts of its kind, or a shared kernel from all parts
         if isinstance(self.kernels, Mapping):
             kernels: Any = {kind: of(kind, self.kernels[kind]) for kind in self.kernels}
         else:

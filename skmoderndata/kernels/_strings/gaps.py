@@ -162,7 +162,7 @@ class RestrictedGapWeighted(SequenceKernel):
         max_gaps = min(self.max_gaps, longest - self.p) if self.p > 1 else 0
         n_inner = max(0, self.p - 2)  # symbols between the first and the last
         for gaps in range(max_gaps + 1):
-            # pick the inner symbols from all windows of this span, in all ways
+            # choose the inner symbols in every possible way from each window of this span
             span = self.p + gaps
             starts, offsets = windows(X.codes, X.offsets, span)
             row = np.repeat(np.arange(len(X)), np.diff(offsets))
