@@ -98,7 +98,7 @@ def small_data(estimator, n=40, p=6):
         y = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
 
     kind = estimator._card.samples
-    if kind == "series":  # of unequal lengths
+    if kind == "series":  # use unequal lengths
         return [rng.normal(size=(10 + i % 5, 2)) for i in range(n)], y
     if kind == "strings":
         return ["".join(rng.choice(list("abcd"), size=10 + i % 5)) for i in range(n)], y

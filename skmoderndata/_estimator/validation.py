@@ -16,13 +16,17 @@ from skmoderndata._estimator.compat import check_sample_weight, unmasked
 from skmoderndata._estimator.scale import warn_unlike_scales
 from skmoderndata._solvers.common.arrays import as_numpy
 
-# magnitudes whose squares, and sums of them, are safe
+# Range of magnitudes whose squares, and sums of squares, neither overflow nor underflow.
 SMALLEST = 1e-100
 LARGEST = 1e100
-LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
-FLOATS = [np.float64, np.float32]  # types that input may keep
-CHEAP_COMPONENTS = 100  # components that are cheap for data of any size
-BLOCK_ENTRIES = 2**16  # entries looked at together, so that they stay in the cache
+# Maximum magnitude in tables that stay in single precision.
+LARGEST_SINGLE = 1e15
+# Types that input may keep.
+FLOATS = [np.float64, np.float32]
+# Number of components that is allowed for data of any size.
+CHEAP_COMPONENTS = 100
+# Number of entries checked at a time, so that they stay in the cache.
+BLOCK_ENTRIES = 2**16
 
 
 def validate_data(
@@ -85,7 +89,7 @@ def validate_data(
 
 
 def _accepts_nan(estimator: Any, checks: Any) -> bool:
-    """Whether NaN marks missing entries: some estimators let it pass to refuse it themselves."""
+    """Return whether NaN marks missing entries; some estimators raise their own error for it."""
     if checks.get("ensure_all_finite") != "allow-nan":
         return False
     return estimator is None or bool(estimator.__sklearn_tags__().input_tags.allow_nan)
@@ -158,7 +162,7 @@ def check_magnitude(
     peak = 0.0
 
     flat = values.reshape(-1) if values.flags.c_contiguous else np.ravel(values, order="K")
-    # block by block: one pass over memory, ended by the first number out of range
+    # check block by block, so that memory is read once, and stop at a number out of range
     for first in range(0, flat.size, BLOCK_ENTRIES):
         sizes = np.abs(flat[first : first + BLOCK_ENTRIES])
         top = float(np.fmax.reduce(sizes))
@@ -184,7 +188,7 @@ def check_magnitude(
             _check_fourth_powers(peak, single, where)
         return X
 
-    # what to do about it
+    # name the remedy
     wrong = small if large is None else large
     if single:
         remedy = "divide it by that, or give it in double precision"
@@ -248,7 +252,7 @@ def check_codes(X, n_components, *, estimator, accept_sparse=False):
 
 
 def check_target(y: Any, *, owner: str, numbers: bool = False, remedy: str = "") -> None:
-    """Refuse targets that scikit-learn would convert, pass on, or refuse in words of others.
+    """Raise an error for targets that scikit-learn converts, accepts, or rejects unclearly.
 
     Missing values and infinities in arrays of numbers are left to scikit-learn.
 
@@ -261,7 +265,7 @@ def check_target(y: Any, *, owner: str, numbers: bool = False, remedy: str = "")
     numbers : bool, default=False
         Whether only numbers make sense, as for a regressor.
     remedy : str
-        What to do with strings, where there is more to say than to give numbers.
+        What to do with strings, if there is a better remedy than to give numbers.
 
     Raises
     ------
@@ -278,7 +282,7 @@ def check_target(y: Any, *, owner: str, numbers: bool = False, remedy: str = "")
         )
     values = np.asarray(as_numpy(y))
     if values.dtype.kind in "US" and isinstance(y, list | tuple):
-        values = np.array(y, dtype=object)  # NumPy has made strings of numbers among strings
+        values = np.array(y, dtype=object)  # NumPy converts numbers among strings to strings
     if values.dtype.kind == "O":
         _check_objects(values, owner)
     if not numbers or values.dtype.kind in "biufc":
@@ -299,7 +303,7 @@ def check_target(y: Any, *, owner: str, numbers: bool = False, remedy: str = "")
 
 
 def _check_objects(values: Any, owner: str) -> None:
-    """Refuse what is missing, infinite, or of another kind than the rest."""
+    """Raise an error for missing or infinite values and for mixed types."""
     flat = values.reshape(-1)
 
     def where(wrong: Any) -> str:
@@ -308,7 +312,7 @@ def _check_objects(values: Any, owner: str) -> None:
             return f"position {first}"
         return f"row {first // (values.size // len(values))}"
 
-    # 1. refuse missing values, whose samples have to be left out
+    # 1. reject missing values: the caller has to leave out their samples
     missing = np.fromiter(map(_is_missing, flat), bool, flat.size)
     if missing.any():
         raise ValueError(
@@ -316,7 +320,7 @@ def _check_objects(values: Any, owner: str) -> None:
             f"the first at {where(missing)}: leave these samples out."
         )
 
-    # 2. refuse infinite values
+    # 2. reject infinite values
     infinite = np.fromiter(map(_is_infinite, flat), bool, flat.size)
     if infinite.any():
         raise ValueError(
@@ -324,7 +328,7 @@ def _check_objects(values: Any, owner: str) -> None:
             "another value."
         )
 
-    # 3. refuse mixed types, and show a value of the rarer one
+    # 3. reject mixed types, and show a value of the rarer type
     words = np.fromiter((isinstance(value, str | bytes) for value in flat), bool, flat.size)
     if words.any() and not words.all():
         rare = ~words if 2 * words.sum() > flat.size else words
@@ -339,9 +343,9 @@ def _is_missing(value):
         return True
     try:
         return bool(value != value)
-    except TypeError:  # NA of pandas equals nothing, itself included
+    except TypeError:  # NA of pandas does not equal anything, including itself
         return True
-    except ValueError:  # an array among the values: not ours to judge
+    except ValueError:  # arrays among the values are checked elsewhere
         return False
 
 
@@ -358,10 +362,10 @@ def tidy(X: Any, stored_zeros: bool = False) -> Any:
     """
     if not sparse.issparse(X) or X.format not in ("csr", "csc"):
         return X
-    # flags are looked up on a shell of its own: scipy notes them on the matrix it is asked about
+    # use a new matrix of the same arrays, because scipy stores the flags on the one it checks
     shell = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
     if X.indices.dtype != X.indptr.dtype:
-        X = shell  # whose index arrays have one type, as compiled code asks for
+        X = shell  # compiled code needs index arrays of one type
     if shell.has_canonical_format and (stored_zeros or np.all(X.data)):
         return X
     X = X.copy()
@@ -372,10 +376,10 @@ def tidy(X: Any, stored_zeros: bool = False) -> Any:
 
 
 def refuse_ragged(X: Any, what: str) -> None:
-    """Refuse a list of rows of different lengths, of which NumPy makes no table."""
+    """Raise an error for a list of rows of different lengths, which is not a table."""
     if not isinstance(X, list | tuple):
         return
-    # a string is one value
+    # a string counts as one value
     rows = [not isinstance(row, str) and hasattr(row, "__len__") for row in X]
     lengths = [len(row) if is_row else 1 for row, is_row in zip(X, rows, strict=True)]
     if len(set(lengths)) > 1:
@@ -387,7 +391,7 @@ def refuse_ragged(X: Any, what: str) -> None:
 
 
 def float_type(X: Any) -> type:
-    """Return the type of results for samples of any kind: float32 for those in float32."""
+    """Return the type of results: float32 for samples in float32, float64 otherwise."""
     return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
 
 
@@ -399,7 +403,7 @@ def dense(X: Any) -> Any:
 def check_n_components(
     estimator: Any, shape: Any, *, n_allowed: int = CHEAP_COMPONENTS
 ) -> None:
-    """Refuse more components than rows and columns: they would cost minutes without benefit."""
+    """Raise an error for more components than rows and columns, which take minutes for no gain."""
     n_allowed = max(*shape, n_allowed)
     if estimator.n_components is not None and estimator.n_components > n_allowed:
         raise ValueError(
@@ -410,7 +414,7 @@ def check_n_components(
 
 
 def check_entry_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
-    """Check weights of entries; return them as an array, or None where nothing is weighted.
+    """Check weights of entries; return them as an array, or None if all weights are 1.
 
     Parameters
     ----------
@@ -451,7 +455,7 @@ def check_entry_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
 
 
 def check_stored_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
-    """Check weights of the stored entries of a sparse table, the others of which are missing.
+    """Check weights of the stored entries of a sparse table; its other entries are missing.
 
     Parameters
     ----------
@@ -502,7 +506,7 @@ def _refuse_shape(weights: Any, X: Any, owner: str) -> None:
 
 
 def _refuse_weights(weights: Any, dtype: Any, owner: str) -> None:
-    """Raise an error where weights are not finite, negative, too large, or all zero."""
+    """Raise an error if weights are not finite, negative, too large, or all zero."""
     if not np.isfinite(weights).all():
         raise ValueError(
             f"{owner} got entry_weight with NaN or infinity: give weight 0 to an entry that is "
@@ -523,16 +527,16 @@ def _refuse_weights(weights: Any, dtype: Any, owner: str) -> None:
 
 
 def weigh_entries(X: Any, entry_weight: Any, *, owner: str) -> tuple[Any, Any]:
-    """Check weights of entries; return X with NaN at those of weight 0, and the weights.
+    """Check weights of entries; return X with NaN at entries of weight 0, and the weights.
 
-    Thereby weight 0 is the same as NaN, and weights of 0 and 1 alone are a mask.
+    A weight of 0 is therefore the same as NaN, and weights of only 0 and 1 are a mask.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         Validated numbers; NaN marks missing entries. It is copied before NaN is written to it.
     entry_weight : array-like of shape (n_samples, n_features) or None
-        Weights as `check_entry_weight` takes them.
+        Weights that `check_entry_weight` accepts.
     owner : str
         Named in messages.
 
@@ -541,7 +545,7 @@ def weigh_entries(X: Any, entry_weight: Any, *, owner: str) -> tuple[Any, Any]:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         With NaN at every entry of weight 0.
     weights : ndarray of float64 of shape (n_samples, n_features) or None
-        0 at every NaN; None where all entries that are not NaN have weight 1.
+        0 at every NaN; None if all entries that are not NaN have weight 1.
     """
     weights = check_entry_weight(entry_weight, X, owner=owner)
     if weights is None:
@@ -639,23 +643,22 @@ def bits_of(X, *, threshold, owner):
         return bits, missing
 
     X = sparse.csr_array((bits, X.indices, X.indptr), shape=X.shape, copy=not bits.all())
-    if not bits.all():  # else the arrays are still those of the caller, perhaps read-only
+    if not bits.all():  # otherwise X shares the arrays of the caller, which may be read-only
         X.eliminate_zeros()
     return X, None
 
 
 class BitCounts(NamedTuple):
-    """What the numbers of a table are; those of neighbouring rows add up."""
+    """Summary of the numbers in a table; summaries of blocks of rows can be added."""
 
-    values: tuple[
-        float, ...
-    ]  # the smallest, the largest, and one between them if there is one
-    n_above: int  # numbers above the threshold
+    # the smallest, the largest, and one value between them if there is one
+    values: tuple[float, ...]
+    n_above: int  # count of numbers above the threshold
     n_observed: int
 
     @classmethod
     def of(cls, X, threshold):
-        """Look at the entries of X, of which a sparse matrix does not store its zeros."""
+        """Summarise the entries of X, including zeros that a sparse matrix does not store."""
         values = X.data if sparse.issparse(X) else X
         if values.dtype == bool or not (values == values).any():
             return cls((), 0, 0)
@@ -670,7 +673,7 @@ class BitCounts(NamedTuple):
         return cls(_three(seen), np.count_nonzero(values > threshold), n_observed)
 
     def __add__(self, other):
-        """Return those of the rows of both."""
+        """Return the summary of the rows of both."""
         return BitCounts(
             _three({*self.values, *other.values}),
             self.n_above + other.n_above,
@@ -679,7 +682,7 @@ class BitCounts(NamedTuple):
 
 
 def _three(values):
-    """Return the smallest, the largest and one between them, as far as there are so many."""
+    """Return the smallest and largest value and one between them, or all if there are fewer."""
     ordered = sorted(values)
     return tuple(ordered if len(ordered) < 3 else (ordered[0], ordered[1], ordered[-1]))
 
@@ -689,7 +692,7 @@ def _is_default(estimator, threshold):
 
 
 def warn_default_threshold(estimator, counts, threshold):
-    """Warn that numbers were cut at a threshold that nobody chose."""
+    """Warn that numbers were cut at the default threshold."""
     name = type(estimator).__name__
     if not counts.values or not _is_default(estimator, threshold):
         return
@@ -863,28 +866,28 @@ def check_atoms(dictionary):
 
 
 def order_of_labels(y: Any, classes: Any) -> Any:
-    """Order of labels: `classes` if given, else that of an ordered categorical, else None.
+    """Return the order of labels: `classes`, the order of a categorical, or None.
 
     Parameters
     ----------
     y : array-like
-        Labels, before they are converted: a column of a data frame knows its categories.
+        Labels before conversion, because a column of a data frame stores its categories.
     classes : array-like or None
         All labels, lowest first.
 
     Returns
     -------
     classes : array-like or None
-        All labels, lowest first; None where neither says it.
+        All labels, lowest first; None if the order is unknown.
     """
     if classes is not None:
         return classes
     if len(getattr(y, "columns", ())) == 1:  # a table of one column
         y = y[y.columns[0]]
     dtype = getattr(y, "dtype", None)
-    if getattr(dtype, "ordered", False):  # of pandas
+    if getattr(dtype, "ordered", False):  # pandas
         return np.asarray(dtype.categories)
-    if type(dtype).__name__ == "Enum":  # of polars
+    if type(dtype).__name__ == "Enum":  # polars
         return np.asarray(dtype.categories.to_list(), dtype=object)
     return None
 
@@ -919,7 +922,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
             )
         return present, codes
 
-    # the order that is given, of which y may lack some
+    # the order is given; y may lack some of its classes
     order = np.asarray(classes)
     labels = order.tolist()
     if order.ndim != 1 or len(set(labels)) < len(labels):
@@ -938,7 +941,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
 
 
 def unknown_label(label: Any, classes: list[Any], owner: str) -> str:
-    """Message on a label that is not among the classes."""
+    """Return the message for a label that is not among the classes."""
     text = f"{owner}: y holds {label!r}, which is not in classes={classes}."
     if isinstance(label, int) and all(isinstance(one, str) for one in classes):
         text += (
@@ -949,7 +952,7 @@ def unknown_label(label: Any, classes: list[Any], owner: str) -> str:
 
 
 def sequence_starts(sequence_ids, X):
-    """Index of the first row of the sequence of each row."""
+    """Return, for each row, the index of the first row of its sequence."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     row = np.arange(n)
     if sequence_ids is None:

@@ -116,11 +116,11 @@ def _remedy(allow_zero):
 
 
 class Penalised(NamedTuple):
-    """A problem without its free columns: those of groups of weight 0.
+    """A problem without its free columns, the columns of groups of weight 0.
 
-    Free coefficients are at their optimum for any others. What is left of the targets and of the
-    other columns is orthogonal to the free columns, and the duality gap is that of the whole
-    problem.
+    Free coefficients are at their optimum for any values of the other coefficients. The reduced
+    targets and columns are orthogonal to the free columns, and the duality gap equals the gap of
+    the whole problem.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ def penalised(columns, Y, groups, l1_ratio):
     of_targets = linalg.solve_triangular(R[:rank, :rank], Q.T @ Y) / scale
     of_columns = linalg.solve_triangular(R[:rank, :rank], loads) / scale
 
-    # what is left; the weights of the other groups
+    # reduce the targets and columns, and keep the weights of the other groups
     Y = _without_span(Q, Y)
     if columns.is_sparse:
         reduced = Columns(columns.X[:, kept], columns.mean[kept], columns.root, Q)
@@ -205,7 +205,7 @@ def penalised(columns, Y, groups, l1_ratio):
 
 def _without_span(Q, A):
     """Project columns onto the orthogonal complement of Q; columns in its span become zero."""
-    # twice: what rounding leaves of the first projection
+    # project twice, because rounding leaves a remainder after the first projection
     out = A - Q @ (Q.T @ A)
     out -= Q @ (Q.T @ out)
     left = np.linalg.norm(out, axis=0)

@@ -734,7 +734,7 @@ def _trivial_scores(table, weight, known, folds, score):
 
 
 def _exploded(scores, trivial):
-    """Mark candidates with a fold far worse than the others and than the mean of the table."""
+    """Mark candidates with a fold far worse than other folds and than the mean of the table."""
     typical = np.median(np.abs(scores), axis=1, keepdims=True)
     far_worse = np.abs(scores) > EXPLODED * typical
     if not far_worse.any():

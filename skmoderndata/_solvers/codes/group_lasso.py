@@ -224,7 +224,7 @@ class Penalty(NamedTuple):
         return float((1 - self.mix) * of_groups + self.mix * np.abs(w).sum())
 
     def slopes(self, w: Array) -> Array:
-        """Return the slopes of the penalty at non-zero coefficients, and 0 at the others."""
+        """Return the slopes of the penalty at non-zero coefficients, and 0 at zeros."""
         sizes = np.diff(self.edges)
         norms = np.sqrt(np.add.reduceat(w * w, self.edges[:-1]))
         factors = (1 - self.mix) * self.weights / np.where(norms > 0, norms, 1.0)

@@ -333,7 +333,7 @@ def _fourier_measurements(
     drawn = _draw(frequency[candidates], len(candidates), decay, rng)
     order = candidates[drawn]
 
-    # as many coefficients as fill m rows; the last one may contribute its real part only
+    # keep the coefficients that fill m rows; the last one may contribute only its real part
     sizes = np.where(mirrored[order] == order, 1, 2)
     count = int(np.searchsorted(np.cumsum(sizes), m)) + 1
     chosen = order[:count]
