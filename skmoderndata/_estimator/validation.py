@@ -39,28 +39,28 @@ def validate_data(
     fourth_powers: bool = False,
     **checks: Any,
 ) -> Any:
-    """Validate input as scikit-learn does, and hold it to the policies of this package.
+    """Validate input as scikit-learn does, and apply the policies of this package.
 
-    Magnitudes outside [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
-    matrix with repeated or stored zero entries is replaced by a tidy copy, so that no solver has
-    to tidy what belongs to the caller; targets that are sparse, incomplete or of several kinds are
-    refused (`check_target`); a masked array has NaN for its hidden entries, or is refused
-    (`unmasked`). In `fit` a class that depends on the scales of columns warns if these differ much
-    (`warn_unlike_scales`).
+    Non-zero magnitudes outside [1e-100, 1e100] raise an error (`check_magnitude`), and so do
+    targets that are sparse, incomplete or of mixed types (`check_target`). A sparse matrix with
+    repeated or stored zero entries is replaced by a tidy copy, so that solvers never modify the
+    arrays of the caller. Hidden entries of a masked array become NaN or raise an error
+    (`unmasked`). In `fit`, a class that depends on the scales of columns warns if they differ
+    widely (`warn_unlike_scales`).
 
     Parameters
     ----------
     estimator, X, y, reset, **checks
-        As `sklearn.utils.validation.validate_data` takes them.
+        As in `sklearn.utils.validation.validate_data`.
     stored_zeros : bool, default=False
-        Whether a stored zero of a sparse matrix says something, and stays.
+        Whether stored zeros of a sparse matrix have a meaning and are kept.
     fourth_powers : bool, default=False
-        Whether fourth powers of the largest magnitude are to be finite, too.
+        Whether fourth powers of the largest magnitude must be finite, too.
 
     Returns
     -------
     X, y or both
-        What was given.
+        The validated arguments that were given.
     """
     given_X = not (isinstance(X, str) and X == "no_validation")
     given_y = not (y is None or (isinstance(y, str) and y == "no_validation"))
@@ -127,17 +127,17 @@ def check_magnitude(
     kernel_values: bool = False,
     fourth_powers: bool = False,
 ) -> Any:
-    """Refuse numbers whose squares over- or underflow; return X.
+    """Raise an error for numbers whose squares over- or underflow; return X.
 
     Parameters
     ----------
     X : ndarray or sparse matrix
         Numbers; NaN counts as missing.
     owner, input_name : str
-        What the error message names.
+        Names in error messages.
     kernel_values : bool, default=False
-        Whether X holds kernel values, of which only the largest counts: those of distant samples
-        may be as good as zero.
+        Whether X contains kernel values. Only the largest is then checked, because values of
+        distant samples may be practically zero.
     fourth_powers : bool, default=False
         Whether fourth powers of the largest magnitude are formed (in single precision squares),
         which must then lie in [1e-50, 1e50] (in single precision [1e-15, 1e15]).
@@ -150,8 +150,8 @@ def check_magnitude(
     Raises
     ------
     ValueError
-        If a magnitude lies outside [1e-100, 1e100], zeros aside. In single precision, where
-        every magnitude does not, if the largest exceeds 1e15. With `fourth_powers` see there.
+        If a non-zero magnitude lies outside [1e-100, 1e100], or in single precision, if the
+        largest exceeds 1e15. `fourth_powers` has its own limits.
     """
     values = X.data if sparse.issparse(X) else np.asarray(as_numpy(X))
     if values.dtype.kind not in "fc" or values.size == 0:
@@ -229,7 +229,7 @@ def check_codes(X, n_components, *, estimator, accept_sparse=False):
     estimator : estimator instance
         Named in messages.
     accept_sparse : bool or str, default=False
-        As `sklearn.utils.check_array` takes it.
+        As in `sklearn.utils.check_array`.
 
     Returns
     -------
@@ -288,7 +288,7 @@ def check_target(y: Any, *, owner: str, numbers: bool = False, remedy: str = "")
     if not numbers or values.dtype.kind in "biufc":
         return
 
-    # a regressor: objects that are numbers pass, and strings that read as numbers
+    # for a regressor, accept objects and strings that represent numbers
     flat = values.reshape(-1)
     try:
         if flat.dtype.kind not in "mM":
@@ -356,9 +356,9 @@ def _is_infinite(value):
 def tidy(X: Any, stored_zeros: bool = False) -> Any:
     """Return a sparse matrix without repeated or stored zero entries, indices sorted.
 
-    With `stored_zeros` the zeros stay.
-    A matrix that is so already is returned as it is; else a copy, never the caller's own arrays
-    changed. Dense input passes through.
+    With `stored_zeros`, stored zeros are kept. A matrix that is already tidy is returned
+    unchanged, and so is dense input. Otherwise the result is a copy: the arrays of the caller
+    never change.
     """
     if not sparse.issparse(X) or X.format not in ("csr", "csc"):
         return X
@@ -428,13 +428,13 @@ def check_entry_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
     Returns
     -------
     weights : ndarray of float64 of shape (n_samples, n_features) or None
-        None where no weights were given, or all of them are 1.
+        None if no weights were given, or all of them are 1.
 
     Raises
     ------
     ValueError
-        If the shape is another one than that of X, or a weight is negative, not finite, out of
-        [1e-100, 1e100], or all are zero; if either of the two is sparse.
+        If the shape differs from the shape of X, if a weight is negative, not finite or outside
+        [1e-100, 1e100], if all weights are zero, or if X or the weights are sparse.
     """
     if entry_weight is None:
         return None
@@ -445,7 +445,7 @@ def check_entry_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
             f"{which}.toarray(), or weigh whole rows by sample_weight where fit has it."
         )
 
-    # finite numbers, as many as in X
+    # finite numbers, in the shape of X
     weights = sklearn_check_array(
         entry_weight, dtype=np.float64, input_name="entry_weight", ensure_all_finite=False
     )
@@ -474,7 +474,7 @@ def check_stored_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
     Raises
     ------
     ValueError
-        As `check_entry_weight` does, of weights of stored entries.
+        In the same cases as `check_entry_weight`, for the weights of stored entries.
     """
     if entry_weight is None:
         return None
@@ -622,7 +622,7 @@ def bits_of(X, *, threshold, owner):
                 )
             missing = unobserved
 
-    # bits: numbers above the threshold, or zeros and ones as they are
+    # bits: whether numbers exceed the threshold, or zeros and ones unchanged
     if values.dtype == bool:
         bits = values
     elif threshold is None:
@@ -740,8 +740,8 @@ def check_memberships(Z, n_components, *, called="components"):
 def relative_weights(sample_weight, X, *, owner="", at_least=0):
     """Check non-negative weights, and return them relative to the largest, and the largest.
 
-    An answer that depends on their ratios only is then the same for weights of any common scale;
-    an objective is multiplied by the largest in the end.
+    A result that depends only on their ratios is then the same for weights of any common scale;
+    an objective is multiplied by the largest weight at the end.
 
     Parameters
     ----------
@@ -759,7 +759,7 @@ def relative_weights(sample_weight, X, *, owner="", at_least=0):
     weight : ndarray of shape (n_samples,)
         Weights between 0 and 1, in double precision; 0 below 1e-100.
     unit : float
-        Weight that 1 stands for.
+        Largest weight, which becomes 1.
     """
     w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     unit = float(w.max(initial=0.0)) or 1.0
@@ -775,24 +775,24 @@ def relative_weights(sample_weight, X, *, owner="", at_least=0):
 
 
 def check_groups(groups, n_members, *, member="feature", whole="X", overlap=False):
-    """Check groups that partition features or atoms, and return the number of each one's group.
+    """Check groups that partition features or atoms, and return the group number of each member.
 
     Parameters
     ----------
     groups : array-like of shape (n_members,) or list of arrays
         A label for each member, or the members of each group.
     n_members : int
-        How many there are.
+        Number of members.
     member, whole : str
-        What the error messages call them, and what they are part of.
+        Names of a member and of the set in error messages.
     overlap : bool
         Whether lists may share members.
 
     Returns
     -------
     labels : ndarray of int of shape (n_members,), or list of ndarray
-        0, 1, ...; labels are numbered in ascending order, lists in the order given. If lists share
-        members, the lists as arrays.
+        0, 1, ...: labels in ascending order, lists in the order given. If lists share members,
+        the lists as arrays.
     """
     groups = list(groups)
     # a label for each member
@@ -895,14 +895,14 @@ def order_of_labels(y: Any, classes: Any) -> Any:
 def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     """Return the classes in y in ascending order, and the rank of each sample from 0.
 
-    Warns if nothing but the alphabet orders more than two words.
+    Warns if more than two string labels can only be sorted alphabetically.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
         Labels.
     classes : array-like or None
-        All labels, lowest first, as from `order_of_labels`; None sorts those of y.
+        All labels, lowest first, as from `order_of_labels`; None sorts the labels in y.
     owner : str
         Named in messages.
 
