@@ -196,7 +196,7 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") or hasattr(value, "__len__")
 
 
-# Answers for each row
+# Results for each row
 
 
 def _map_rows(

@@ -29,7 +29,7 @@ CDIST_NAMES = {"manhattan": "cityblock"}
 TABLE_METRICS = ("chebyshev", "cosine", "euclidean", "manhattan", "sqeuclidean")
 # Number of distances in a block of candidates for the certificate.
 BLOCK_ENTRIES = 2**20
-# Tolerance: a smaller relative decrease of the objective by an exchange is a rounding error.
+# Smallest relative decrease of the objective by an exchange that is not a rounding error.
 GAIN_RTOL = 1e-12
 
 
@@ -529,7 +529,7 @@ def _nearest_two(D, medoids):
     columns = np.arange(rows.shape[1])
     d_near = rows[near, columns]
     if len(medoids) == 1:
-        # so distant that every candidate is nearer: all samples move to the candidate
+        # there is no second medoid: assume one so distant that every candidate is nearer
         return _Nearest(near, d_near, np.full(len(columns), 2.0 * D.max() + 1.0))
     rows = rows.copy()
     rows[near, columns] = np.inf

@@ -173,7 +173,7 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
         rows = rows[order]
         count = count[order]
 
-        # select roles until no candidate covers a new one
+        # select roles until no candidate covers an uncovered 1
         ranked = roles_by_gain if self.selection == "greedy" else roles_by_area
         selected = []
         with FitProgress(self, X, y, max_passes=self.n_clusters, task_name="role") as progress:

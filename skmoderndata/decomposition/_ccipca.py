@@ -267,7 +267,7 @@ class CCIPCA(OnlineSubspace):
                 progress=progress,
             )
 
-        # error before refining, which shows the convergence of the passes alone
+        # measure the error before refining, because it shows the convergence of the passes alone
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)
@@ -389,7 +389,7 @@ class CCIPCA(OnlineSubspace):
         total = float(state.total[0])
         self._state = state
 
-        # orthonormal components: the largest entry of each is positive
+        # orthonormalise the components, and make the largest entry of each positive
         self.components_ = fix_signs(Q).astype(dtype, copy=False)
         self.mean_ = state.mean.astype(dtype)
         self.explained_variance_ = lam

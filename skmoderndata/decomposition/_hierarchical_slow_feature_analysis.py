@@ -700,7 +700,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
             return Z
         return np.clip(Z, -clip, clip, out=Z)
 
-    # 2. slow features of the expanded values, with noise against negligible variances
+    # 2. find slow features of the expanded values; noise suppresses negligible variances
     expansions = [PolynomialExpansion(len(pre), plan.degree) for _, pre in stages]
     nodes = []
     expanded = moments(expansions, reduced)

@@ -511,7 +511,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 "no such step."
             )
 
-        # outputs with weights; if there are none, the score is the lowest, -4
+        # score the weighted outputs; without outputs, the score is -4, the lowest possible value
         Y = self._project(X).astype(np.float64, copy=False)[:, self.components_.any(axis=1)]
         if Y.shape[1] == 0:
             return -4.0
@@ -536,7 +536,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
         mean = principal.mean
 
-        # 2. exact whitening in this subspace
+        # 2. whiten exactly in this subspace
         exact_tol = _EXACT_TOL if self.rank_tol is None else float(self.rank_tol)
         V, lam = refine_principal(source, mean, principal.V, rank_tol=exact_tol)
         kept = lam > 0

@@ -302,7 +302,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     def _fit_features(self, X, sample_weight):
         """Compute subspace and threshold from sums over the rows of features at landmarks."""
-        # 1. rows, landmarks, and a sample that provides the landmarks of the folds
+        # 1. collect rows and landmarks, and a sample that provides the landmarks of the folds
         blocks, weighted = rows_in_blocks(
             self, X, sample_weight=sample_weight, ensure_min_samples=2
         )
@@ -311,7 +311,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             self, blocks, survey, weighted=weighted, n_more=2 * self.max_rank
         )
 
-        # 2. subspace
+        # 2. find the subspace
         moments = feature_moments(table)
         subspace = self._subspace_of(moments)
         total = subspace.total + moments.beyond / moments.weight
@@ -320,7 +320,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self.landmarks_ = table.landmarks
         self.solver_ = "nystroem"
 
-        # 3. threshold
+        # 3. choose the threshold
         held_out, w = self._held_out_rows(table, sample)
         settings = (subspace, self.n_components_, self.region)
         if len(held_out) == 0:  # There are very few rows.
@@ -393,7 +393,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         """Set the thresholds from held-out distances and the largest training distances."""
         largest = np.maximum(largest, held_out.max(axis=0))
 
-        # 1. thresholds of the distances: half of the outliers are outside of each region
+        # 1. choose thresholds of the distances: half of the outliers are outside each region
         self.region_thresholds_ = np.ones(held_out.shape[1])
         if self.region == BALL_AND_SLAB:
             limits = largest
@@ -402,7 +402,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
                 limits = [-outlier_threshold(-column, w, half) for column in held_out.T]
             self.region_thresholds_ = np.maximum(limits, np.finfo(float).tiny)
 
-        # 2. threshold of the scores
+        # 2. choose the threshold of the scores
         if self.contamination != "max":
             scores = self._scores_of(held_out)
             self.offset_ = outlier_threshold(scores, w, self.contamination)

@@ -161,7 +161,7 @@ class WarnsOfDoubt:
         side = min(shape)
         is_fitted = self.algorithm_ == "stable" and self.polished_ and k is not None
 
-        # too many components to see errors, or components that are noise
+        # warn of components that are noise, or too many for errors to be visible
         if is_fitted and side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
             warnings.warn(
                 f"n_components={k} is at least half of the smaller side {side} of X, which "

@@ -8,7 +8,7 @@ from skmoderndata._estimator.plotting import name_ticks, names_of, several_axes_
 COLOURS_AT = (
     0.02  # quantile of the table where its colours begin, and the last before they end
 )
-# Number of rows that the outlier map names, those farthest away.
+# Number of rows that the outlier map labels, starting with the farthest.
 NAMED_ROWS = 10
 # Maximum number of names along an axis of a table.
 N_TICKS = 10

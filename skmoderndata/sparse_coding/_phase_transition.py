@@ -143,7 +143,7 @@ def phase_transition(
     sparsity_name = "n_nonzero_coefs" if "n_nonzero_coefs" in names else None
     settings = (n_trials, coefficients, tol)
 
-    # Each cell draws its own problems, whichever cells run at the same time.
+    # Each cell draws its own problems, so results do not depend on which cells run together.
     cells = [(i, j) for i in range(len(delta)) for j in range(len(rho))]
     draw = delayed(_recovered)
     counts = Parallel(n_jobs=n_jobs)(

@@ -192,7 +192,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
         cells -= CELLS_OF_EXPONENTIALS * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
 
-        # the three neighbours
+        # sum the three neighbours
         for k in range(LANES):
             diagonal[k] = row[low, k]
             row[low, k] = 0.0
@@ -372,7 +372,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
                 return False
             position[1] = 0
 
-        # known beforehand: no alignment inside the triangle, or similarities out of range
+        # -inf if no alignment lies inside the triangle, NaN if plain sums are not accurate enough
         for k in range(LANES):
             if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
                 logarithms[k] = -np.inf

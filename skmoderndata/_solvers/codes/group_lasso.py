@@ -512,7 +512,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
             if not used and not (every and L > 0.0):  # L = 0 if the columns are zero
                 continue
 
-            # slopes of the group, then some steps within it
+            # compute the slopes of the group, then make some steps within it
             for j in range(size):
                 old[j] = a[first + j]
                 slope[j] = np.dot(Z[first + j], r)

@@ -285,7 +285,7 @@ def ranking_program(
     low = cp.Variable(n, nonneg=True)
     mu = cp.Variable(max(1, n_thresholds - 1), nonneg=True)
 
-    # weights of both kinds for each threshold
+    # upper and lower weights for each threshold
     rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
     rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
 

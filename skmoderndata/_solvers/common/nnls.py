@@ -144,7 +144,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
             else:
                 tries -= 1
 
-            # 3. exchange all of these, or only the last one after too many tries
+            # 3. exchange all of these, or only the last one if exchanges have stalled
             last = -1
             for j in range(k):
                 if (P[j] and z[j] < -tol) or (not P[j] and y[j] < -tol):

@@ -6,7 +6,7 @@ from skmoderndata._solvers.common.linalg import EPS
 
 # Tolerance for the rounding of a few operations, relative to their operands.
 ROUNDING = 64 * EPS
-# Tolerance for the rounding of long sums and of solved systems, relative.
+# Relative tolerance for rounding errors of long sums and of solutions of linear systems.
 ACCUMULATED_ROUNDING = 1e-12
 # Smallest pivot of an independent column, as a fraction of its diagonal entry.
 PIVOT = 1e-13

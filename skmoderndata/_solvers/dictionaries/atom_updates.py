@@ -362,7 +362,7 @@ def _masked_step(
             give = np.ones(len(d)) if on_atom > 0 else give
             new -= new.sum() / give.sum() * give
 
-        # best coefficients for the atom
+        # compute the best coefficients for the atom
         norm = np.linalg.norm(new)
         if norm <= ROUNDING:
             break

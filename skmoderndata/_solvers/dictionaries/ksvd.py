@@ -44,7 +44,7 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
 # Function that returns codes of the given rows; for missing entries, it also receives ridges.
 Coder = Callable[..., SparseCodes]
 
-# Default power for forgetting: earlier batches count by the fraction of signals before, to this.
+# Default exponent of the forgetting factor, whose base is the fraction of signals seen before.
 RHO = 10.0
 # Fraction of the signals that the sums over batches represent: older codes count less.
 MEMORY = 0.5

@@ -427,7 +427,7 @@ def sparse_coding_gas(
     if rows.size == 0:
         return D
 
-    # samples in random order, with a range that falls as they are presented
+    # visit the samples in random order, with a range that decreases with each sample
     n_rounds = -(-n_steps // rows.size)
     rounds = [rng.permutation(rows) for _ in range(n_rounds)]
     order = np.concatenate(rounds)[:n_steps]

@@ -91,7 +91,7 @@ def smooth_codes(
     n_iter = 0
 
     while active.size:
-        # 1. gradient, and the diagonal of the Hessian as preconditioner
+        # 1. compute the gradient, and the diagonal of the Hessian as preconditioner
         W = alpha * curvature(A, prior)
         g = C - W * A  # the negative gradient
         largest = np.abs(g).max(axis=1)

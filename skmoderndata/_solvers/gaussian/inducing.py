@@ -132,7 +132,7 @@ def target_moments(total: Sums) -> tuple[Array, Array]:
     mean = total.moments[0, :] / total.n
     variance = total.moments[1, :] / total.n - mean * mean
 
-    # the variation is only rounding, relative to the size of the targets
+    # compared with the size of the targets, the variation is only rounding error
     positive = xp.where(variance > 0, variance, 0 * variance)
     size = xp.abs(total.shift + mean) + xp.sqrt(positive)
     varies = variance > (100 * EPS * size) ** 2

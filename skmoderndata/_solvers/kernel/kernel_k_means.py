@@ -125,7 +125,7 @@ def kernel_k_means(
                 S = S + product(new - _indicator(labels, w, k))
             labels = nearest
 
-        # 4. if nothing moves, try single exchanges, and stop only on recomputed sums
+        # 4. if no sample moves, try single exchanges; stop only if the sums are freshly computed
         elif not settled and local_search and _exchange(kernel, S, labels, mass, inner, slack):
             fresh = False
         elif fresh:

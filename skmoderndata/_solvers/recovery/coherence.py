@@ -106,7 +106,7 @@ def isometry_bounds(
     grown supports the lower bound. With `rescale`, the dictionary is multiplied by the number that
     minimises the constant, which is then ``(largest - smallest) / (largest + smallest)``.
     """
-    # few supports: examine all
+    # if there are few supports, examine all
     gram = atoms @ atoms.conj().T
     k = len(gram)
     if comb(k, size) <= max_supports:

@@ -99,7 +99,7 @@ def least_l1(
     slopes = adjoint(y[None])[0]
     p = Problem(scaled, y, bound, positive, slopes, facts.norm * unit, sizes)
 
-    # check whether zero is the answer
+    # check whether zero is the solution
     best = p.judge(np.zeros(A.shape[1]), y, residual=y, slopes=slopes)
     if p.top(slopes) <= ACCUMULATED_ROUNDING * p.norm:  # no coefficients reduce the residual
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)

@@ -63,7 +63,7 @@ def _next_row(i, a, t, table, rule, best, gap_in_t):
     top = 0.0
 
     for j in range(len(t)):
-        # begin a gap or extend one
+        # start a gap or extend one
         gap_in_t[j + 1] = max(best[j + 1] - rule.first, gap_in_t[j + 1] - rule.further)
         gap_in_s = max(best[j] - rule.first, gap_in_s - rule.further)
         score = max(diagonal + table[a, t[j]], max(gap_in_t[j + 1], gap_in_s))

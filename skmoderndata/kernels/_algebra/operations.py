@@ -564,7 +564,7 @@ class Normalized(_OfKernel):
             s = r if Y is None else self._roots(Y)
             K = r[:, None] * self._inner_gram(X, Y) * s
 
-            # a sample with similarity 0 to itself keeps this value
+            # a sample with similarity 0 to itself keeps the value 0
             if Y is None:
                 np.fill_diagonal(K, r > 0)
         return np.asarray(K)

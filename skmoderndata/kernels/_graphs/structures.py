@@ -136,7 +136,7 @@ class Convolution(BaseKernel):
         kernel : Convolution
             A copy.
         """
-        # decompose the samples, whose parts the kernels are set from
+        # decompose the samples, because kernel parameters are set from their parts
         self._validate()
         _, decompositions = self._check(X)
 
@@ -171,7 +171,7 @@ class Convolution(BaseKernel):
             if kind not in B:
                 continue
 
-            # values of the distinct parts
+            # compute kernel values of the distinct parts
             left = _Distinct(*A[kind], n)
             right = left if Y is None else _Distinct(*B[kind], m)
             tables = self._tables(kind, left, None if Y is None else right)
