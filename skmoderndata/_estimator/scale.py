@@ -81,10 +81,11 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     if getattr(estimator, "scale", False) or not _compares_columns(estimator):
         return
 
-    slices = getattr(estimator, "view_slices", None) or [slice(None)]
-    views = [X[:, one if isinstance(one, slice) else slice(*one)] for one in slices]
+    # Pairs that are not valid raise an error later.
+    pairs = getattr(estimator, "view_slices", None) or [(0, X.shape[1])]
+    views = [X[:, slice(*pair)] for pair in pairs if np.shape(pair) == (2,)]
     # Sparse columns have a small range after any scaler, and one huge cell a large deviation.
-    ratio = max(min(map(_ratio, _spreads(one))) for one in views)
+    ratio = max((min(map(_ratio, _spreads(view))) for view in views), default=1.0)
     if ratio <= RATIO_LIMIT:
         return
 

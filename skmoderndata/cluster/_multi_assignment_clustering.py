@@ -579,7 +579,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
                 f"{100 * differing:.0f} % of the bits differently, so at least one of them has "
                 "poor sources: increase n_init, change n_clusters, or use more rows.",
                 DoubtfulResultWarning,
-                stacklevel=7,
+                stacklevel=5,
             )
 
     def _max_assignments(self):
@@ -614,7 +614,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             warnings.warn(
                 f"n_clusters={self.n_clusters} sources for {n_distinct} distinct rows: the "
                 "surplus sources stay empty. Lower n_clusters.",
-                stacklevel=8,
+                stacklevel=6,
             )
         return n_distinct
 

@@ -294,7 +294,7 @@ class MultiviewTransformer(
 
         if all(view is None for view in views):
             raise ValueError(
-                f"{name} received None for X: give a collection of samples, or a list of views."
+                f"{name} received None for X: pass a collection of samples, or a list of views."
             )
 
         if reset and len(views) < 2:

@@ -336,7 +336,7 @@ def test_every_run_measures_the_methods_of_the_readme_first():
 def test_shorter_runs_draw_smaller_problems(monkeypatch):
     home = replace(PLAIN, short={"n": 10}, short_rounds=4, n_rounds=30)
     home = replace(
-        home, make=lambda seed, n=1000: Case(given=None, truth=n, about=f"{n} rows")
+        home, make=lambda seed, n=1000: Case(inputs=None, truth=n, about=f"{n} rows")
     )
     monkeypatch.setattr(home_run, "find_home", lambda stem, away=False: None if away else home)
     abouts = {}

@@ -501,6 +501,7 @@ def test_free_offset_centres_linear_kernels(model, y):
 
 
 @pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:L2SVR depends on the scales")
 def test_column_of_time_stamps():
     hours = 1.7e9 + 3600.0 * np.arange(70)
     far = np.c_[X[:, 0], hours]

@@ -21,6 +21,7 @@ ARGUMENTS = {
         "xx0": [[0, 1], [0, 1]], "xx1": [[0, 0], [1, 1]],
     },
     "EntrySearchDisplay": {"values": [2], "scores": [1.0], "standard_error": [0.1], "chosen": 2},
+    "KnockoffDisplay": {"importances": [[1.0], [0.0]], "threshold": 1.0},
     "PhaseTransitionDisplay": {"delta": [0.5], "rho": [0.5], "success": [[1.0]]},
     "RobustPCADisplay": {"table": [[1.0]], "low_rank": [[1.0]], "errors": [[0.0]]},
     "RolesDisplay": {"components": [[1, 0]], "assignments": [[1], [0]]},

@@ -64,7 +64,7 @@ def found(page):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gaps", ["together in: sensor 3, sensor 4", "sensor 3"]),
+        ("gaps", ["coincide in: sensor 3, sensor 4", "sensor 3"]),
         ("scales", ["interquartile range of sensor 2 is at least"]),
         ("components", ["common causes"]),
         ("cells", ["('41', 'sensor 1'"]),

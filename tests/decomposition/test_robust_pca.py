@@ -997,6 +997,7 @@ def test_a_large_table_with_noise_is_decomposed_without_pursuit(monkeypatch):
 
 
 @pytest.mark.recovery
+@pytest.mark.filterwarnings("ignore:RobustPCA depends on the scales")
 @pytest.mark.parametrize("standardised", [False, True])
 @pytest.mark.parametrize(
     "load",

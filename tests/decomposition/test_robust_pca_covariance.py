@@ -35,6 +35,7 @@ def test_covariance_of_tables_with_wrong_cells(seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:RobustPCA depends on the scales")
 @pytest.mark.parametrize("kwargs", [{}, {"center": "auto", "scale": "auto"}])
 def test_covariance_matches_the_repaired_rows_plus_noise(kwargs):
     X, _ = factor_table(20)

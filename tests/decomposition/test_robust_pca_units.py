@@ -91,6 +91,7 @@ def test_numbers_for_missing_values_are_pulled_in_in_units():
 
 
 @pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:RobustPCA depends on the scales")
 def test_known_noise_is_in_the_units_of_the_table():
     X = table() * np.repeat([1.0, 100.0], 10)
     kwargs = {"noise_std": 0.5, "tol": 1e-3}

@@ -779,7 +779,7 @@ def test_input_is_unchanged_and_empty_columns_are_dropped():
             "rows must be integers from 0 to 29",
             lambda X, imputer: imputer.predict_entries([30], [0]),
         ),
-        ("one cell together", lambda X, imputer: imputer.predict_entries([1, 2], [0])),
+        ("must have the same length", lambda X, imputer: imputer.predict_entries([1, 2], [0])),
         (
             "score needs known cells",
             lambda X, imputer: imputer.score(np.full((2, 10), np.nan)),
