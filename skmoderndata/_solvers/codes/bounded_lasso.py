@@ -84,8 +84,8 @@ def bounded_lasso_codes(
             lam = reached[block]
             codes = code(block, lam, bound)
 
-            # reasons: the optimum is certified within the bound, or the residual cannot be made
-            # smaller
+            # the code stopped because the optimum is certified within the bound, or because the
+            # residual cannot be made smaller
             rr, gap, margin = _bound_gaps(x, seen, codes.a, atoms_used.rows, bound, positive)
             top = dual_norms(x @ atoms_used.rows.T, positive)
             met = rr <= bound - margin
@@ -99,7 +99,8 @@ def bounded_lasso_codes(
 
         return in_blocks(signals, atoms_used, settings, work)
 
-    # codes by homotopy; search for the penalty if rounding has missed the bound
+    # compute codes by homotopy; if rounding errors make a code miss its bound, search for its
+    # penalty
     codes = by_pattern(X, mask, atoms, solve, gram=True, memory=memory, each=True)
     missed = np.flatnonzero(codes.stop == MAX_ITER)
     if missed.size == 0:
@@ -122,7 +123,7 @@ def _search_penalties(
     if mask is not None:
         X = np.where(mask, X, 0.0)
 
-    # bracket: from zero to the smallest penalty whose code is zero
+    # bracket the penalty: from nearly zero, or `alpha`, to the smallest penalty whose code is zero
     high = dual_norms(X @ atoms.rows.T, settings.positive)
     low = FLOOR * high if alpha is None else np.maximum(alpha, FLOOR * high)
     m = len(X)
@@ -155,7 +156,7 @@ def _search_penalties(
         gap[written] = np.where(inside, reached, solved.gap)[keep]
         steps[pending] += solved.n_iter
 
-        # bounds that the smallest penalty does not meet are out of reach
+        # a bound that the smallest penalty does not meet is out of reach
         if number == 0:
             stop[~inside] = STALL
         certified = inside & (reached <= settings.tol)
@@ -174,7 +175,7 @@ def _search_penalties(
 def _bound_gaps(
     X: Array, observed: Array | None, A: Array, rows: Array, tol_sq: Array, positive: bool
 ) -> tuple[Array, Array, Array]:
-    """Return squared residuals, gaps to the minimal ``|a|_1`` within the bounds, and rounding."""
+    """Return squared residuals, gaps to the minimal ``|a|_1`` within the bounds, and margins."""
     R = X - A @ rows
     if observed is not None:
         R *= observed
@@ -189,7 +190,7 @@ def _bound_gaps(
     bound = np.divide(dual, q, out=np.zeros_like(dual), where=q > 0)
     gap = relative_gaps(norm, bound, unit=norm)
 
-    # rounding of the residual, estimated from the lengths of the terms that it subtracts
+    # estimate the rounding error of the residual from the lengths of the terms that it subtracts
     lengths = np.linalg.norm(rows, axis=1)
     reach = np.linalg.norm(X, axis=1) + np.abs(A) @ lengths
     margin = 8 * EPS * tol * reach

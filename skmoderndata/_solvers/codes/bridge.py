@@ -4,7 +4,7 @@ With the Gram matrix ``G = X'WX / sum w`` and ``c = X'W y / sum w`` of centred X
 objective is ``1/2 (yy - 2 c'b + b'G b) + alpha sum |b_j|^q``. If there are many features, most
 coefficients stay at zero, and only the block of G that belongs to a working set is computed.
 
-Differs from the paper, which defines the estimate only: 1. Coordinate descent for q >= 1, up to a
+Differs from the paper, which only defines the estimate: 1. Coordinate descent for q >= 1, up to a
 duality gap. 2. Tangents of a smoothed penalty for q < 1, up to a stationary point.
 """
 
@@ -19,7 +19,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.tolerances import BISECTIONS, ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest smoothing of exponents below 1, as a fraction of the largest coefficient.
+# Smallest smoothing for exponents below 1, as a fraction of the largest coefficient.
 SMALLEST = 1e-10
 # Maximum number of features whose Gram matrix is formed at once.
 FULL_GRAM_UP_TO = 1000
@@ -72,7 +72,7 @@ def shrink(z, a, penalty, q):
     and convex for q > 2, so Newton's method converges monotonically from below the root, or from
     above it.
     """
-    # closed forms
+    # closed forms for q = 1, q = 2, and an input or a penalty of zero
     if q == 1.0:
         return max(z - penalty, 0.0) / a
     if z == 0.0 or penalty == 0.0:
@@ -80,9 +80,9 @@ def shrink(z, a, penalty, q):
     if q == 2.0:
         return z / (a + 2 * penalty)
 
-    # Newton's method from below the root if f is concave, else from above
+    # start Newton's method below the root if f is concave, and above it otherwise
     p = q - 1.0
-    # equal bounds on both terms, for which f <= z if it is concave, else f >= z
+    # bound both terms of f by the same level: z / 2 gives f <= z, and z gives f >= z
     level = 0.5 * z if q < 2.0 else z
     t = min(level / a, (level / (penalty * q)) ** (1 / p))
 
@@ -194,7 +194,7 @@ def _convex_sweeps(
         sweep(work.G, penalties, q, positive, work.b, work.g)
         it.residual = duality_gap(work.b, work.c, work.g, yy, alpha, q, positive)
 
-        # the residual ignores features outside the working set; check them, too
+        # the residual ignores features outside the working set, so check these as well
         if it.residual <= it.tol and not work.complete:
             slopes = work.slopes()
             it.residual = duality_gap(work.coef(), c, slopes, yy, alpha, q, positive)
@@ -220,7 +220,7 @@ def _concave_sweeps(
         step = sweep(work.G, penalties, 1.0, positive, work.b, work.g)
         settled = step <= negligible
 
-        # features outside the working set, at coefficient zero
+        # add features outside the working set if zero is not optimal for their coefficient
         if settled and not work.complete and scale > 0:
             slopes = work.slopes()
             excess = (slopes if positive else np.abs(slopes)) - alpha * q * e ** (q - 1)
@@ -254,7 +254,8 @@ def duality_gap(
         slopes = np.abs(g * b).sum() + steepest * np.abs(b).sum()
         return relative_gap(slopes, 0.0, unit=yy / 2)
 
-    # dual value: the best multiple of the residual for q = 1, else the conjugate of the penalty
+    # dual value: from the best multiple of the residual if q = 1, else from the conjugate of the
+    # penalty
     if q == 1:
         s = min(1.0, alpha / max(float(steepest), SMALLEST_DIVISOR))
         dual = s * ry - s * s * rr / 2

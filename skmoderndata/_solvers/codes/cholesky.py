@@ -9,8 +9,8 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit_leaf
 
-# Smallest squared distance of a vector from the span of others, relative to its squared length;
-# below it, the vector counts as linearly dependent.
+# Smallest squared distance of a vector from the span of other vectors, relative to its squared
+# length; below it, the vector counts as linearly dependent.
 SPAN = 1e-10
 
 

@@ -9,7 +9,7 @@ from skmoderndata._solvers.codes.lasso_signal import correlations, observed_entr
 from skmoderndata._solvers.codes.products import ZERO
 from skmoderndata._solvers.common.jit import jit
 
-# Maximum number of sweeps over the active atoms before it pays to solve their equations instead.
+# Number of sweeps over the active atoms after which it pays to solve their equations instead.
 SWEEPS_BEFORE_SOLVING = 30
 
 
@@ -44,7 +44,7 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
     a = active.a
     t = ZERO
 
-    # rows of the Gram matrix for the atoms of the initial code
+    # compute the rows of the Gram matrix for the atoms of the initial code
     for j in range(code.shape[0]):
         if signals.positive:
             code[j] = max(code[j], 0.0)
@@ -62,7 +62,7 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
     every = True
     on_active = 0
     for sweep in range(1, signals.max_iter + 1):
-        # one sweep, then the objective, which needs no residual
+        # make one sweep, then compute the objective, which needs no residual
         moved, G = _sweep(signals, i, observed, index, t, c, G, code, every)
         objective = 0.5 * signals.sizes[i]
         t = ZERO

@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import ROUNDING
 
-# Largest excess of a correlation over the penalty that counts as rounding, relative to the
+# Largest excess of a correlation over the penalty that counts as a rounding error, relative to the
 # penalty.
 EXCESS_RELATIVE = 1e-10
 
@@ -74,7 +74,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 before = t
                 sign = 1.0 if c[new] > 0.0 else -1.0
                 t = _admit(active, t, G[row_of[new]], row_of[new], new, sign)
-                if t < 0:  # no atom would leave, which only rounding can cause
+                if t < 0:  # no atom would leave, which only rounding errors can cause
                     t = before
                     banned[new] = some_banned = True
                     continue
@@ -87,14 +87,14 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 for s in range(t):
                     active.a[s] = z[s]
             elif entered >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
-                # an entering atom moves along its sign, unless rounding intervenes
+                # an entering atom moves along its sign, unless rounding errors intervene
                 t -= 1
                 banned[entered] = some_banned = solved = True
                 continue
             else:
                 step = _best_step(b, active, G, t, lam)
                 if step == 0.0:
-                    break  # any further descent is rounding
+                    break  # any further descent is a rounding error
                 t = _move(active, t, step, positive)
                 solved = t == 0
 
@@ -167,7 +167,7 @@ def _admit(active, t, g, row, new, sign):
         return grown
 
     # dependent: move along the line until an active atom leaves
-    solve_signs(g, active, t, 0.0)  # the atom as a combination of the active ones
+    solve_signs(g, active, t, 0.0)  # express the atom as a combination of the active ones
     step = np.inf
     gone = ZERO - 1
     for s in range(t):

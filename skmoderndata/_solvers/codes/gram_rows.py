@@ -11,7 +11,7 @@ from skmoderndata._solvers.codes.products import ZERO, add_rows
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of bytes of rows that are kept for the next signal.
+# Maximum number of bytes of Gram rows that are kept for the next signal.
 ROWS_KEPT = 2**25
 
 
@@ -50,8 +50,7 @@ def ask_row(j, columns, observed, scale, G, row_of):
             for i in range(k):
                 larger[s, i] = G[s, i]
         G = larger
-    # inner products over the observed entries
-    # products with the observed entries
+    # compute the inner products over the observed entries
     g = G[t]
     for i in range(k):
         g[i] = 0.0

@@ -254,7 +254,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             alpha[j] = b[j]
             outside[j] = 1.0
         while True:
-            # 1. stop: residual below the bound, or enough atoms
+            # 1. stop if the residual is below the bound or there are enough atoms
             if rho <= bound:
                 stop = TOL
                 break
@@ -262,7 +262,8 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
                 stop = ATOMS if t >= n_nonzero else RANK
                 break
 
-            # 2. choose: the largest decrease of the residual, or the largest correlation
+            # 2. choose the atom with the largest decrease of the residual, or with the largest
+            # correlation
             if optimised:
                 for j in range(k):
                     score[j] = alpha[j] * alpha[j] / outside[j] if outside[j] > SPAN else 0.0
@@ -294,13 +295,14 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
                 n_banned += 1
                 continue
 
-            # 4. u_t = (g - L[t, :t] U) / L[t, t], the new Gram-Schmidt vector's products
+            # 4. compute the new Gram-Schmidt vector's products, u_t = (g - L[t, :t] U) / L[t, t]
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):
                 u[j] = g[j]
-            # Four rows at a time, in place: with 20 atoms, it is 1.4 times as fast as one row at a
-            # time, or as a call of `add_rows`, where LLVM passes each array as seven arguments.
+            # Add four rows at a time, in place: with 20 atoms, this is 1.4 times as fast as adding
+            # one row at a time, or as calling `add_rows`, where LLVM passes each array as seven
+            # arguments.
             s = ZERO
             while s + 4 <= t:
                 c0 = L[t, s]
@@ -339,20 +341,20 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             _set_zeros(alpha, u, index, t, banned, n_banned)
             rho -= min(step * step, rho)
 
-            # 6. near the bound, compute the residual from the signal: the recursion is exact only
-            # to rounding of |x|^2
+            # 6. near the bound, compute the residual from the signal: the recursion is only
+            # accurate up to the rounding errors of |x|^2
             if rho <= bound:
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t = t
                     best_rho = rho
 
-        # coefficients and residual of the chosen atoms
+        # compute coefficients and residual of the chosen atoms
         if bound < 0.0 and rho > CANCELS * size:  # no decision depends on further digits
             _solve_code(L, h, index, t, a, scale, value)
         elif stop != TOL:
             rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
-            if best_rho < rho:  # later atoms made it worse, by rounding
+            if best_rho < rho:  # later atoms made it worse, through rounding errors
                 t = best_t
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if rho <= bound:

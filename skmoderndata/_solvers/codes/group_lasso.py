@@ -25,11 +25,11 @@ from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Fraction of 1/2 |y|^2 below which a gap is rounding.
+# Largest gap that counts as a rounding error, as a fraction of 1/2 |y|^2.
 FLOOR = ROUNDING
 # Number of coordinate descent sweeps between two checks of the gap.
 SWEEPS_BETWEEN_GAPS = 20
-# Maximum number of Newton steps in a row; they end earlier if a step gains too little.
+# Maximum number of consecutive Newton steps; they end earlier if a step gains too little.
 NEWTON_STEPS = 8
 # Maximum number of columns of a group whose inner products are stored.
 WIDE = 1000
@@ -53,7 +53,7 @@ class GroupLassoResult(NamedTuple):
 class Columns:
     """Columns of X, weighted and centred: ``root * (X - mean)``, never formed if X is sparse.
 
-    For sparse X, the projections onto the orthogonal complement of ``basis`` are implicit, too.
+    For sparse X, the projections onto the orthogonal complement of ``basis`` are also implicit.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class WorkingSet:
         within = np.arange(count) - np.repeat(self.edges[:-1], sizes)
         self.columns = np.repeat(self.all_edges[self.groups], sizes) + within
 
-        # the columns, or their Cholesky factor if they are few
+        # use the columns themselves, or their Cholesky factor if there are few columns
         self.factor: Array | None = None
         if 2 * count > self.X.X.shape[0]:
             self.Z = self.X.rows(self.columns)
@@ -176,7 +176,7 @@ class WorkingSet:
             self.Z = np.empty((count, rank))
             self.Z[pivots - 1] = self.factor
 
-        # inner products within new groups, computed together for groups of one size
+        # compute the inner products within new groups, for all groups of one size together
         stored = self.X.blocks if self.factor is None else self.blocks_of_factor
         new = np.array([g not in stored for g in self.groups.tolist()], np.bool_)
         for size in np.unique(sizes[new]):
@@ -238,7 +238,7 @@ class Penalty(NamedTuple):
         """
         out = np.empty(len(self.edges) - 1)
         size = np.maximum(c, 0.0) if self.positive else np.abs(c)
-        if self.mix > 0:  # descending in each group
+        if self.mix > 0:  # sort in descending order within each group
             owner = np.repeat(np.arange(len(out)), np.diff(self.edges))
             size = size[np.lexsort((-size, owner))]
         _dual_norms(size, self.edges, self.weights, self.mix, out)
@@ -297,7 +297,7 @@ def group_lasso(
     lam_max = float(penalty.dual_norms(b).max())
 
     while True:
-        # 1. gap on all groups; keep the best coefficients
+        # 1. compute the gap on all groups; keep the best coefficients
         r = y - X.times(w)
         scores = penalty.dual_norms(X.cross(r) if w.any() else b)
         gap, objective = _gap(float(y @ r), float(r @ r), w, scores, penalty)
@@ -305,7 +305,7 @@ def group_lasso(
         if gap < best.gap:
             best = GroupLassoResult(w, gap, taken, lam_max, objective)
 
-        # 2. stop: gap, number of sweeps, or no progress
+        # 2. stop at a small gap, after the last sweep, or without progress
         unit = best.objective if of_objective else scale
         target_gap = max(tol * unit, FLOOR * scale)
         if best.gap <= target_gap or taken >= max_iter or idle > 5:
@@ -325,7 +325,7 @@ def group_lasso(
             order = np.argsort(-urgency, kind="stable")
             work.add(np.sort(new[order[:largest]]))
 
-        # 4. solve on the working set, less accurately while other groups wait
+        # 4. solve on the working set, less accurately as long as groups are added
         goal = max(0.3 * target_gap, 0.1 * gap if new.size else 0.0)
         w, steps = _solve_working_set(y, b, work, w, penalty, goal, max_iter - taken)
         taken += steps
@@ -390,7 +390,7 @@ def _solve_working_set(
     idle = 0
 
     while taken < max_iter and gap > goal:
-        # sweeps of block coordinate descent
+        # make sweeps of block coordinate descent
         before = gap
         count = min(SWEEPS_BETWEEN_GAPS, max_iter - taken)
         taken += descend(
@@ -398,7 +398,7 @@ def _solve_working_set(
         )
         r, c, gap = look()
 
-        # Newton steps if the remaining sweeps would take longer, judged by measured times
+        # take Newton steps if, by measured times, the remaining sweeps would take longer
         system = min(np.count_nonzero(a), Z.shape[1])
         worth = False
         if system <= NEWTON_SIZE and gap > goal:
@@ -413,7 +413,7 @@ def _solve_working_set(
             if gap <= goal or (gap > 0.1 * former and not zeroed):
                 break
 
-        # stop if the only progress is rounding
+        # stop if the only progress is rounding errors
         idle = 0 if gap < 0.99 * best else idle + 1
         best = min(best, gap)
         if idle >= 20 and gap <= 500 * FLOOR * size:
@@ -432,7 +432,7 @@ def _dual_norms(size, edges, weights, mix, out):
         last = edges[g + 1]
         a = (1.0 - mix) * weights[g]
 
-        # closed forms: Euclidean norm, groups of one column, maximum norm
+        # use closed forms for the Euclidean norm, groups of one column, and the maximum norm
         if mix == 0.0 or last - first == 1:
             total = 0.0
             for j in range(first, last):
@@ -505,7 +505,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
             block = after
             after += size * size if size <= WIDE else 0
 
-            # groups that are zero wait for a sweep over all groups
+            # visit groups that are zero only in sweeps over all groups
             used = False
             for j in range(first, first + size):
                 used = used or a[j] != 0.0
@@ -538,7 +538,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                             for j in range(size):
                                 slope[j] -= blocks[block + q * size + j] * z[q]
 
-            # update the residual once for the full group
+            # update the residual once for the whole group
             for j in range(size):
                 v = a[first + j] - old[j]
                 if v != 0.0:
@@ -547,7 +547,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                     for q in range(len(r)):
                         r[q] -= v * row[q]
 
-        # visit the active groups while they move, then all
+        # visit the active groups while they move, then all groups
         reference = max(reference, moved)
         if moved <= 1e-3 * reference:
             if every:

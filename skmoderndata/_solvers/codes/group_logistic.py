@@ -31,13 +31,13 @@ from skmoderndata._solvers.common.tolerances import (
 )
 from skmoderndata._solvers.common.typing import Array
 
-# Minimum curvature of a sample of weight 1, whose loss is flat far from the boundary.
+# Minimum curvature of a sample of weight 1; far from the boundary, its loss is flat.
 CURVATURE_FLOOR = 1e-6
 # Smallest step of the line search.
 SMALLEST_STEP = 2.0**-20
-# Number of times that rounding errors of a dual point are corrected.
+# Number of times that the rounding errors of a dual point are corrected.
 REFINEMENTS = 1
-# Number of Newton steps without a smaller gap after which the rest is rounding.
+# Number of Newton steps without a smaller gap after which any progress is a rounding error.
 STEPS_WITHOUT_GAIN = 3
 
 
@@ -107,7 +107,7 @@ def group_logistic(
     start : tuple of array (p,) and float
         Initial coefficients and intercept.
     """
-    # once: solve the problem at zero coefficients, where the objective is the unit of the gap
+    # solve the problem once at zero coefficients: the objective there is the unit of the gap
     X = problem.X
     w = np.zeros(X.shape[1])
     b = best_intercept(problem, np.zeros(len(problem.y)), 0.0)
@@ -144,14 +144,14 @@ def group_logistic(
         along = X @ direction
         shift = model.mean_target - float(means @ step.coef) - b if problem.intercept else 0.0
 
-        # 3. go along the direction as far as the objective falls
+        # 3. follow the direction as far as the objective falls sufficiently
         t = _step_length(problem, penalty, w, products + b, direction, along + shift)
         w = w + t * direction
         products = products + t * along
         b = b + t * shift
         if progress is not None and progress.end():
             break
-        if t == 0.0:  # any further decrease is rounding
+        if t == 0.0:  # any further decrease is a rounding error
             break
     return best._replace(n_iter=n_iter)
 
@@ -161,7 +161,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
     if not problem.intercept:
         return 0.0
 
-    # the root lies between two values for which all samples are on one side
+    # bracket the root by two values that put all samples on one side
     span = float(np.abs(products).max(initial=0.0)) + 50.0
     low = -span
     high = span
@@ -176,7 +176,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
         size = np.abs(r)
         curvature = float((size * (1 - size / problem.weights)).sum())
 
-        # Newton step, or bisection
+        # take a Newton step, or bisect if that leaves the bracket
         new = b + total / curvature if curvature > 0 else np.inf
         if not low < new < high:
             new = (low + high) / 2

@@ -22,9 +22,9 @@ DENSE_UP_TO = 500
 RTOL = 1e-2
 # Maximum number of conjugate gradient steps.
 MAX_STEPS = 20
-# Fraction of the curvature of a norm that is assumed along its group, so that a solution exists.
+# Curvature assumed along a group, as a fraction of its norm's, so that a solution exists.
 CURVATURE_ALONG = 1e-6
-# Fraction of the curvature of a norm that the preconditioner assumes along the group.
+# Curvature that the preconditioner assumes along a group, as a fraction of its norm's.
 ALONG = 1e-4
 
 
@@ -58,7 +58,7 @@ def newton_step(
     curvature = lams / norms
     slope = np.repeat(curvature, sizes) * z + single_lam * np.sign(z) - c[S]
 
-    # direction, which must descend
+    # compute the direction, which must be a descent direction
     d = newton_direction(rows, slope, z, first, curvature)
     descent = -1.0 if d is None else float(slope @ d)
     if d is None or not np.isfinite(descent) or descent >= 0:
@@ -75,7 +75,7 @@ def newton_step(
 
     penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
     magnitude = penalty + abs(float(z @ c[S]))
-    slack = 4 * EPS * magnitude  # rounding of the change
+    slack = 4 * EPS * magnitude  # rounding error of the change
 
     # candidates: the full step, kinks on the way, and fractions of the first kink
     ordered = np.sort(zero_at[zero_at < 1])
@@ -122,7 +122,7 @@ def newton_direction(
     bend = curvature[owner]
     u = z / np.sqrt(np.add.reduceat(z * z, first))[owner]
 
-    # many coefficients: conjugate gradients, preconditioned in single precision
+    # many coefficients: use conjugate gradients, preconditioned in single precision
     if len(z) > max(DENSE_UP_TO, rows.shape[1]) and curvature.all():
         root = (1 / np.sqrt(bend)).astype(np.float32)
 

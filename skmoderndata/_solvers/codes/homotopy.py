@@ -7,7 +7,7 @@ coefficient becomes zero [Osborne, Presnell, Turlach 2000].
 
 Differs from the paper: 1. The path may end where the squared residual meets a bound. 2. Codes may
 be restricted to ``a >= 0``. 3. Atoms in the span of active ones are barred until an atom leaves.
-4. The final equations are solved afresh, to remove accumulated rounding.
+4. The final equations are solved afresh, to remove accumulated errors.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import CANCELS, ROUNDING
 
-# Smallest penalty, as a fraction of the largest; bounds not met with it are out of reach.
+# Smallest penalty, as a fraction of the largest; a bound that it does not meet is out of reach.
 FLOOR = 1e-8
 
 
@@ -72,7 +72,7 @@ def homotopy(signals, i, active, scratch, G):
     bits = score.view(np.int64)
     low = low_bits(k)
 
-    # start: the atom of largest correlation, at the smallest penalty with a zero code
+    # start with the atom of largest correlation, at the smallest penalty with a zero code
     for j in range(k):
         c[j] = b[j]
         score[j] = max(c[j], 0.0) if positive else c[j]
@@ -95,7 +95,8 @@ def homotopy(signals, i, active, scratch, G):
     for _ in range(10 * (k + 10)):
         events += 1
 
-        # 1. extend the factor by the entering atom, or bar it if it lies in the span of the others
+        # 1. extend the factor by the entering atom; bar it if it lies in the span of the active
+        # atoms
         if leaving < 0:
             if row_of[new] < 0:
                 G = ask_row(new, signals.columns, observed, signals.scale, G, row_of)
@@ -111,7 +112,7 @@ def homotopy(signals, i, active, scratch, G):
         if t == 0:
             break
 
-        # 2. direction: z, and the change v of the correlations per unit of the penalty
+        # 2. compute the direction z, and the change v of the correlations per unit of the penalty
         for s in range(t):
             z[s] = theta[s]
         solve(L, t, z)
@@ -188,7 +189,7 @@ def homotopy(signals, i, active, scratch, G):
         if not met:
             break
 
-        # the bound applies to the residual itself, up to rounding
+        # apply the bound to the residual itself, with a margin for rounding errors
         rr = residual_sq(x, observed, signals.rows, index, a, t, r)
         margin = 8 * EPS * np.sqrt(bound) * reach + 1e-10 * bound
         aim = bound - 2.0 * margin

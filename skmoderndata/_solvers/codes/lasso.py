@@ -178,7 +178,7 @@ def block_coder(
     def code(
         block: slice, alpha: Array, bound: Array | None = None, start: Start = None
     ) -> Codes:
-        # signals of the block
+        # prepare the signals of the block
         x = np.array(X[block], dtype=np.float64, order="C")
         m = len(x)
         observed = np.ones((1, n)) if mask is None else mask[block].astype(np.float64)
@@ -191,7 +191,7 @@ def block_coder(
             x, observed, B, norms_sq(observed), sizes, alpha, bounds, *dictionary
         )
 
-        # initial codes
+        # set the initial codes
         a = np.zeros((m, k))
         if start is not None:
             dense = start.toarray() if sparse.issparse(start) else start
@@ -208,8 +208,8 @@ def block_coder(
             pending = np.flatnonzero(nonzero)
         out.done[pending] = False
 
-        # Run the routes in turn on codes that are not finished. A bound only applies to the first
-        # one, which has all signals and thus the caller's `alpha` itself.
+        # Run the routes in turn on codes that are not finished. Bounds apply only to the first
+        # route, because it receives all signals and thus the caller's `alpha` itself.
         for route in ROUTES[settings.method]:
             if pending.size:
                 _run(route, signals, out, pending, G)
@@ -221,7 +221,7 @@ def block_coder(
 
 def _run(route: Any, signals: Signals, out: Codes, pending: Array, G: Array) -> None:
     """Code the given signals by a route, starting from `out`, and certify them."""
-    # select these signals, if others are finished
+    # select these signals if other signals are finished
     all_pending = len(pending) == len(out.a)
     if not all_pending:
         fields = ["X", "B", "sizes", "alpha", "bound"]
@@ -240,7 +240,7 @@ def _run(route: Any, signals: Signals, out: Codes, pending: Array, G: Array) -> 
     active, scratch = work_space(signals)
     route(signals, active, scratch, G, a, R, steps)
 
-    # certificates of all codes at once
+    # compute the certificates of all codes at once
     x = signals.X
     gap, objective, rr = code_gaps(x, R, a, signals.rows, signals.alpha, signals.positive)
     if not all_pending:

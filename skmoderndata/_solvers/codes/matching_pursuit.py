@@ -181,8 +181,8 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
     floor = 10 * EPS * np.sqrt(size)
     bound = tol_sq
     for step in range(max_iter + 1):
-        # 1. the largest correlation; with `positive`, a step may only take back what earlier
-        # steps added
+        # 1. find the largest correlation; with `positive`, a negative step may only take back what
+        # earlier steps added
         magnitude = np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C)
         new, gain = first_largest(magnitude)
         pairs = np.arange(len(live)), new
@@ -229,7 +229,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
     stop = np.full(m, MAX_ITER)
     out = Pursued(np.zeros(p.shape), size.copy(), stop, np.zeros(m, np.int64))
 
-    # single atoms with a Gram matrix: compiled
+    # use a compiled loop for single atoms with a Gram matrix
     if start is None and p.gram is not None:
         n = p.X.shape[1]
         _enter_one_by_one(p.b, p.gram, size, tol_sq, s, n, out.a, out.stop, out.n_iter)
@@ -242,7 +242,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
 
     for step in range(3 * s + 1):
-        # 1. correlations of atoms or groups
+        # 1. compute the correlations of atoms or groups
         q = p.of(live)
         A = out.a[live]
         chosen = A != 0
@@ -254,7 +254,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
             norms_sq = np.add.reduceat(C * C, start[:-1], axis=1)
             score = np.sqrt(norms_sq) * ~chosen
 
-        # 2. choose the largest; remove finished signals
+        # 2. choose the largest correlation; remove finished signals
         new, gain = first_largest(score)
         count = chosen.sum(axis=1)
         met = squares(R[live]) <= tol_sq[live]
@@ -266,7 +266,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         if not going.any() or step == 3 * s:
             break
 
-        # 3. least squares on all chosen atoms
+        # 3. solve the least squares problem on all chosen atoms
         q = q.of(going)
         live = live[going]
         A = A[going]
@@ -276,7 +276,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         out.a[live] = fitted = q.fit((A != 0) | entering, A)
         R[live] = q.residuals(fitted)
 
-        entered = (fitted * entering).any(axis=1)  # False only by rounding
+        entered = (fitted * entering).any(axis=1)  # False only because of rounding errors
         out.stop[live[~entered]] = STALL
         live = live[entered]
     return out.certified(p, tol_sq)
@@ -305,7 +305,7 @@ def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
         t = 0
 
         for step in range(3 * s + 1):
-            # correlations and squared residual of the current code
+            # compute correlations and squared residual of the current code
             for q in range(t):
                 z[q] = a[index[q]]
             for j in range(k):

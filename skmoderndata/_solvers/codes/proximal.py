@@ -74,7 +74,7 @@ def proximal_codes(
 
 
 def _largest_eigenvalue(gram: Array) -> float:
-    """Return an upper bound on the largest eigenvalue, tight to rounding."""
+    """Return an upper bound on the largest eigenvalue, tight up to rounding errors."""
     values, _ = leading_eigen(gram, 1)
     return float(values[0]) * (1 + ACCUMULATED_ROUNDING)
 
@@ -113,7 +113,7 @@ def _proximal_gradient(
         if active.size == 0:
             break
 
-        # 1. a gradient step, by the route with fewer operations, then shrinkage
+        # 1. take a gradient step, by the route with fewer operations, then shrink
         slope = (x - Y @ rows) * observed @ rows.T if gram is None else B - Y @ gram
         Z = Y + slope / smooth
         threshold = (alpha / smooth)[:, None]
@@ -121,7 +121,7 @@ def _proximal_gradient(
         if not positive:
             new -= np.maximum(-Z - threshold, 0.0)
 
-        # 2. momentum, restarted if it points uphill [O'Donoghue and Candes 2015]
+        # 2. add momentum; restart it if it points uphill [O'Donoghue and Candes 2015]
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
@@ -134,7 +134,7 @@ def _proximal_gradient(
 
         A = new
 
-        # 3. check the gap every few steps; finished signals leave
+        # 3. check the gap every few steps; drop finished signals
         if step % LOOKS == 0 or step == max_iter:
             R = (x - A @ rows) * observed
             gap, objective, rr = code_gaps(x, R, A, rows, alpha, positive)

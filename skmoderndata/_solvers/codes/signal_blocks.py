@@ -11,7 +11,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-# Reasons why the code of a signal ended.
+# Reasons why the coding of a signal stopped.
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
 # Number of signals per block: correlations with some hundred atoms stay in the cache.
@@ -234,7 +234,7 @@ def by_pattern(
         codes.append(solve(signals, masked, rows))
         done.append(rows)
 
-    # rare patterns: all at once, each signal with its own mask
+    # code signals with rare patterns all at once, each with its own mask
     remaining = order[~np.repeat(shared, np.diff(edges))]
     if remaining.size and each:
         observed = mask[remaining]

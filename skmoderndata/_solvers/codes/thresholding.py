@@ -101,7 +101,7 @@ class Best(NamedTuple):
         size = np.maximum(Z, 0.0) if self.positive else np.abs(Z)
         if self.start is not None:
             size = np.add.reduceat(size * size, self.start[:-1], axis=1)
-        # drop the last bits, so that values equal up to rounding are ties
+        # drop the last bits, so that values that differ only by rounding errors are ties
         size = without_last_bits(size).view(np.float64)
         s = min(times * self.s, size.shape[1])
         least = np.partition(size, -s, axis=1)[:, -s][:, None]
@@ -159,7 +159,7 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
         codes = _repeat(rule, p, best, tol_sq, max_iter, monotone=method != "htp")
     a, rho, stop, n_iter = codes
 
-    # refit, unless that is worse by more than rounding, or misses a bound that was met
+    # refit, unless that is worse by more than rounding errors, or misses a bound that was met
     refined = p.fit(a != 0, a)
     new = squares(p.residuals(refined))
     size = squares(p.X)
@@ -192,7 +192,7 @@ def _repeat(
     live = np.flatnonzero(size > tol_sq)
 
     while live.size and out.n_iter[live[0]] < max_iter:
-        # a step, and its residual
+        # take a step and compute its residual
         q = p.of(live)
         old = A[live]
         former = rho[live]
@@ -208,7 +208,7 @@ def _repeat(
         out.residual_sq[lower] = rho[lower]
         idle[lower] = 0
 
-        # stop: constant support, no progress, or a residual within the bound
+        # stop at a constant support, without progress, or if the residual is within the bound
         same = ((new != 0) == (old != 0)).all(axis=1)
         ended = same | (idle[live] >= STEPS_WITHOUT_GAIN)
         bound = np.maximum(tol_sq, 100 * EPS * size)
@@ -246,7 +246,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         out.n_iter[live] += 1
         ended = np.zeros(m, np.bool_)
 
-        # 1. least squares on a constant support, or after many steps
+        # 1. solve least squares on a constant support, or after many steps
         jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
         rows = live[jump]
         A[rows] = p.of(rows).fit(A[rows] != 0, A[rows])
@@ -254,7 +254,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         repeated[rows] = 0
         since[rows] = 0
 
-        # 2. for the other signals, a gradient step with the exact step size on their support
+        # 2. for the other signals, take a gradient step with the exact step size on their support
         rows = live[~jump]
         if rows.size:
             q = p.of(rows)
@@ -263,7 +263,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
             base = np.where(fitted[rows, None], best.of(c), a != 0)
             mu, still = _exact_steps(q, np.where(base, c, 0.0), size[rows])
 
-            # after least squares, step as far as earlier steps on the support
+            # after least squares, step at least as far as earlier steps on the support
             after_fit = fitted[rows] & a.any(axis=1)
             far = (repeated[rows] > 0) | after_fit
             mu = np.where(far, np.maximum(mu, reach[rows]), mu)
@@ -280,7 +280,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
             fitted[moves] = False
             since[moves] += 1
 
-        # 3. residuals, and the best code so far
+        # 3. compute the residuals, and keep the best code so far
         former = rho[live]
         R[live] = r = p.of(live).residuals(A[live])
         rho[live] = squares(r)
@@ -288,7 +288,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         out.a[lower] = A[lower]
         out.residual_sq[lower] = rho[lower]
 
-        # 4. stop: the limit on a support has been reached, or the bound is met
+        # 4. stop if the limit on a support has been reached, or if the bound is met
         rounding = 100 * EPS * size
         after_fit = fitted[live]
         former = np.where(after_fit, fit_rho[live], former)
@@ -304,7 +304,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
 
 
 def _exact_steps(p: Any, slopes: Array, size: Array) -> tuple[Array, Array]:
-    """Return exact step sizes along slopes, and a mask of slopes that are only rounding."""
+    """Return exact step sizes along slopes, and a mask of slopes that are rounding errors."""
     above = squares(slopes)
     below = p.images_sq(slopes)
     still = (above <= 100 * EPS**2 * size) | (below <= 0)
@@ -312,7 +312,7 @@ def _exact_steps(p: Any, slopes: Array, size: Array) -> tuple[Array, Array]:
 
 
 def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
-    """Take thresholded gradient steps; shorten those that change supports until they descend."""
+    """Take thresholded gradient steps; shorten steps that change supports until they descend."""
     new = np.zeros_like(A)
     mu = mu.copy()
     pending = np.arange(len(A))
