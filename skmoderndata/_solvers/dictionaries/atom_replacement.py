@@ -31,7 +31,7 @@ def replace_atoms(
     constant: bool = False,
 ) -> int:
     """Replace rarely used or similar atoms by the worst represented signals, in place."""
-    # atoms that too few signals use, or that resemble another one
+    # find atoms that too few signals use, or that resemble another atom
     start, signals, entries = users
     usage = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
     bad = usage < min_usage
@@ -39,7 +39,7 @@ def replace_atoms(
         bad[0] = False
     bad = with_twins(D, bad, usage, constant)
 
-    # give each the direction of a signal, and delete the codes of its users
+    # give each of them the direction of a signal, and delete the codes of its users
     seen = X if observed is None else X * observed
     scale = np.sum(np.square(seen, dtype=np.float64), axis=1)
     error = codes.residual_sq
@@ -55,7 +55,7 @@ def replace_atoms(
 
 
 def with_twins(D: Array, bad: Array, usage: Array, constant: bool) -> Array:
-    """Mark, of two atoms that are alike, the less used one as bad, too."""
+    """Also mark the less used one of two atoms that are alike as bad."""
     gram = np.abs(D @ D.T)
     bad = bad.copy()
     if constant:
@@ -88,7 +88,7 @@ def worst_signals(
     worst = np.argsort(-residual_sq, kind="stable")
     worst = worst[residual_sq[worst] > 1e-12 * scale[worst]]
 
-    # candidates by their error, without signals represented up to rounding
+    # try candidates in descending order of error; skip signals represented up to rounding errors
     candidate = 0
     for j in np.flatnonzero(bad):
         while candidate < len(worst):
@@ -128,7 +128,7 @@ def exchange_atoms(
     other atoms do not explain then lies near two lines. These become the two atoms. At most one
     atom in 32 is exchanged at a time, starting with the worst represented signals.
     """
-    # error of the signals that use an atom, and the saving by the atom
+    # error of the signals that use each atom, and the saving by the atom
     start, rows, entries = users
     k = len(D)
     A = to_csr(codes, k)
@@ -142,7 +142,7 @@ def exchange_atoms(
         misfit[0] = -1.0
         savings[0] = np.inf
 
-    # candidates for a split: fit two lines to the residual of the other atoms
+    # find candidates for a split: fit two lines to the residual of the other atoms
     halves = []
     for j in np.argsort(-misfit, kind="stable")[:largest]:
         users_of = slice(start[j], start[j + 1])

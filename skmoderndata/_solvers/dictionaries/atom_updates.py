@@ -158,11 +158,11 @@ def least_squares_atoms(
     scaled to unit norm and their coefficients to match, so that ``A D`` is unchanged. Hidden
     entries are filled with ``A D`` in several rounds, none of which raises the sum over observed
     ones plus `ridge` times the squared norms of the atoms. Unused atoms stay, and so do atoms that
-    would become zero, but with zero coefficients; coefficients that are rounding become zero. If
+    would become zero, but with zero coefficients; rounding errors in the codes become zero. If
     the statistics are singular and a step raises the objective nevertheless, it is undone; D must
     therefore satisfy the constraints.
     """
-    # drop coefficients that are rounding, because they would determine an atom's direction
+    # drop coefficients that are rounding errors, because they would determine an atom's direction
     k = len(D)
     before = squared_residuals(X, observed, D, A)
     values = A.data
@@ -271,7 +271,7 @@ def sweep(
             d, new_g = _masked_step(E, K, D[j], g, ridge, positive, center)
             R[i] = E - K * np.outer(new_g, d)
 
-        # 1. E = residual without the atom: its leading direction
+        # 1. E is the residual without the atom; find its leading direction
         else:
             old = D[j]
             E = _allowed(residual + np.outer(g, old), False, center)
@@ -280,7 +280,7 @@ def sweep(
                 continue
             d = d if d @ old >= 0 else -d
 
-            # 2. coefficients of the new atom; update the residual by a matrix of rank two
+            # 2. compute coefficients of the new atom; update the residual by a matrix of rank two
             new_g = residual @ d + (old @ d) * g
             coefficients = np.array([g, -new_g])
             R[i] = residual + coefficients.T @ np.array([old, d])
@@ -299,7 +299,7 @@ def power_steps(R, D, values, users, order, positive, center):
     n = D.shape[1]
     d = np.empty(n)
     for j in order:
-        # 1. the step from the atom: E'g = R'g + |g|^2 d
+        # 1. compute the new direction E'g = R'g + |g|^2 d
         old = D[j]
         d[:] = 0.0
         size_sq = 0.0
@@ -318,7 +318,7 @@ def power_steps(R, D, values, users, order, positive, center):
             continue
         d /= norm
 
-        # 3. coefficients g = E d, and their residual
+        # 3. compute the coefficients g = E d, and their residual
         cosine = inner(old, d, n)
         for u in range(start[j], start[j + 1]):
             g = values[entries[u]]
@@ -348,7 +348,7 @@ def _masked_step(
     on_atom, on_code = ridge
     incomplete = ~K.all(axis=1)
     for _ in range(2):
-        # best atom for the coefficients; without a ridge, unobserved entries stay
+        # compute the best atom for the coefficients; without a ridge, keep its unobserved entries
         below = (g * g) @ K + on_atom
         seen = below > 0
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
@@ -393,7 +393,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
     M = (E * weights[:, None]).T @ E
     values, vectors = eigen_range(M, len(M) - 1, len(M))
 
-    # reject an eigenvalue that is not positive beyond rounding
+    # reject an eigenvalue that is not positive beyond rounding errors
     largest = np.abs(np.diag(M)).max()
     if not values[0] > ROUNDING * largest:
         return None

@@ -21,7 +21,7 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     users_of_atoms,
 )
 
-# Maximum number of trial steps for a dictionary, each half of the previous one.
+# Maximum number of trial steps for a dictionary, each half as long as the previous one.
 HALVINGS = 6
 
 
@@ -97,7 +97,7 @@ def discriminative_pass(
     residuals = class_residuals(X, D, n_nonzero, n_jobs)
     cost = before = discriminative_cost(residuals, target, sharpness, weight)
     for j in range(len(D)):
-        # direction: atoms of a weighted K-SVD
+        # compute the direction, towards the atoms of a weighted K-SVD
         slopes = cost_slopes(residuals, target, sharpness, weight)[:, j]
         codes = code_class(X, D[j], n_nonzero, n_jobs)
         target_atoms = _better_atoms(X, D[j], codes, slopes, rng)

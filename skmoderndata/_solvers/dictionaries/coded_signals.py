@@ -157,7 +157,7 @@ def _coded_block(
     if block.state is not None:
         start = block.state.start(decision, k)
 
-    # lasso codes, and the sums over all signals
+    # compute lasso codes, and the sums over the signals
     codes = coder(signals.X, signals.observed, atoms, start)
     value = coded_objective(codes, alpha, signals.weights)
     full = filled(signals, to_csr(codes, k), atoms)
@@ -221,7 +221,7 @@ def worst_signals(
         later = (sizes < size) | ((sizes == size) & (np.arange(len(sizes)) + first > number))
         order = order[later[order]]
 
-    # residuals of the chosen signals only
+    # compute the residuals of the chosen signals only
     rows = order[:n_signals]
     rows_of_X: Any = X[rows]
     signals = rows_of_X.toarray() if sparse.issparse(X) else rows_of_X

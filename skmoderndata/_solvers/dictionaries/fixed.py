@@ -170,7 +170,7 @@ def first_of_alike(atoms: Array) -> Array:
         basis, _ = np.linalg.qr(directions)
         shadow = (atoms @ basis).astype(np.float32)
 
-    # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; with a margin for rounding
+    # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; leave a margin for rounding errors
     norms_sq = np.einsum("ij,ij->i", shadow, shadow)
     half = (norms_sq - (1 - ALIKE) - 1e-5) / 2
     retained = np.ones(k, np.bool_)

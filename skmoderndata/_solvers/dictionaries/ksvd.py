@@ -138,7 +138,7 @@ def learn_dictionary(
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
-        # 1. sparse coding; if `monotone`, keep codes that fit better
+        # 1. compute sparse codes; if `monotone`, keep former codes that fit better
         if ridges is not None:
             codes = code(prepare_atoms(D), slice(None), ridges)
         elif batch_size is None or observed is not None:
@@ -173,8 +173,8 @@ def learn_dictionary(
         if regularised:
             ridges = ridges_from(observed, D, A, objective[-1])
 
-        # 4. stop when the objective no longer falls; while replacements make it jump, the best of
-        # several passes counts
+        # 4. stop when the objective no longer falls; while replacements make it jump, compare it
+        # with the best of earlier passes
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
         if tol > 0 and (settled or len(objective) > PASSES_WITHOUT_GAIN):
             before = objective[-2] if settled else min(objective[:-PASSES_WITHOUT_GAIN])

@@ -36,8 +36,8 @@ FURTHEST = 0.9
 DUAL_TOL = 1e-10
 # Maximum number of Newton steps.
 NEWTON_STEPS = 100
-# Minimum and maximum number of candidates examined together for idle atoms; each time is a pass
-# over all blocks.
+# Minimum and maximum number of candidates for idle atoms that are examined together; each
+# examination is a pass over all blocks.
 FEWEST_CANDIDATES = 64
 MOST_CANDIDATES = 4096
 
@@ -151,7 +151,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     it = Iterations(NEWTON_STEPS, DUAL_TOL)
 
     for _ in it:
-        # 1. feasible atoms, and their distance from the dual value
+        # 1. compute feasible atoms, and their distance from the dual value
         feasible, distance = _feasible_atoms(S, lam, point)
         if distance < gap:
             gap = distance
@@ -163,19 +163,19 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
         if it.residual <= DUAL_TOL:
             continue
         if distance > gap and point.value <= highest:
-            it.ended = True  # the floor or rounding is the limit
+            it.ended = True  # limited by the floor or by rounding errors
             continue
         highest = max(highest, point.value)
 
-        # 2. projected Newton step on the multipliers, with Armijo's rule
+        # 2. take a projected Newton step on the multipliers, with Armijo's rule
         direction = _newton_step(point, lam, floor)
         step = 1.0
         while step > ROUNDING:
             trial = np.maximum(lam + step * direction, floor)
             candidate = _factored(S, T, trial)
             expected = float(point.gradient @ (trial - lam))
-            # Near the optimum, steps gain less than rounding while the gap still falls: it is
-            # linear in the distance from the optimum, the gain is quadratic.
+            # Near the optimum, steps gain less than rounding errors while the gap still falls: the
+            # gap is linear in the distance from the optimum, and the gain is quadratic.
             sufficient = (
                 point.value + SUFFICIENT_DECREASE * expected - ROUNDING * abs(point.value)
             )
@@ -183,7 +183,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
                 break
             step *= 0.5
         else:
-            it.ended = True  # any further increase is rounding
+            it.ended = True  # any further increase is a rounding error
             continue
         assert candidate is not None
 
@@ -214,8 +214,8 @@ def _feasible_atoms(S: Array, multipliers: Array, point: DualPoint) -> tuple[Arr
     Let D be the atoms of the dual, ``D - E`` the feasible atoms, and ``r = |d_j|``. Since
     ``S D - T = -diag(multipliers) D``, the difference is ``1/2 tr(E' S E)`` plus, for each atom,
     half its multiplier times ``(r - 1)^2`` on the sphere, or ``1 - r^2`` if E is zero. No term is
-    negative, so the difference is accurate even if it is far smaller than rounding of the
-    two objectives.
+    negative, so the difference is accurate even if it is far smaller than the rounding
+    errors of the two objectives.
     """
     lengths = np.sqrt(np.maximum(2.0 * point.gradient + 1.0, 0.0))
     shortfall = 1.0 - lengths
@@ -359,7 +359,7 @@ def learn_l1_dictionary(
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
-        # 1. codes, starting from the last ones; undo momentum if it made them worse
+        # 1. compute codes, starting from the last ones; undo momentum if it made them worse
         signals, (value, S, T, l1) = signals.coded(ahead, alpha)
         if value > last and ahead is not D:
             # momentum has overshot
@@ -369,7 +369,7 @@ def learn_l1_dictionary(
         elif ahead is not D:
             beta = min(1.2 * beta, FURTHEST)
 
-        # 2. atoms, by the dual; the approximation fills gaps
+        # 2. update the atoms by solving the dual problem; fill gaps with the approximation
         atoms = ahead
         update = improve(S, T, atoms, size=max(value, SMALLEST_DIVISOR))
         new = update.atoms
@@ -381,7 +381,7 @@ def learn_l1_dictionary(
             value = 0.5 * signals.squared_error(new) + alpha * l1.sum()
         atom_gap = update.gap / max(value, SMALLEST_DIVISOR)
 
-        # 3. scale atoms inside the ball to norm 1, and their coefficients down
+        # 3. scale atoms inside the ball to norm 1, and scale their coefficients down
         factor, spared = _grow(new, l1)
         signals = signals.shrunk(factor)
         value -= alpha * spared
@@ -502,7 +502,7 @@ def draw_atoms(
         _, distinct = np.unique(keys, return_index=True)
         rows = rows[distinct]
 
-    # k rows, completed by random directions if necessary
+    # draw k rows, and add random directions if there are too few
     drawn = rng.permutation(rows.shape[0])[:k]
     start: Any = rows[drawn]
     if sparse.issparse(X):

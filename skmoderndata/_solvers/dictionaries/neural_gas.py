@@ -270,7 +270,7 @@ def batch_neural_gas(
     ranges: list[float] = []
     stopped = False
 
-    # passes with a falling range
+    # make passes with a falling range
     for t in range(max_iter):
         fraction = t / (max_iter - 1) if max_iter > 1 else 1.0
         ranges.append(annealed(width, last_width, fraction))
@@ -331,7 +331,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     units. The two halves stand on the line of largest variance, at one standard deviation. Returns
     None if moving does not pay.
     """
-    # loss without each unit, and its error
+    # rise of the inertia without each unit, and the error of the unit
     k = len(C)
     first = near.first
     distance = near.distance
@@ -494,7 +494,7 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
         eta = rate * (last_rate / rate) ** fraction
         n_moved = min(k, int(-here * np.log(1e-3)) + 1)
 
-        # the residual of a signal, orthogonal to the atoms chosen so far
+        # start with the signal; keep the residual orthogonal to the atoms chosen so far
         r = X[order[o]] * scale
         free = np.ones(k, np.bool_)
         Q[:] = 0.0

@@ -28,7 +28,7 @@ PatchCoder = Callable[[Array, "Array | None"], SparseCodes]
 BAND_BYTES = TEMPORARY_BYTES
 # Probability of the chi-squared quantile that gives the published gain, (1.15)^2 n for n = 64.
 QUANTILE = 0.957
-# Number of patches, approximately, from which the level of noise is estimated.
+# Approximate number of patches from which the level of noise is estimated.
 NOISE_PATCHES = 50_000
 # Number of pixels per side of these patches [Liu, Tanaka & Okutomi 2013].
 NOISE_SIDE = 7
@@ -127,7 +127,7 @@ def training_patches(
     count = count.sum(axis=2).ravel()
     square = square.sum(axis=2).ravel()
 
-    # stay above 0, because the residual of a constant patch is rounding
+    # keep the floor above 0, because the residual of a constant patch is a rounding error
     floor = np.maximum(above * count, ACCUMULATED_ROUNDING * square.max(initial=0.0))
     enough = count >= max(1.0, min_known * grid.size)
     index = np.flatnonzero((square > floor) & enough)
@@ -166,7 +166,7 @@ def average_patches(
     total = np.zeros(image.shape)
     weight = np.zeros(image.shape)
     for first, last in bands(grid, max_bytes):
-        # a band of patches without their means
+        # take a band of patches and subtract their means
         index = np.arange(first * grid.columns, last * grid.columns)
         patches = take_patches(image, grid, index)
         seen = None if observed is None else take_patches(observed, grid, index)
@@ -224,7 +224,7 @@ def noise_level(image: Array) -> float:
         return 0.0
     channels = image.shape[2]
 
-    # patches of 7 x 7, or wavelets if there are too few
+    # use patches of 7 x 7 pixels, or wavelets if there are too few patches
     grid = grid_of(image, (NOISE_SIDE, NOISE_SIDE))
     total = grid.rows * grid.columns
     fewest = 10 * grid.size

@@ -21,7 +21,8 @@ REACH = 15
 LARGEST_GROUP = 64
 # Number of blocks whose results are in memory at a time.
 BLOCKS_AT_ONCE = 16
-# Size of the ridge against rounding, relative to the mean squared norm of the patches of a group.
+# Size of the ridge against rounding errors, relative to the mean squared norm of the patches of a
+# group.
 RIDGE_RELATIVE = 1e-10
 # Minimum energy of the difference between the noisy and the coded mean of a group, relative to
 # the energy expected of noise alone; patches that overlap share noise, so its energy varies much.
@@ -105,7 +106,7 @@ def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     mean = groups.mean(axis=1, keepdims=True)
     P = groups - mean
 
-    # faint texture that the codes miss: the part of the difference that noise does not explain
+    # add faint texture that the codes miss: the part of the difference that noise does not explain
     missed = noisy.mean(axis=1, keepdims=True) - mean
     energy = np.sum(missed**2, axis=2, keepdims=True)
     of_noise = n * sigma**2 / k

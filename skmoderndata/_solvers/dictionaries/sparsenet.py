@@ -64,7 +64,7 @@ def smooth_codes(
     ``x D' / |d|^2``, scaled to fit x best. The directions are Polak and Ribiere's, restarted if
     they point uphill.
     """
-    # start: the matched filter, scaled to fit best
+    # start from the matched filter, scaled to fit best
     G = D @ D.T
     B = X @ D.T
     diagonal = np.diag(G).copy()
@@ -97,8 +97,8 @@ def smooth_codes(
         largest = np.abs(g).max(axis=1)
         z = g / (diagonal + W + SMALLEST_DIVISOR)
 
-        # 2. conjugate direction [Polak and Ribiere], or the gradient if that direction does not
-        # descend
+        # 2. choose a conjugate direction [Polak and Ribiere], or the gradient if that direction
+        # does not descend
         product = _inner(g, z)
         change = np.maximum(product - _inner(Z, z), 0.0)
         beta = np.divide(change, old, out=np.zeros(len(A)), where=old > 0)
@@ -149,7 +149,7 @@ def dictionary_step(
     of each atom follows its gain, which rises while the running variance of its coefficient
     exceeds `goal` [Olshausen and Field 1997]; without it, norms are 1.
     """
-    # gradient of the squared error
+    # take a gradient step on the squared error
     mean_sq = np.einsum("ij,ij->j", A, A) / len(A)
     largest = float(mean_sq.max(initial=0.0))
     new = D
@@ -157,10 +157,10 @@ def dictionary_step(
         step = rate / (largest * len(A))
         new = D + step * (A.T @ (X - A @ D))
 
-    # norms follow the variances of the coefficients [Olshausen and Field 1997]
+    # let the norms follow the variances of the coefficients [Olshausen and Field 1997]
     if goal is not None:
         variance = (1 - VARIANCE_RATE) * variance + VARIANCE_RATE * mean_sq
-        # otherwise, a coefficient that is never used would shrink its atom forever
+        # raise small gains of unused coefficients, or they would shrink their atoms forever
         ratio = np.where((mean_sq > 0) | (gain >= 1), variance / goal, 2.0)
         gain = np.clip(gain * ratio**GAIN_RATE, *GAINS)
 
