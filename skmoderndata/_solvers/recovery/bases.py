@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.measurements import Operator, basis_operator, from_matrix
 
-# Maximum number of values of an axis for which a matrix replaces a missing fast transform.
+# Maximum length of an axis for which a matrix replaces a missing fast transform.
 AXIS = 4096
 
 
@@ -18,13 +18,13 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
 
     `basis` is None, a name, an array with atoms as rows, or a LinearOperator (n, n_codes).
     """
-    # one axis for each dimension of a signal
+    # use one axis for each dimension of a signal
     axes = (n,) if shape is None else tuple(int(size) for size in shape)
     n_values = int(np.prod(axes))
     if n_values != n:
         raise ValueError(f"shape={axes} has {n_values} values, but signals have {n}.")
 
-    # a name
+    # basis given by its name
     if basis is None:
         return None
     if isinstance(basis, str):
@@ -36,7 +36,7 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
             )
         return basis_operator(basis, axes)
 
-    # an operator, or atoms as rows
+    # basis given as an operator, or by its atoms as rows
     if isinstance(basis, LinearOperator):
         check_operator(basis, "basis")
         operator = wrap_operator(basis)

@@ -32,7 +32,7 @@ from skmoderndata._solvers.recovery.optimality import (
     quick_segment,
 )
 
-# Tolerance for the distance from the nearest measurements at which a bound is in reach, relative.
+# Relative tolerance for the distance from the nearest measurements at which a bound is in reach.
 IN_REACH = 1e-9
 
 
@@ -139,12 +139,12 @@ def basis_pursuit(
     if size <= bound:
         n, k = A.shape
         return BasisPursuitResult(np.zeros(k), np.zeros(n), size, 0.0, 0, "zero")
-    # the bound must hold for the norm as computed, including rounding
+    # the bound must hold for the computed norm, including its rounding errors
     margin = min(ROUNDING * size / bound, 1e-3) if bound > 0 else 0.0
     relative_bound = bound / size * (1 - margin)
     p = Pursuit(A, y / size, relative_bound, positive)
 
-    # take the first certified candidate, else the best
+    # return the first certified candidate, otherwise the best one
     best: BasisPursuitResult | None = None
     accepted = False
     if progress is not None:
@@ -164,7 +164,7 @@ def basis_pursuit(
 
 def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     """Yield the solver's result, then results of other solvers while none is certified."""
-    # the requested route
+    # try the requested route
     broken_off = None
     if solver == "cvxpy":
         yield _settle(p, _stated(p)) if p.bound > 0 else _stated(p)
@@ -176,13 +176,13 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     if solver == "path only":
         return
 
-    # equations: interior point method, then an exact simplex step
+    # for equations, try the interior point method, then an exact simplex step
     if p.bound == 0:
         yield _interior(p)
         yield _simplex(p)
         return
 
-    # with noise: a feasible bound has its solution on a segment of the path
+    # with noise, the solution for a feasible bound lies on a segment of the path
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     distance = float(linalg.norm(p.y - near))
     if distance <= p.bound * (1 + IN_REACH):
@@ -228,7 +228,7 @@ class MatrixPursuit:
         if self.bound is not None:
             return basis_pursuit(A, y, bound=self.bound, solver=solver, **form)
 
-        # the path, if there are more columns than rows
+        # follow the path if there are more columns than rows
         if solver == "path" and A.shape[0] < A.shape[1]:
             result = basis_pursuit(A, y, solver="path only", **form)
             if result is not None:
@@ -343,7 +343,7 @@ def _settle(
     Coefficients below the fraction `least` of the largest count as zero. Active columns of the
     wrong sign leave; columns whose slope is too large enter.
     """
-    # support and signs of the start
+    # read the support and the signs from the start
     if start is None:
         return None
     origin: dict[str, Any] = {"route": start.route, "n_iter": start.n_iter}
@@ -392,7 +392,7 @@ def _simplex(p: Pursuit) -> BasisPursuitResult | None:
 
 def _stated(p: Pursuit) -> BasisPursuitResult | None:
     """Pass the problem, with columns of unit norm, to a conic or linear solver."""
-    # columns of unit norm, with weights that correspond to the original columns
+    # scale columns to unit norm, and use weights that correspond to the original columns
     norms = column_norms(p.A)
     unit = float(norms.max())
     B = p.A / norms
@@ -404,7 +404,7 @@ def _stated(p: Pursuit) -> BasisPursuitResult | None:
         stated = convex_problems.basis_pursuit(B, p.y, **form)
         options = {"solver": "HIGHS"}
 
-    # coefficients in the original units, and the dual variable with our sign
+    # return coefficients in the original units, and the dual variable with our sign
     if not convex_problems.solve(stated, **options):
         return None
     coef = np.asarray(stated.variable.value) / norms

@@ -30,7 +30,7 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
     if count < 1:
         return best
 
-    # blocks of atoms against all atoms
+    # compare blocks of atoms with all atoms
     for block in row_blocks(k, 8.0 * k, limit=TEMPORARY_BYTES):
         products: Any = atoms[block] @ atoms.conj().T
         products = products if isinstance(products, np.ndarray) else products.toarray()
@@ -76,7 +76,7 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
     if not singular[-1] > MARGIN * singular[0]:
         return -np.inf
 
-    # pseudo-inverse from the triangular factor, for blocks of other atoms
+    # apply the pseudo-inverse, from the triangular factor, to blocks of the other atoms
     if outside.shape[1] == 0 or len(R) == 0:
         return 1.0
     largest = 0.0
@@ -119,7 +119,7 @@ def isometry_bounds(
         value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)
 
-    # many: random and greedy supports give a lower bound
+    # if there are many, use random and greedy supports for a lower bound
     drawn = [rng.choice(k, size, replace=False) for _ in range(2000)]
     low, high = _extremes(gram, np.array(drawn), np.inf, 0.0)
     for start in rng.choice(k, min(k, 20), replace=False):
@@ -134,7 +134,7 @@ def isometry_bounds(
             low, high = _extremes(gram, np.array([support]), low, high)
     lower = _constant(low, high, rescale)
 
-    # Gershgorin: the largest inner products bound the distance of all eigenvalues
+    # Gershgorin: the largest inner products bound how far eigenvalues are from norms
     norms = np.diag(gram).real
     products = np.abs(gram - np.diag(norms))
     descending = np.sort(products, axis=1)[:, ::-1]

@@ -53,7 +53,7 @@ def least_squares_steps(
         v += step_size * d
         r -= step_size * t
 
-        # next direction, conjugate to the current one
+        # choose the next direction, conjugate to the current one
         g = cross(r)
         former = gg
         gg = float(g @ g)

@@ -16,7 +16,7 @@ from skmoderndata._solvers.recovery.optimality import NormalEquations, Segment, 
 
 # Maximum number of corrections of a support at one penalty.
 CORRECTIONS = 12
-# Maximum number of operations on the path, relative to a product with A for each row.
+# Maximum number of operations on the path, in units of one product with A for each row.
 WORK = 50
 # Number of non-zeros per equation beyond which the interior point method is faster.
 CROWDED = 0.75
@@ -45,7 +45,7 @@ def follow_path(
     Returns the last segment, the number of factorisations, and whether that is the end of the
     path: it may break off, and it is abandoned if the solution of equations is not sparse.
     """
-    # empty support, at the smallest penalty for which it is optimal
+    # start with an empty support, at the smallest penalty for which it is optimal
     m, k = A.shape
     none = np.zeros(0)
     segment = Segment(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
@@ -60,7 +60,7 @@ def follow_path(
     largest = CROWDED * m if largest is None else largest
 
     while work <= WORK * m * m * k:
-        # 1. penalties at which the next columns enter or leave on this segment
+        # 1. find the penalties at which the next columns enter or leave on this segment
         end = max(segment.penalty(bound), least)
         meets = np.where(barred, 0.0, _breakpoints(A, segment, lam, positive))
         order = np.argsort(-meets, kind="stable")
@@ -72,8 +72,8 @@ def follow_path(
         if bound == 0 and segment.support.size > largest:
             break
 
-        # 2. pass up to twice as many of these at once as last time, but at most as many as there
-        # are coefficients (or m / 16): otherwise, columns enter that leave again
+        # 2. pass up to twice as many of these at once as last time, but no more than there are
+        # coefficients (or m / 16); otherwise, columns would enter and leave again
         limit = max(fewest, segment.support.size)
         at_once = min(max(1, 2 * at_once), limit, order.size)
         last = meets[order[at_once - 1]]
@@ -156,7 +156,7 @@ def _corrected(
     lam = goal
     last = A.shape[1]
     for step in range(CORRECTIONS):
-        # columns that leave: wrong signs; columns that enter: slopes above the penalty
+        # columns of the wrong sign leave, and columns with slopes above the penalty enter
         slopes = A.T @ (segment.residual + lam * segment.u)
         coef = segment.fitted - lam * segment.direction
         wrong = coef * segment.signs < 0
@@ -165,14 +165,14 @@ def _corrected(
         new = np.flatnonzero(beyond > lam * (1 + ACCUMULATED_ROUNDING))
         changes = np.count_nonzero(wrong) + new.size
 
-        # settled, or not converging
+        # stop if the support has settled, or if it does not converge
         if changes == 0 and step > 0:
             return segment, lam, step
         if step > 3 and changes > max(last, 2):
             break
         last = changes
 
-        # least squares solution for the corrected support and signs
+        # solve the least squares problem for the corrected support and signs
         stays = ~wrong
         support = np.concatenate([segment.support[stays], new])
         signs = np.concatenate([segment.signs[stays], np.sign(slopes[new])])

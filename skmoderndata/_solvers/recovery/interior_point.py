@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Largest relative gap and residual that end the descent.
+# Relative gap and residual at which the descent ends.
 ERROR = 1e-11
 # Maximum number of steps.
 MAX_STEPS = 50
@@ -28,7 +28,7 @@ def interior_point(
     It ends at a relative gap and residuals of `ERROR`, or when rounding prevents progress. Returns
     coefficients, the dual variable and the number of steps; each factorises ``A diag(x / z) A'``.
     """
-    # start: least squares, shifted away from the bounds
+    # start from the least squares solution, shifted away from the bounds
     m, k = A.shape
     s = np.array([[1.0]] if positive else [[1.0], [-1.0]])
     factor = _factor(A)
@@ -46,7 +46,7 @@ def interior_point(
     while n_iter < MAX_STEPS:
         n_iter += 1
 
-        # 1. residuals of the primal and of the dual constraints, and the gap
+        # 1. compute the residuals of the primal and of the dual constraints, and the gap
         primal = y - A @ (x * s).sum(axis=0)
         slack = cost - s * (A.T @ v) - z
         gap = float(np.vdot(x, z)) / float((x @ cost).sum())
@@ -66,7 +66,7 @@ def interior_point(
         if not (best > ERROR and idle < 6):
             break
 
-        # 3. one factorisation for the predictor and the corrector [Mehrotra 1992]
+        # 3. factorise once for the predictor and the corrector [Mehrotra 1992]
         factor = _factor(A * np.sqrt((x / z).sum(axis=0)))
         mean = float(np.vdot(x, z)) / x.size
         target = -x * z

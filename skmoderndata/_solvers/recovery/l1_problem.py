@@ -13,11 +13,11 @@ from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_suppo
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.optimality import l1_gap, largest_slope
 
-# Maximum number of values for which random vectors are orthogonalised; longer ones nearly are.
+# Maximum length of random vectors that are orthogonalised; longer ones are nearly orthogonal.
 ORTHOGONAL_FROM_VALUES = 20_000
 # Number of random vectors that probe an operator.
 PROBES = 16
-# Tolerance for the largest eigenvalue of ``A'A``, relative.
+# Relative tolerance for the largest eigenvalue of ``A'A``.
 NORM_ACCURACY = 0.01
 
 
@@ -121,7 +121,7 @@ def facts_of(A: Operator) -> Facts:
     c = 0.0
     orthogonal = False
 
-    # squared norms of columns; test whether A A' is a multiple of the identity
+    # estimate the squared norms of columns; test whether A A' is a multiple of the identity
     for i, g in enumerate(np.sqrt(m) * G.T):
         t = A.adjoint(g[None])
         squares += t[0] ** 2 / count  # their expectation is the squared norms of the columns

@@ -300,7 +300,7 @@ def _axis_basis(name: str, n: int) -> Any:
         return cosines(n)
     moments = 1 if name == "haar" else int(name[2:])
     low_pass = daubechies_filter(moments)
-    depth = 0  # as deep as the filter fits
+    depth = 0  # the largest depth at which the filter fits
     while n % 2 ** (depth + 1) == 0 and n // 2**depth >= len(low_pass):
         depth += 1
     atoms = wavelets(n, low_pass, depth)
@@ -321,7 +321,7 @@ def _fourier_measurements(
     m: int, shape: tuple[int, ...], decay: float, rng: np.random.RandomState
 ) -> Operator:
     """Return `m` real and imaginary parts of Fourier coefficients."""
-    # one coefficient of each conjugate pair, in random order
+    # choose one coefficient of each conjugate pair, in random order
     n = int(np.prod(shape))
     grid = list(zip(np.indices(shape), shape, strict=True))
     opposite = tuple((-g) % size for g, size in grid)

@@ -17,9 +17,9 @@ from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest
 
 # Penalties, in units of the smallest penalty for which all coefficients are zero.
 PENALTIES = np.geomspace(1.0, 1e-6, 61)
-# Fraction of the norm of a target that is neither worth coefficients nor provable.
+# Relative difference of residual norms that justifies no coefficients and cannot be proved.
 NOTHING = 1e-6
-# Largest residual, relative to the target, for which equations hold.
+# Largest residual, relative to the target, at which equations count as satisfied.
 EXACT = 1e-9
 
 Folds = Iterable[tuple[Any, Any]]
@@ -103,7 +103,7 @@ def predictive_bound(
     folds : iterable of (train, test)
         Indices of rows.
     """
-    # all rows, and the penalties
+    # centre all rows, and choose the penalties
     Y = y[:, None]
     rows = centred_rows(X, Y, weight, intercept=intercept)
     A = rows.A
@@ -111,7 +111,7 @@ def predictive_bound(
     penalties = largest_slope(A.T @ target, positive) * PENALTIES
     credible = credible_number(X[weight > 0])
 
-    # held-out errors; penalties beyond the end of a path are excluded
+    # compute the held-out errors; exclude penalties beyond the end of a path
     errors = np.zeros(len(penalties))
     for train, test in folds:
         train = np.arange(len(y))[train]
@@ -133,7 +133,7 @@ def predictive_bound(
         errors[:n_fitted] += weight[test] @ residuals**2
         errors[n_fitted:] = np.inf
 
-    # residual of all rows for the best penalty
+    # compute the residual of all rows for the best penalty
     best = int(np.argmin(errors))
     size = float(linalg.norm(target))
     if best == 0:  # zero coefficients predict best

@@ -30,7 +30,7 @@ Pursued = tuple[Array, int, bool]
 
 # Maximum number of steps of hard thresholding.
 MAX_STEPS = 300
-# Largest correlation with the residual, of unit columns, that counts as rounding.
+# Largest correlation of a unit column with the residual that counts as a rounding error.
 TINY = 100 * EPS
 # Maximum number of columns whose norms are computed.
 NORM_COLUMNS = 20_000
@@ -177,7 +177,7 @@ def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
     a = np.zeros_like(start)
     largest = float(np.square(cross(y)).sum())
 
-    # conjugate gradients until the gradient is rounding
+    # run conjugate gradients until the gradient is a rounding error
     steps = least_squares_steps(times, cross, y, start[support])
     n_steps = 2 * len(support) + 11
     for _, (v, _, squared_gradient) in zip(range(n_steps), steps, strict=False):
@@ -212,7 +212,7 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
         best_a = a
         best = size
 
-        # add columns that would still reduce it
+        # add columns that would still reduce the residual
         slopes = D.cross(r[None])[0]
         outside = np.setdiff1d(support, passive)
         back = outside[slopes[outside] > 1e-10]

@@ -23,7 +23,7 @@ def l1_gap(y: Array, coef: Array, dual: Array, bound: float = 0.0) -> float:
     """Return the duality gap relative to the l1 norm, for a feasible dual variable.
 
     Coefficients that violate the constraint are not penalised, unless their norm is below the
-    bound: check the residual, too.
+    bound, so check the residual as well.
     """
     primal = float(np.abs(coef).sum())
     value = float(y @ dual) - bound * float(linalg.norm(dual))
@@ -63,7 +63,7 @@ class Segment(NamedTuple):
         None if no penalty meets the bound, or if coefficients must be non-negative and one is
         negative.
         """
-        # penalty at which the residual meets the bound
+        # find the penalty at which the residual meets the bound
         penalty = self.penalty(bound)
         if self.support.size == 0:
             return None
@@ -76,7 +76,7 @@ class Segment(NamedTuple):
             return None
         values = np.maximum(values, 0.0) if positive else values
 
-        # negligible in the residual and in the l1 norm
+        # drop coefficients that are negligible in the residual and in the l1 norm
         size = np.abs(values)
         sizes = size * column_norms(A[:, self.support])
         nothing = sizes <= ACCUMULATED_ROUNDING * sizes.max()
@@ -128,7 +128,7 @@ class NormalEquations:
             weights[index] = coef
             return weights @ self.rows
 
-        # normal equations for the fit and for the signs, with one factorisation
+        # solve the normal equations for the fit and for the signs, with one factorisation
         gram = self.gram[np.ix_(index, index)]
         factor, info = dpotrf(gram, lower=1, clean=0)
         dependent = np.diagonal(factor) ** 2 <= PIVOT * np.diagonal(gram)
@@ -138,7 +138,7 @@ class NormalEquations:
         solution, _ = dpotrs(factor, right, lower=1)
         fitted, direction = solution.T
 
-        # one refinement of the fit
+        # refine the fit once
         residual = self.y - combined(fitted)
         slopes = (self.rows @ residual)[index]
         again, _ = dpotrs(factor, slopes, lower=1)
@@ -157,7 +157,7 @@ def quick_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment |
 
 def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment | None:
     """Return the segment by an orthogonal factorisation, for columns of any norms; |y| = 1."""
-    # columns of unit norm that are independent
+    # require independent columns, scaled to unit norm
     if not 0 < support.size <= len(y):
         return None
     B = A[:, support]
@@ -171,11 +171,11 @@ def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment |
     inner = linalg.solve_triangular(R, signs / norms, trans="T", check_finite=False)
     direction = linalg.solve_triangular(R, inner, check_finite=False) / norms
 
-    # residual outside the span of the columns, projected twice because of rounding
+    # project the residual out of the span of the columns, twice because of rounding errors
     residual = y - Q @ (Q.T @ y)
     residual -= Q @ (Q.T @ residual)
     if support.size == len(y) or float(linalg.norm(residual)) <= ROUNDING:
-        residual = np.zeros(len(y))  # rounding, which a small penalty would amplify
+        residual = np.zeros(len(y))  # a rounding error, which a small penalty would amplify
     return Segment(support, signs, fitted, direction, residual, Q @ inner)
 
 

@@ -60,7 +60,7 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
     if not (fraction.max() >= 0.5 > fraction.min()):
         return float("nan")
 
-    # logistic regression, with half a success and half a failure added for each rho
+    # fit a logistic regression, with half a success and half a failure added for each rho
     hits = hits + 0.5
     trials = trials + 1.0
     unit = np.ptp(rho) or 1.0

@@ -21,7 +21,7 @@ LOOK = 20
 FIRST = 60
 # Size of the over-relaxation of both steps; it must be below 2.
 RELAXATION = 1.8
-# Largest ratio of primal and dual steps that is left as it is.
+# Largest ratio of primal and dual steps that needs no balancing.
 IMBALANCE = 20
 
 
@@ -32,7 +32,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     norms of columns differ, each has its own step size, as if it had been scaled to norm 1. From
     time to time, the support is passed to Newton's method.
     """
-    # separate step sizes for columns of different norms
+    # use separate step sizes for columns of different norms
     m, n = p.A.shape
     a = np.zeros(n)
     q = np.zeros(m)
@@ -41,7 +41,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     if p.sizes is not None:
         unit = 1.0 / p.sizes
         norm = operator_norm(_with_columns_times(p.A, unit))
-    # the ratio of the norms of solution and dual is about 1 over the root of the non-zeros
+    # the ratio of the norms of solution and dual is about 1 / sqrt(number of non-zeros)
     slope = float(np.linalg.norm(p.slopes * unit))
     ratio = 0.3 * slope / norm / np.sqrt(m)
 
@@ -53,13 +53,13 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     while not spent() and best.badness > tol:
         step += 1
 
-        # 1. primal step: soft thresholding
+        # 1. take the primal step, by soft thresholding
         tau = ratio / norm
         sigma = 1.0 / (ratio * norm)
         each = tau * unit * unit
         new_a = p.soft(a - each * p.adjoint(q), each)
 
-        # 2. dual step from the extrapolated point; the ball of radius `bound` shrinks it
+        # 2. take the dual step from the extrapolated point; the ball of radius `bound` shrinks it
         ahead = p.forward(2 * new_a - a)
         w = q + sigma * (ahead - p.y)
         new_q = w

@@ -33,7 +33,7 @@ from skmoderndata._solvers.recovery.operator_pursuit import (
 from skmoderndata._solvers.recovery.optimality import first_of_repeated
 
 METHODS = ("omp", "basis_pursuit", *PRUNING)
-# Maximum number of columns for which few signals are worth the inner products of all columns.
+# Maximum number of columns whose inner products are worth computing for few signals.
 DENSE_COLUMNS = 2048
 
 
@@ -119,7 +119,7 @@ def recover(
         Notified of every signal, or once for all signals if the compiled coders run. Signals after
         a stop have codes of zeros, and are not done.
     """
-    # defaults of the number of non-zeros
+    # set the default number of non-zeros
     m, k = A.shape
     bounded = (residual_tol, residual_rtol) != (None, None)
     if n_nonzero is None:
@@ -127,7 +127,7 @@ def recover(
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
     settings = Settings(method, min(n_nonzero, m, k), positive, tol, max_iter)
 
-    # residual bound of each signal, 0 without noise
+    # compute the residual bound of each signal, which is 0 without noise
     norms = np.linalg.norm(Y, axis=1)
     relative = (residual_rtol or 0.0) * norms
     bounds = np.maximum(residual_tol or 0.0, relative)

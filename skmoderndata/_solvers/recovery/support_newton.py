@@ -19,7 +19,7 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
 NEWTON_STEPS = 40
 # Maximum number of columns in use, as a fraction of the number of measurements.
 FULL = 0.9
-# Tolerance for the systems while many columns change, relative.
+# Relative tolerance for the linear systems while many columns change.
 COARSE = 1e-3
 
 
@@ -44,7 +44,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
         if size <= ACCUMULATED_ROUNDING:
             break
 
-        # 2. without progress, the support cannot be found in this way
+        # 2. give up without progress: the support cannot be found in this way
         if size > 0.5 * former or support.size == 0:
             return p.failure()
         former = size
@@ -55,7 +55,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
     else:
         return p.failure()
 
-    # drop coefficients that are rounding, and find a dual variable for the remaining signs
+    # drop coefficients that are rounding errors; find a dual variable for the remaining signs
     used = np.flatnonzero(np.abs(coef) > 1e-9 * np.abs(coef).max())
     if p.positive and coef[used].min(initial=0.0) < 0:
         return p.failure()
@@ -76,7 +76,7 @@ def _largest(a: Array, count: int) -> Array:
 
 
 def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
-    """Fit on a support and return the residual, too; stop early if y is outside the span."""
+    """Fit on a support and also return the residual; stop early if y is outside the span."""
     full = np.zeros(p.A.shape[1])
     r = p.y
     least = np.inf
@@ -121,7 +121,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         h[active] = values
         dual = times(values)
 
-        # violated constraints enter, columns of the wrong sign leave again
+        # violated constraints enter, and columns of the wrong sign leave again
         slopes = p.adjoint(dual)
         outside = sign == 0
         beyond = p.beyond(slopes, 1 + 0.1 * tol) & outside
@@ -155,7 +155,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
     least = n + 1
     change = n
     for _ in range(NEWTON_STEPS):
-        # solution of the segment at the penalty, and its derivative in the penalty
+        # solve for the segment at the penalty, and for its derivative with respect to the penalty
         active = np.flatnonzero(sign)
         if not 0 < active.size <= FULL * m:
             break
