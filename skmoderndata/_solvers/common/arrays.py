@@ -30,7 +30,7 @@ _NAMESPACES: dict[type, Any] = {}  # cache by type of array, except NumPy's
 def namespace(A: Any) -> Any:
     """Return the namespace of the Array API standard of a validated array.
 
-    It depends on the array's type only, not on the configuration: threads do not see the
+    It depends only on the array's type, not on the configuration: threads do not see the
     configuration, and without dispatch, validation returns NumPy arrays anyway.
     """
     if isinstance(A, np.ndarray) or sparse.issparse(A):

@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-# Maximum number of multiplications in one compiled call: Ctrl-C takes effect within seconds.
+# Maximum number of multiplications in one compiled call, so that Ctrl-C acts within seconds.
 WORK = 2**31
 # Maximum number of bytes of a table on disk that are in memory at a time.
 BLOCK_BYTES = 2**26
-# Number of sums that are added at a time, so that rounding depends on the cuts only.
+# Number of sums that are added at a time, so that rounding errors depend only on the cuts.
 TREE_WIDTH = 4
 # Number of scattered rows of a file that are read at a time.
 ROWS_READ_AT_ONCE = 256
@@ -386,7 +386,7 @@ class DaskBlocks(ArrayBlocks):
             of_none = (0,) if width is None else (0, width)
             meta = np.empty(of_none, dtype)
         cuts = np.cumsum([0, *lengths])
-        # sent once, not once a block
+        # send function and arguments once, instead of once per block
         once = delayed((function, shared), pure=False, traverse=False)
         return da.map_blocks(
             _map_block,
@@ -431,7 +431,7 @@ class DaskBlocks(ArrayBlocks):
     def _tasks(self, run_group: Callable[..., Any], one_pass: Pass) -> list[Any]:
         from dask.delayed import delayed
 
-        # sent once a pass, not once a block
+        # send it once per pass, instead of once per block
         once = delayed(one_pass, pure=False, traverse=False)
         run = delayed(run_group, pure=False)
         tasks = []
@@ -482,7 +482,7 @@ def _check_workers() -> None:
 def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBlocks:
     _check_workers()
 
-    # 1. X: chunks of rows, each with all columns
+    # 1. split X into chunks of rows, each with all columns
     X = _dask_array(X, lengths=True if known_rows else None)
     lengths = X.chunks[0]
     if known_rows and np.isnan(X.shape[0]):

@@ -252,7 +252,7 @@ def box_program(
     objective = 0.5 * cp.sum_squares(factor @ w) + box["linear"] @ w + tube * cp.norm1(w)
     objective += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(box["ridge"]), w))
 
-    # finite bounds only
+    # state only the finite bounds
     bounds = [
         limit
         for sign, end in ((1.0, box["low"]), (-1.0, box["high"]))

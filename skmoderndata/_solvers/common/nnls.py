@@ -208,7 +208,7 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
             for j in range(k):
                 y[j] += value * G[c, j]
 
-    # wrong: a negative entry in the passive set, or a negative slope outside of it
+    # wrong are negative entries in the passive set, and negative slopes outside of it
     n_bad = 0
     for j in range(k):
         if P[j]:

@@ -10,7 +10,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
-# Number of entries summed at a time, so that rounding does not grow with the length.
+# Number of entries summed at a time, so that rounding errors do not grow with the length.
 SUMMED_AT_ONCE = 256
 
 
@@ -62,7 +62,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     low = x.min()
     ratio_sq = ratio * ratio
 
-    # maximum ratio of the norms: all entries are equal
+    # at the maximum ratio of the norms, all entries are equal
     if ratio_sq >= n * (1 - 2 * EPS):
         for i in range(n):
             out[i] = length / np.sqrt(n)
@@ -73,7 +73,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         work[i] = x[i] - top  # subtract the largest entry first, to avoid cancellation later
         n_top += work[i] == 0.0
 
-    # at least as many ties at the top as non-zero entries
+    # treat separately at least as many ties at the top as non-zero entries
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return
@@ -114,7 +114,7 @@ def _keep_above(values: Array, count: int, tau: float) -> int:
 def _moments(values: Array, count: int) -> tuple[float, float]:
     """Return the mean and sum of squared deviations of the first entries, in two passes."""
     mean = 0.0
-    for shift in range(2):  # the second pass uses deviations, whose rounding is smaller
+    for shift in range(2):  # the second pass uses deviations, with smaller rounding errors
         off = 0.0
         spread = 0.0
         for first in range(0, count, SUMMED_AT_ONCE):
@@ -135,7 +135,7 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
 @jit
 def _project_tied(z: Array, ratio: float, length: float, n_top: int, out: Array) -> None:
     """Let several largest entries share all the weight: the nearest point is not unique."""
-    # first entry: delta (n - 1) above the mean of the largest; the others: delta below
+    # the first entry is delta (n - 1) above the mean of the largest, and the others delta below
     mass = ratio * length
     delta = 0.0
     if n_top > 1:

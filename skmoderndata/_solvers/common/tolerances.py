@@ -4,13 +4,13 @@ import numpy as np
 
 from skmoderndata._solvers.common.linalg import EPS
 
-# Tolerance for the rounding of a few operations, relative to their operands.
+# Tolerance for the rounding errors of a few operations, relative to their operands.
 ROUNDING = 64 * EPS
 # Relative tolerance for rounding errors of long sums and of solutions of linear systems.
 ACCUMULATED_ROUNDING = 1e-12
 # Smallest pivot of an independent column, as a fraction of its diagonal entry.
 PIVOT = 1e-13
-# Fraction of |x|^2 below which a squared distance from differences of large terms has lost digits.
+# Fraction of |x|^2 below which squared distances, as differences of large terms, lose digits.
 CANCELS = 1e-6
 # Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.
 SMALLEST_DIVISOR = 1e-300
