@@ -55,7 +55,7 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     v = np.maximum(a, 0)
     residual = 0.0
 
-    # joint: min v'Mv / 2 - a'v over v >= 0 [Cortes, Mohri and Rostamizadeh 2012]
+    # joint weights: minimise v'Mv / 2 - a'v over v >= 0 [Cortes, Mohri and Rostamizadeh 2012]
     if algorithm == "joint" and v.any():
         values, V = np.linalg.eigh(M)
         # with smaller eigenvalues, the kernels are linearly dependent
@@ -65,7 +65,7 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
         root = s[:, None] * V.T  # M = root' root
         v = nnls(root, (V / s).T @ a)[0]
 
-        # optimality: complementarity, and signs of the gradient
+        # measure optimality by complementarity and by the signs of the gradient
         gradient = M @ v - a
         complementarity = np.abs(v * gradient).max()
         violation = max(complementarity, -gradient.min())

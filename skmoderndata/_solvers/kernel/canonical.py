@@ -43,7 +43,7 @@ from skmoderndata._solvers.common.typing import Array
 # Number of products with each kernel matrix that take about as long as eigendecompositions.
 PRODUCTS = 400
 RULES = ("shrinkage", "ridge", "bach-jordan")
-# Largest fraction of the largest eigenvalue by which rounding can make an eigenvalue negative.
+# Largest size, relative to the largest eigenvalue, of a negative one caused by rounding errors.
 INDEFINITE = 1e-8
 # Tolerance of Lanczos iterations that replace eigendecompositions.
 PAIRS_TOL = 1e-10
@@ -277,7 +277,7 @@ def canonical_pairs(
     orthonormal in the weights of the samples and the number of views present. For two views, the
     first two criteria are a singular value decomposition.
     """
-    # closed forms: an eigenproblem for "gcca", a singular value decomposition for two views
+    # use closed forms: an eigenproblem for "gcca", a singular value decomposition for two views
     if criterion == "gcca":
         return _consensus(views, k, samples)
     if len(views) == 2:
@@ -350,7 +350,7 @@ def kernel_pairs(
     roots = []
     operators = []
 
-    # R = K^-1 (regularised covariance), by a Cholesky factor of each kernel
+    # compute R = K^-1 (regularised covariance) by a Cholesky factor of each kernel
     for K, pen in zip((Ka, Kb), pens, strict=True):
         M = pen.keep / total * K
         M[np.diag_indices(n)] += pen.t
@@ -562,7 +562,7 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     off = np.abs(Y @ scores - Z * values).max(initial=0.0)
     residual = float(off / max(values[0], TINY))
 
-    # express values as mean correlations: exact without regularisation and missing views
+    # express values as mean correlations; exact without regularisation and missing views
     correlations = (n_views * values - 1) / (n_views - 1)
     # the rows of B, and therefore of Z, contain the roots of the weights
     if weights is not None:

@@ -24,9 +24,9 @@ from skmoderndata._solvers.kernel.canonical import Whitened
 # Largest number of directions for full decompositions; with 80 directions they take five times as
 # long as power iterations.
 DENSE_UP_TO = 40
-# Number of power iterations for the leading singular vectors without a fold.
+# Number of power iterations for the leading singular vectors of the data outside a fold.
 POWER_STEPS = 30
-# Smallest squared gain, relative to the largest, of a direction that is kept.
+# Minimum squared gain of a direction that is kept, relative to the largest squared gain.
 GAIN_RELATIVE = 1e-3
 
 

@@ -49,7 +49,8 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
             "precision: increase alpha, or lower max_rank."
         )
 
-    # symmetric eigenproblem of inv(root) B inv(root)'; for a few vectors the matrix is not formed
+    # solve the symmetric eigenproblem of inv(root) B inv(root)'; for a few vectors, do not form
+    # the matrix
     B = (outer + outer.T) / 2
     solve = functools.partial(linalg.solve_triangular, root, lower=True, check_finite=False)
     few = len(B) > DENSE_UP_TO and k < len(B) // 8
@@ -158,7 +159,7 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
         partitioned = np.partition(K, n - k, axis=1)
         return slack * partitioned[:, n - k]
 
-    # copies of a column are adjacent after sorting
+    # sort the columns, which makes copies adjacent
     order = np.argsort(-K, axis=1, kind="stable")
     counts = np.cumsum(weights[order], axis=1)
     before = np.sum(counts < k, axis=1)

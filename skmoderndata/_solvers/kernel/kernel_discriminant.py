@@ -66,14 +66,14 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
     KG = K @ G
     roots = _roots(classes)
 
-    # N'KN, with the ridge on its diagonal
+    # compute N'KN, with the ridge on its diagonal
     half = _project(roots * K * roots[:, None], classes)
     A = _project(half.T, classes)
     between = np.einsum("ij,ij->j", G, KG).sum()
     ridge = _ridge(A.trace(), between, alpha)
     A[np.diag_indices_from(A)] += ridge
 
-    # V by the Woodbury identity
+    # compute V by the Woodbury identity
     projected = _project(roots[:, None] * KG, classes)
     solved = _solve(A, projected, ridge)
     V = (G - roots[:, None] * _project(solved, classes)) / ridge

@@ -350,7 +350,7 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
     safe = np.where(root > 0, root, 1.0)
     turned = row_signs(vectors.T) * vectors
     coordinates = turned * np.sqrt(values) / safe[:, None]
-    errors += 100 * EPS * n**0.5 * trace / m  # rounding
+    errors += 100 * EPS * n**0.5 * trace / m  # rounding errors
     explained = float((values + errors).sum())
     return Relaxation(coordinates, max(trace - explained, 0.0))
 

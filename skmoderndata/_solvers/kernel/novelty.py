@@ -7,7 +7,7 @@ import numpy as np
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Number of held-out samples that is enough: a rate of outliers of 10 % has an error of 1.3 points.
+# Sufficient number of held-out samples: an outlier rate of 10 % then has an error of 1.3 points.
 HELD_OUT_SAMPLES = 500
 # Number of folds.
 N_FOLDS = 5
@@ -47,7 +47,7 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     """
     n, m = values.shape
 
-    # copies have equal products with a generic vector, which differ for distinct rows
+    # multiply by a generic vector: copies have equal products, and distinct rows different ones
     vector = np.random.RandomState(0).random_sample(m)
     generic = values @ vector
     order = np.argsort(generic, kind="stable")

@@ -22,11 +22,11 @@ from skmoderndata._solvers.kernel.canonical import inner
 
 # Number of rounds of the subspace iteration that makes the starts.
 POWER_ROUNDS = 6
-# Tolerance, as a relative gain, at which starts are compared.
+# Tolerance for the relative gain in the comparison of starts.
 ROUGH_TOL = 1e-4
-# Maximum number of passes of such a comparison.
+# Maximum number of passes of this comparison.
 ROUGH_ITERATIONS = 30
-# Numbers of passes in each round, and of starts that survive it.
+# Number of passes in each round, and number of starts that survive it.
 ROUNDS = ((2, 20), (4, 6), (20, 2))
 # Smallest cosine of two starts that count as equal.
 SAME_WEIGHTS = 1 - 1e-3
@@ -355,7 +355,7 @@ def sparse_pairs(
 
 
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
-    """Select the starts with the largest values, leaving out those that equal a better one."""
+    """Select the starts with the largest values, leaving out starts that equal a better one."""
     # begin with the best start, and skip starts that are close to a selected one
     selected: list[int] = []
     norms = np.asarray(linalg.norm(ascent.V, axis=1))
