@@ -180,7 +180,7 @@ def average(
     for _ in it:
         new = _means(sums, masses, center)
         sums, masses, value = gathered(new)
-        if not value < objective:  # only rounding can prevent a decrease
+        if not value < objective:  # only rounding errors can prevent a decrease
             it.converged = True
             continue
         it.residual = (objective - value) / objective
@@ -322,7 +322,7 @@ def series_k_means(
         costs_to_own = costs[labels, np.arange(len(labels))]
         objective = float(costs_to_own.sum())
 
-        # stop if rounding has raised the objective, and keep the previous clusters
+        # stop if rounding errors have raised the objective, and keep the previous clusters
         if history and not objective <= history[-1]:
             it.converged = True
             continue

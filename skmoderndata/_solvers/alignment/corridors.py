@@ -12,7 +12,7 @@ SAKOE_CHIBA = 1
 SLANTED = 2
 ITAKURA = 3
 
-# Tolerance for rounding of cell positions: 0.29 * 100 must not become 28.
+# Tolerance for rounding errors of cell positions: 0.29 * 100 must not become 28.
 CELL_ROUNDING = 1e-9
 
 

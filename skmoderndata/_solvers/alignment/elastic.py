@@ -185,7 +185,7 @@ class _Tables:
 
 
 def _gaps(elastic: Elastic, z: Array) -> Array:
-    """Return the costs of a step in one series only, of shape (length, n_lanes)."""
+    """Return the costs of a step in only one series, of shape (length, n_lanes)."""
     if elastic.metric == "erp":
         return np.sqrt(((z[1:] - elastic.gap_value) ** 2).sum(axis=1))
     if elastic.metric == "twe":
@@ -232,7 +232,7 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
     diagonal = work[0]
     width = len(diagonal)
     for i in range(first, stop):
-        # the cell left of the corridor means that all of x is deleted
+        # in the cell left of the corridor, all points of x so far are deleted
         gap_x = gaps_x[i]
         outside = row[low[i]]
         for k in range(width):

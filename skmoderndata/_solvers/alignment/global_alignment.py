@@ -37,7 +37,7 @@ POWERS = (
     0.69314718055995,
     1.0,
 )
-# Largest number of a row after its scale has been renewed, as a power of two.
+# Largest number of a row, as a power of two, after its scale has been renewed.
 TARGET = 1000
 # Smallest exponent of a double without loss of precision.
 MIN_EXPONENT = int(np.finfo(np.float64).minexp)
@@ -73,17 +73,17 @@ def exponentials(flat, bits, n):
     short loops over one or two arrays are twice as fast as one loop.
     """
     numbers = bits.view(np.float64)
-    # y = k + f with an integer k, which is in the lowest bits of `numbers`
+    # split y = k + f with an integer k, which is in the lowest bits of `numbers`
     for k in range(n):
         numbers[k] = flat[k] + ROUND
     for k in range(n):
         flat[k] = flat[k] - (numbers[k] - ROUND)
 
-    # 2^k, written as the bits of an exponent
+    # compute 2^k, written as the bits of an exponent
     for k in range(n):
         bits[k] = (bits[k] + 1023) << 52
 
-    # 2^f
+    # compute 2^f
     for k in range(n):
         f = flat[k]
         power = POWERS[0] * f + POWERS[1]
@@ -98,7 +98,7 @@ def exponentials(flat, bits, n):
         power = power * f + POWERS[10]
         flat[k] = power
 
-    # 2^y
+    # multiply both to obtain 2^y
     for k in range(n):
         flat[k] = flat[k] * numbers[k]
 
@@ -110,7 +110,7 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
     n = (high - low) * LANES
     rate = -local.rate * LOG2_E
 
-    # y = -rate |x_i - z_j|^2 / log 2
+    # compute y = -rate |x_i - z_j|^2 / log 2
     for c in range(len(xi)):
         for j in range(low, high):
             z = lanes[j, c]
@@ -122,12 +122,12 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
                 else:
                     here[k] += rate * difference * difference
 
-    # e = 2^y
+    # compute e = 2^y
     for k in range(n):
         flat[k] = max(flat[k], -1000.0)
     exponentials(flat, bits, n)
 
-    # w e
+    # compute w e, where w is the weight
     if local.reach > 0.0:
         for j in range(low, high):
             weight = 1.0 - abs(i - j) / local.reach
@@ -135,7 +135,7 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
             for k in range(LANES):
                 here[k] *= weight
 
-    # w e / (2 - w e)
+    # compute w e / (2 - w e)
     if local.divisible:
         for k in range(n):
             flat[k] = flat[k] / (2.0 - flat[k])
@@ -187,7 +187,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
         if i and i % PERIOD == 0:
             _renew(row, lengths, scale)
 
-        # kappa(i, j)
+        # compute kappa(i, j)
         low, high = _limits(i, m, local)
         cells -= CELLS_OF_EXPONENTIALS * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
@@ -202,7 +202,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
             kappa = similar[j - low]
             for k in range(LANES):
                 above = here[k]
-                # exactly symmetric in the two series, to the last bit
+                # this order is exactly symmetric in the two series, to the last bit
                 sides = v[k] * left[k] + u[k] * above
                 here[k] = kappa[k] * (sides + (u[k] * v[k]) * diagonal[k])
                 diagonal[k] = above
@@ -283,7 +283,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
                 weight = 2.0 - factor * _exponential(-local.rate * squared)
                 factor /= weight
 
-            # the three neighbours, relative to the largest, whose exponential is 1
+            # sum the three neighbours, relative to the largest, whose exponential is 1
             a = row[j]
             b = row[j + 1]
             top = max(max(a, b), diagonal)

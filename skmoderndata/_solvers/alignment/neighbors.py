@@ -23,7 +23,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Smallest number of cells in a row for which diagonals are faster.
 WIDE = 48
-# Fraction of a lower bound that is used, because rounding may lift it above the cost.
+# Fraction of a lower bound that is used, because rounding errors may lift it above the cost.
 BOUND_FACTOR = 1.0 - ACCUMULATED_ROUNDING
 
 
@@ -390,7 +390,7 @@ def _visiting_order(
     if not same or 2 * steps(index.band, length, length) + 1 < WIDE:
         return np.argsort(bounds, axis=1)
 
-    # |x - z|^2 - |x|^2
+    # compute |x - z|^2 - |x|^2
     X = values.reshape(len(lengths), -1)
     Z = index.values.reshape(len(index.offsets) - 1, -1)
     distances = np.einsum("ij,ij->i", Z, Z) - 2.0 * (X @ Z.T)

@@ -48,7 +48,7 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
         byte = 0
         left = np.inf
         for j in range(low[i], high[i]):
-            # smallest of the three neighbours
+            # find the smallest of the three neighbours
             above = row[j + 1]
             k = j - low[i]
             best = diagonal

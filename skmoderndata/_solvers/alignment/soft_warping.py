@@ -227,7 +227,7 @@ def _soft_row(x, z, i, gamma, low, high, before, row, weights):
         if least == np.inf:
             continue
 
-        # relative to the smallest neighbour, whose exponential is 1, to avoid overflow
+        # work relative to the smallest neighbour, whose exponential is 1, to avoid overflow
         of_diagonal = 1.0 if diagonal == least else np.exp((least - diagonal) / gamma)
         of_above = 1.0 if above == least else np.exp((least - above) / gamma)
         of_beside = 1.0 if beside == least else np.exp((least - beside) / gamma)

@@ -90,7 +90,7 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
                 here[k] = difference * difference + best
             continue
 
-        # local cost d(i, j)
+        # compute the local cost d(i, j)
         for k in range(width):
             difference = xi[0] - z[k]
             cost[k] = difference * difference
@@ -104,7 +104,7 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
             for k in range(width):
                 cost[k] = np.sqrt(cost[k])
 
-        # D(i, j)
+        # compute D(i, j)
         for k in range(width):
             above = here[k]
             best = min(min(left[k], above), diagonal[k])
@@ -209,7 +209,7 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
             row[k] = difference * difference + best
         return
 
-    # local cost d(i, j)
+    # compute the local cost d(i, j)
     row[:] = 0.0
     for c in range(len(x)):
         a = x[c, first:last]
@@ -221,7 +221,7 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
         for k in range(width):
             row[k] = np.sqrt(row[k])
 
-    # D(i, j)
+    # compute D(i, j)
     for k in range(width):
         row[k] += min(min(beside[k], above[k]), diagonal[k])
 
@@ -266,7 +266,7 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
     first = position[1]
     last = position[2]
     for d in range(position[0], n + m - 1):
-        if cells <= 0 and d > position[0]:  # each call does at least one diagonal
+        if cells <= 0 and d > position[0]:  # each call fills at least one diagonal
             position[0] = d
             position[1] = first
             position[2] = last
