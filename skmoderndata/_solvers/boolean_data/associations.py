@@ -174,7 +174,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
             Z[i, step] = True
         missed -= ones
         extra += zeros
-        if n_used == 0:  # the total was rounding error
+        if n_used == 0:  # the total was a rounding error
             break
 
         # 4. update the gains of these candidates by the change in these rows
@@ -304,7 +304,7 @@ def _refit(
     n_rounds = 0
 
     while cost - least <= 8 * pace and not (U == leader_U).all():
-        # memberships given the components, then components given the memberships
+        # update the memberships given the components, then the components given the memberships
         new_Z = _cover(words, U, Z, sets, bonus, penalty)
         by_feature = np.ascontiguousarray(unpack_rows(U, p).T)
         sources = pack_rows(np.ascontiguousarray(new_Z.T))

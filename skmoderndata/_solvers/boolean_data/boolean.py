@@ -17,7 +17,7 @@ from skmoderndata._solvers.common.quantities import WORD_BITS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Number of bits of each of two counts that are kept in one integer.
+# Number of bits of each of the two counts that share one integer.
 HALF_BITS = 32
 
 
@@ -116,7 +116,7 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
 
 # Maximum number of sets of components that `best_cover` tries one by one.
 MAX_SETS = 2**13
-# Maximum number of words, or of numbers, of a table in memory at once (32 MiB).
+# Maximum number of words, or of numbers, in a table that is in memory at once (32 MiB).
 MAX_WORDS = 2**22
 
 
@@ -236,14 +236,14 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
     union_of_others = np.zeros(n_words, dtype=np.uint64)
 
     for i in range(rows.shape[0]):
-        # union of the components that the row has
+        # form the union of the components that the row has
         union[:] = 0
         for k in range(k_max):
             if Z[i, k]:
                 for w in range(n_words):
                     union[w] |= words[k, w]
 
-        for _ in range(8 * k_max + 8):  # never reached, unless rounding makes the steps cycle
+        for _ in range(8 * k_max + 8):  # never reached unless rounding errors cause a cycle
             # 1. add the component that gains most
             best = -1
             best_gain = 0.0
@@ -393,7 +393,7 @@ def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[
     sizes = np.diag(counts)
     fractions = counts[sizes > 0] / sizes[sizes > 0, None]
     for tau in thresholds:
-        # allow for rounding of the fractions
+        # allow for rounding errors of the fractions
         yield distinct_rows(pack_rows(fractions >= tau - ACCUMULATED_ROUNDING))[0]
 
 

@@ -38,7 +38,7 @@ MAX_PATTERNS = 2**12
 MAX_ACTIVE = 2000
 # Smallest logarithm of a probability; subnormal numbers would be slow.
 NEGLIGIBLE = -60.0
-# Largest mean probability of all sets except the best for which annealing has ended.
+# Largest mean probability of all sets except the best at which annealing has ended.
 DECIDED = 1e-3
 # Maximum number of rounds over sources, error rates and sets, or over single sources.
 REFIT_ROUNDS = 50
@@ -48,12 +48,12 @@ ERROR_RATE_ROUNDS = 20
 ERROR_RATE_TOL = 1e-4
 # Number of steps over single emissions in a round of EM.
 EMISSION_STEPS = 10
-# Number of these steps if there are few rows: their time does not depend on the number of rows and
-# then dominates a round, and with 3 steps the fit takes 0.6 of the time.
+# Number of these steps if there are few rows. Their time does not depend on the number of rows,
+# and then dominates a round; with 3 steps, the fit takes 0.6 of the time.
 EMISSION_STEPS_FEW_ROWS = 3
 # Largest number of rows that counts as few.
 FEW_ROWS = 2000
-# Smallest mean distance of two sources, per feature, for which they count as separate.
+# Smallest mean distance of two sources, per feature, at which they count as separate.
 SEPARATE = 0.01
 
 
@@ -96,7 +96,7 @@ def stopped(progress: WatchedProgress | None) -> bool:
 
 def log_tables(model: Model) -> tuple[Array, Array]:
     """Return `log p(1|L) - log p(0|L)` and `log p(0|L)`, each of shape (D, n_sets)."""
-    # silent: probability that no source of the set emits a 1
+    # silent is the probability that no source of the set emits a 1
     members = model.sets.astype(float)
     beta = np.maximum(model.beta, TINY)
     log_silent = members @ np.log(beta)
@@ -128,7 +128,7 @@ def likelihood_blocks(
 def expectation(
     data: Data | BitBlocks, model: Model, temperature: float, dtype: type = np.float32
 ) -> Statistics:
-    """Assign rows softly at a temperature, and reduce to counts; 0 means the best set only."""
+    """Assign rows softly at a temperature, and reduce to counts; 0 uses only the best set."""
     ones, seen_by_set, free_energy, certain = data.sum(
         _expected_counts, model, temperature, dtype
     )
@@ -201,7 +201,7 @@ def maximization(
     sets, beta, eps, r = model
     used = (statistics.ones + statistics.zeros).sum(axis=0) > ACCUMULATED_ROUNDING
     members = sets[used].astype(float)  # (n_sets, K)
-    # (D, n_sets)
+    # counts of shape (D, n_sets)
     ones = statistics.ones[:, used]
     zeros = statistics.zeros[:, used]
     seen = np.maximum((ones + zeros) @ members, TINY)

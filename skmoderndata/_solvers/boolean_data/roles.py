@@ -22,7 +22,7 @@ PAUSED = 2
 def intersections(rows, max_candidates, complete):
     """List the distinct nonempty rows, then intersections of two, or of any number, of rows.
 
-    The intersection of several rows is found as that of one row with an earlier intersection.
+    The intersection of several rows is found by intersecting one row with an earlier intersection.
     Returns the packed list and the number of rows processed, which is smaller if the list is full.
     """
     store = np.zeros((min(max_candidates, FIRST_ROOM), rows.shape[1]), dtype=np.uint64)

@@ -40,7 +40,7 @@ from skmoderndata._solvers.common.typing import Array
 MAX_ROWS = 500
 # Maximum number of rows whose co-occurrences make the candidates.
 MAX_ASSOCIATED_ROWS = 2000
-# Number of sets of other sources, for each row, to which a candidate is added.
+# Number of sets of other sources, per row, to which a candidate is added.
 SETS_PER_ROW = 16
 # Maximum number of sources whose differences from, and intersections with, all others are tried.
 MAX_PAIRED = 50
@@ -50,7 +50,7 @@ MAX_CANDIDATES = 50
 LEAST_WORTH = 0.5
 # Maximum number of exchanges that are refitted before the search ends.
 MAX_TRIES = 5
-# Smallest relative rise of the log-likelihood for which an exchange is accepted.
+# Smallest relative rise of the log-likelihood at which an exchange is accepted.
 LEAST_RISE = 1e-6
 # Fractions of co-occurrence above which features are associated.
 ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

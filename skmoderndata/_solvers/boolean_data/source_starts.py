@@ -271,7 +271,7 @@ def _greedy_clusters(data: Data, sample: Data, k: int) -> Array:
     best = empty[:, 0]
     U = np.zeros((k, p), dtype=bool)
 
-    # scores are gains compared with no source; each bit has weight 1, right or wrong
+    # scores are gains over having no source; each bit has weight 1, right or wrong
     for step in range(n_steps):
         totals = rows.totals(empty, no_source, best, candidates, 1.0, 1.0)
         largest = totals.argmax()

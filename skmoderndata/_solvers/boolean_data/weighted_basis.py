@@ -148,7 +148,8 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
     size = max(1, MAX_WORDS // len(sets))
     for first in range(0, n, size):
         saved = gains[first : first + size] @ patterns
-        # choose the first of equal sets, which is the smallest; allow for rounding if inexact
+        # choose the first of equal sets, which is the smallest; allow for rounding errors of
+        # inexact sums
         if saved.dtype == np.float32:
             best[first : first + size] = saved.argmax(axis=1)
             continue
