@@ -64,7 +64,7 @@ def levenshtein(s: str | bytes, t: str | bytes) -> int:
         elif down & last:
             distance -= 1
 
-        # differences between rows; the first row increases by one in each column
+        # update the differences between rows; the first row increases by one in each column
         right = right << 1 | 1
         plus = (down << 1 | ~(vertical | right)) & word
         minus = right & vertical
@@ -114,7 +114,7 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
         distance = m
 
     for j in range(first, len(t)):
-        if cells <= 0 and j > first:  # each call does at least one column
+        if cells <= 0 and j > first:  # each call fills at least one column
             return distance, j, cells
         cells -= n_words
 
@@ -235,7 +235,8 @@ def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells
                     falls = (down >> last) & one
                     total[lane] += rises - falls
 
-                    # differences between rows; the first row increases by one in each column
+                    # update the differences between rows; the first row increases by one in each
+                    # column
                     right = (right << one) | one
                     plus[lane] = (down << one) | ~(vertical | right)
                     minus[lane] = right & vertical

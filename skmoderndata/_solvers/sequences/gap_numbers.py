@@ -28,7 +28,7 @@ def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
         total = 0.0
 
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # each call does at least one symbol
+        if cells <= 0 and i > first:  # each call processes at least one symbol
             return total, i, cells
         cells -= p * len(t)
 

@@ -17,7 +17,7 @@ BEGIN = 0
 DIAGONAL = 1
 SKIP_S = 2
 SKIP_T = 3
-# flags that say whether a gap that ends in a cell was already open before
+# flags for a gap that ends in a cell and was already open before
 LONGER_S = 4
 LONGER_T = 8
 
@@ -153,7 +153,7 @@ def alignment_scores(
     """
     if not out.size:
         return
-    # saved: the largest score so far, and one row of both kinds of scores
+    # `saved` holds the largest score so far, and one row of each kind of score
     position = np.zeros(3, dtype=np.int64)
     saved = np.zeros((2, int(np.diff(others[1]).max()) + 2))
     in_pieces(

@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))
-# Number of symbols whose weights against four sequences are cached, one for each remainder.
+# Number of symbols whose weights for four sequences are cached, one for each remainder.
 PLANES = 32
 
 
@@ -94,19 +94,19 @@ def _level(plane, before, row, skips, skip, scale, total):
     t2 = total[2]
     t3 = total[3]
     for j in range(plane.shape[0]):
-        # S(j)
+        # compute S(j)
         s0 = plane[j, 0] * before[j, 0] * scale
         s1 = plane[j, 1] * before[j, 1] * scale
         s2 = plane[j, 2] * before[j, 2] * scale
         s3 = plane[j, 3] * before[j, 3] * scale
 
-        # run(j), the sums over subsequences that end at j
+        # compute run(j), the sums over subsequences that end at j
         r0 = skips[j, 0] * r0 + s0
         r1 = skips[j, 1] * r1 + s1
         r2 = skips[j, 2] * r2 + s2
         r3 = skips[j, 3] * r3 + s3
 
-        # w(j + 1), the row of these subsequences
+        # compute w(j + 1), the row of these subsequences
         w0 = skip * row[j + 1, 0] + r0
         w1 = skip * row[j + 1, 1] + r1
         w2 = skip * row[j + 1, 2] + r2
@@ -177,7 +177,7 @@ def _one_against_lanes(
                 totals[q, lane] = 0.0
 
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # each call does at least one symbol
+        if cells <= 0 and i > first:  # each call processes at least one symbol
             return i, cells
         cells -= 4 * p * m
 
@@ -405,7 +405,7 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
         dw[1:] = 0.0
 
     for i in range(first, len(s)):
-        if cells <= 0 and i > first:  # each call does at least one symbol
+        if cells <= 0 and i > first:  # each call processes at least one symbol
             return total, i, cells
         cells -= CELLS_OF_PRODUCTS * len(lengths) * len(t)
 
@@ -413,7 +413,7 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
         for q in range(len(lengths), 0, -1):
             run = slope = 0.0
             for j in range(len(t)):
-                # contribution of matching s_i with t_j, and its derivative
+                # compute the contribution of matching s_i with t_j, and its derivative
                 here = match if t[j] == a else 0.0
                 value = here * w[q - 1, j]
                 change = here * (dw[q - 1, j] + match_slope * w[q - 1, j])
