@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 
 from skmoderndata._solvers.common.typing import Array
 
-# Minimum number of windows for statements about neighbours.
+# Minimum number of windows for conclusions about neighbours.
 MIN_WINDOWS = 10
 # Largest fraction of false neighbours in a sufficient dimension.
 FALSE_TOL = 0.01

@@ -121,7 +121,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
     """Update all components by CCIPCA with the row `r`, which is deflated in place.
 
     With ``v = lam V[j]`` the rule is ``v <- (1 - eta) v + eta (r . V[j]) r``, followed by
-    ``r <- r - (r . V[j]) V[j]``. A component begins with the first residual above rounding.
+    ``r <- r - (r . V[j]) V[j]``. A component begins with the first residual above rounding errors.
     """
     k, p = V.shape
     rr = np.dot(r, r)
@@ -143,7 +143,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
             rr = 0.0
             continue
 
-        # v <- (1 - eta) lam v + eta (r'v) r, of norm one [Weng, Zhang and Hwang 2003]
+        # update v <- (1 - eta) lam v + eta (r'v) r, of norm one [Weng, Zhang and Hwang 2003]
         d = np.dot(r, v)
         a = (1.0 - eta) * lam[j]
         b = eta * d
@@ -199,7 +199,7 @@ def _follow_minor(
     if g <= 0.0:
         return
 
-    # anti-Hebbian step [Peng, Yi and Luo 2007], then Gram-Schmidt
+    # take an anti-Hebbian step [Peng, Yi and Luo 2007], then apply Gram-Schmidt
     keep = 1.0 - eta_step
     pull = eta_step / g / (keep + eta_step * uu / g)
     for j in range(k):
@@ -221,7 +221,7 @@ def _follow_minor(
         for i in range(p):
             if norm > DEPENDENT * before:
                 w[i] /= norm
-            else:  # restart if only rounding remains, for example after a dropped direction
+            else:  # restart if only rounding errors remain, as after a dropped direction
                 w[i] = u[i] / np.sqrt(uu)
 
 

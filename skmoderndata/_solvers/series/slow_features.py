@@ -22,7 +22,7 @@ from skmoderndata._solvers.series.expansion import (
 )
 
 # Size of the rounding errors in the eigenvalues of a covariance of D features, in units of D eps
-# times the largest one.
+# times the largest eigenvalue.
 SUM_ERRORS = 10
 
 
@@ -55,11 +55,11 @@ class SlowMoments:
         self.lag = lag
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
-        # half a chunk at a time, to save memory
+        # process half a chunk at a time, to save memory
         self._block = default_chunk_rows(D) // 2
         self.mean = np.zeros(D)
-        # two symmetric matrices: the lower triangle for rows, and for steps the upper triangle,
-        # shifted by one column
+        # two symmetric matrices: the lower triangle belongs to the rows, and the upper triangle,
+        # shifted by one column, to the steps
         self._sums = np.zeros((D, D + 1), order="F")
         # first and last `lag` rows, which steps across a seam need
         self._head = self._tail = _Rows.empty(expansion.n_inputs)
@@ -418,7 +418,7 @@ class SlowDirections(NamedTuple):
     delta_values: Array  # delta values of the components, (k,), ascending
     eigenvalues: Array  # delta values of all directions, (rank,), ascending
     rank: int  # number of dimensions in which the rows vary
-    amplification: float  # largest |w|^2 for features of unit variance, scales rounding errors
+    amplification: float  # largest |w|^2 for unit variances; scales rounding errors
     solver: str  # route taken, "eigh" or "cholesky"
     n_omitted: int = 0  # number of directions above the errors of C that were left out
 
@@ -476,7 +476,7 @@ def slow_directions(
 
     k = min(n_components or p, p)
 
-    # use a Cholesky factor for few components, otherwise or if C is singular its eigenvectors
+    # use a Cholesky factor for few components; otherwise, or if C is singular, its eigenvectors
     solved = None
     n_omitted = 0
     if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
