@@ -189,7 +189,7 @@ def _sum_over_pairs(
     top = sums[2]
 
     for v in range(next_node, stop):
-        if cells <= 0 and v > next_node:  # each call does at least one node
+        if cells <= 0 and v > next_node:  # each call processes at least one node
             position[1] = v - start
             break
 
@@ -273,7 +273,7 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, ta
             position[3] = n_cells
             return False
 
-        # 2. plain sums
+        # 2. compute plain sums
         if position[2] == 0:
             if position[1] == 0:
                 _clear(sums)
@@ -361,7 +361,7 @@ def _row_of_slopes(
         if position[1] < size:
             return False
 
-        # d log (sum of Delta) = sum of s Delta / sum of Delta
+        # use d log (sum of Delta) = sum of s Delta / sum of Delta
         value = sums[0]
         if logarithm:
             value = sums[0] / sums[1] if sums[1] > 0.0 else 0.0
