@@ -73,7 +73,7 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
     """Return the leading right singular vectors in columns; fewer if the rank is lower."""
     n, p = D.shape
     m = min(n, p)
-    # a few vectors of a large matrix: Lanczos iteration
+    # use Lanczos iteration for a few vectors of a large matrix
     if m > DENSE_UP_TO and n_components < m // 4:
         v0 = rng.normal(size=m)
         _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK
@@ -83,7 +83,7 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
         above = values > ACCUMULATED_ROUNDING * max(values[0], TINY)
         return fix_signs(V[above]).T
 
-    # otherwise all eigenvectors of the smaller Gram matrix
+    # otherwise, compute all eigenvectors of the smaller Gram matrix
     s = spectrum(D)
     rank = 0
     if m:
@@ -92,7 +92,7 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
     rank = min(rank, n_components)
     vectors = s.vectors[:, ::-1][:, :rank]
 
-    # V = D'U / S
+    # compute V = D'U / S
     if not s.of_terms:
         roots = np.sqrt(s.values[::-1][:rank])
         vectors = D.T @ vectors / roots
