@@ -1,6 +1,7 @@
 """Codes of minimal l1 norm subject to a bound on the residual, each with its certificate.
 
-``min |a|_1  subject to  |x - a D|^2 <= tol_sq``, also with ``a >= 0`` (basis pursuit denoising).
+``min |a|_1  subject to  |x - a D|^2 <= tol_sq``, optionally with ``a >= 0``.
+This is basis pursuit denoising.
 """
 
 from typing import Any

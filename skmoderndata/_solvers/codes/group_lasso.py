@@ -1,8 +1,8 @@
 """Least squares with penalties on the norms of groups of coefficients, and on their magnitudes.
 
 ``min over w  1/2 |y - X w|^2 + lam Omega(w)``,
-``Omega(w) = sum_g (1 - mix) weight_g |w_g|_2 + mix |w_g|_1``, also with ``w >= 0``. Groups are
-consecutive columns.
+``Omega(w) = sum_g (1 - mix) weight_g |w_g|_2 + mix |w_g|_1``, optionally with ``w >= 0``. Groups
+are consecutive columns.
 
 Differs from the papers (Yuan and Lin 2006; Simon et al. 2013): 1. Groups need not be orthonormal;
 each is majorised by its largest eigenvalue. 2. Sweeps run over a working set of groups, which
@@ -206,7 +206,7 @@ class WorkingSet:
 
 
 class Penalty(NamedTuple):
-    """The penalty ``lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``, also with ``w >= 0``.
+    """The penalty ``lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``; may require ``w >= 0``.
 
     Group g holds the coefficients ``edges[g]:edges[g + 1]``.
     """

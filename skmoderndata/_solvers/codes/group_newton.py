@@ -22,9 +22,11 @@ DENSE_UP_TO = 500
 RTOL = 1e-2
 # Maximum number of conjugate gradient steps.
 MAX_STEPS = 20
-# Curvature assumed along a group, as a fraction of its norm's, so that a solution exists.
+# Curvature assumed along a group so that a solution exists, as a fraction of the curvature of its
+# norm.
 CURVATURE_ALONG = 1e-6
-# Curvature that the preconditioner assumes along a group, as a fraction of its norm's.
+# Curvature that the preconditioner assumes along a group, as a fraction of the curvature of its
+# norm.
 ALONG = 1e-4
 
 

@@ -1,7 +1,7 @@
 """Sparse codes of many signals by a penalty on the norms of groups of atoms, certified.
 
-``min over a  1/2 |x - a D|^2 + alpha sum_g sqrt(|g|) |a_g|``, also with ``a >= 0``: a group lasso
-for each signal, with the atoms as columns [Yuan and Lin 2006].
+``min over a  1/2 |x - a D|^2 + alpha sum_g sqrt(|g|) |a_g|``, optionally with ``a >= 0``: a group
+lasso for each signal, with the atoms as columns [Yuan and Lin 2006].
 """
 
 from typing import Any

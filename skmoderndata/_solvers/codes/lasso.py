@@ -1,7 +1,8 @@
 """Sparse codes of many signals by an l1 penalty, each with a certificate of optimality.
 
-``min over a  1/2 |x - a D|^2 + alpha sum_j |a_j|``, also with ``a >= 0``. `homotopy`,
-`feature_sign` and `coordinate_descent` hold the three routes; only the routes in use are compiled.
+``min over a  1/2 |x - a D|^2 + alpha sum_j |a_j|``, optionally with ``a >= 0``.
+`homotopy`, `feature_sign` and `coordinate_descent` hold the three routes; only the routes in use
+are compiled.
 """
 
 from collections.abc import Callable

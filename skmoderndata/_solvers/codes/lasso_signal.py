@@ -1,9 +1,9 @@
 """Signals, active atoms and linear algebra that the three lasso routes share.
 
-``min over a  1/2 |x - a D|^2 + lam sum_j |a_j|``, also with ``a >= 0``. Everything follows from
-``b = D x``, the Gram matrix G, and the correlations ``c = b - G a`` of the residual. Rows of G are
-computed when an atom first needs them (`gram_rows`); G is passed on as a value, because it may
-have to grow.
+``min over a  1/2 |x - a D|^2 + lam sum_j |a_j|``, optionally with ``a >= 0``. Everything follows
+from ``b = D x``, the Gram matrix G, and the correlations ``c = b - G a`` of the residual. Rows of
+G are computed when an atom first needs them (`gram_rows`); G is passed on as a value, because it
+may have to grow.
 """
 
 from typing import NamedTuple

@@ -219,7 +219,7 @@ def squares(R: Array) -> Array:
 
 
 def first_largest(size: Array) -> tuple[Array, Array]:
-    """Return index and value of the largest in each row; equal up to rounding: the first."""
+    """Return index and value of each row's largest entry, the first of ties up to rounding."""
     new = without_last_bits(size).argmax(axis=1)
     largest = size[np.arange(len(size)), new]
     return new, largest
