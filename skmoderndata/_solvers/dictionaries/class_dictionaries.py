@@ -68,7 +68,7 @@ def discriminative_cost(
 
 
 def cost_slopes(residuals: Array, target: Array, sharpness: float, weight: float) -> Array:
-    """Return N times the slopes of `discriminative_cost` in the residuals, (N, n_classes)."""
+    """Return N times the gradient of `discriminative_cost` at the residuals, (N, n_classes)."""
     slopes: Array = -sharpness * softmax(-sharpness * residuals, axis=1)
     slopes[np.arange(len(target)), target] += sharpness * (1 + weight)
     return slopes

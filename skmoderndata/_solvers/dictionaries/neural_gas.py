@@ -64,7 +64,7 @@ def distinct_rows(X: Any) -> Array:
     """Find the distinct rows of a canonical CSR array, in the order of rows in `numpy.unique`.
 
     Rows are compared entry by entry, among those that agree so far. The first entry in which two
-    rows differ decides: a row that stores it stands before (if negative) or behind (if positive)
+    rows differ decides: a row that stores it comes before (if negative) or after (if positive)
     all rows whose next entry is farther right.
     """
     size = np.diff(X.indptr)
@@ -216,7 +216,7 @@ def _dense(product: Any) -> Array:
 
 
 def nearest_units(X: Any, norms_sq: Array, centers: Array) -> Nearest:
-    """Find the nearest and second nearest unit of each row; twice the same if it is alone."""
+    """Find the nearest and second nearest unit of each row; the same one if there is no other."""
     k = len(centers)
     n = len(norms_sq)
     first = np.zeros(n, np.int32)
@@ -328,7 +328,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     """Move the least useful unit next to the unit with the largest error [Fritzke 1997].
 
     The use of a unit is the increase of the inertia if its samples go to their second nearest
-    units. The two halves stand on the line of largest variance, at one standard deviation. Returns
+    units. The two halves lie on the line of largest variance, at one standard deviation. Returns
     None if moving does not pay.
     """
     # rise of the inertia without each unit, and the error of the unit

@@ -216,9 +216,9 @@ def noise_level(image: Array) -> float:
     In each round, patches of 7 x 7 pixels are kept if their squared differences of pixels two
     apart add up to at most the amount that noise of the current level would give with probability
     0.99 [Liu, Tanaka & Okutomi 2013]. The level is the mean of the smallest eigenvalues of their
-    covariance, as many as have their mean as median [Chen, Zhu & Heng 2015]. For images with too
-    few patches, it is the median magnitude of the finest diagonal wavelet coefficients over 0.6745
-    [Donoho & Johnstone 1994], which texture raises.
+    covariance; the number of eigenvalues is chosen so that their mean is also their median [Chen,
+    Zhu & Heng 2015]. For images with too few patches, it is the median magnitude of the finest
+    diagonal wavelet coefficients over 0.6745 [Donoho & Johnstone 1994], which texture raises.
     """
     if min(image.shape[:2]) < 4:
         return 0.0
@@ -277,7 +277,7 @@ def _texture_of_noise(channels: int) -> float:
 
 
 def _smallest_variance(patches: Array) -> float:
-    """Return the mean of the smallest eigenvalues, as many as have their mean as median."""
+    """Return the mean of the smallest eigenvalues, in the number for which it is their median."""
     values = np.linalg.eigvalsh(np.cov(patches, rowvar=False))
     mean = 0.0
     for count in range(len(values), 0, -1):

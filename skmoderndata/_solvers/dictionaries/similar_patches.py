@@ -54,7 +54,7 @@ def filter_groups(
     so that P is the dictionary of the group, and ``m + a P`` the Wiener filter for its covariance
     [Lebrun, Buades & Morel 2013]. A covariance of few members would fit the noise that P shares
     with y, so P and m use at least `default_group_size` members, but only the nearest are
-    returned to the image. The mean m is the coded mean, plus the part of its difference to the
+    returned to the image. The mean m is the coded mean, plus the part of its difference from the
     noisy mean that noise does not explain. The weight of a group at its pixels is the reciprocal
     of 1 plus the trace of its filter, that is, of the noise that it lets through.
     """
