@@ -134,7 +134,8 @@ def isometry_bounds(
             low, high = _extremes(gram, np.array([support]), low, high)
     lower = _constant(low, high, rescale)
 
-    # Gershgorin: the largest inner products bound how far eigenvalues are from norms
+    # Gershgorin: the largest inner products bound the distance of the eigenvalues from the
+    # squared norms
     norms = np.diag(gram).real
     products = np.abs(gram - np.diag(norms))
     descending = np.sort(products, axis=1)[:, ::-1]

@@ -52,7 +52,8 @@ def equal_distances(R: Array, groups: Array | None = None) -> Array:
 def largest_distances(R: Array) -> Array:
     """Return the diagonal matrix S with the largest trace such that ``2 R - S`` is PSD.
 
-    The semidefinite program ``max sum s, 0 <= s <= 1, 2 R - diag(s) >= 0``, [1] section 3.4.2.
+    It solves the semidefinite program ``max sum s, 0 <= s <= 1, 2 R - diag(s) >= 0``, [1] section
+    3.4.2.
     Newton's method follows the minimisers of ``-sum s - mu (log det(2 R - diag(s)) + sum log s
     + sum log(1 - s))`` as mu falls: the trace is within ``3 p mu`` of its maximum.
     """
@@ -90,7 +91,7 @@ def draw_knockoffs(Z: Array, R: Array, S: Array, rng: np.random.RandomState) -> 
 def filter_threshold(W: Array, q: float) -> float:
     """Return the threshold of knockoff+, [2] equation 1.9; infinity if no threshold reaches q.
 
-    The smallest ``t > 0`` among the magnitudes of W for which
+    It is the smallest ``t > 0`` among the magnitudes of W for which
     ``(1 + #{W <= -t}) / #{W >= t} <= q``.
     """
     steps = np.unique(np.abs(W[W != 0]))

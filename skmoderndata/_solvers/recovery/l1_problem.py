@@ -149,7 +149,7 @@ def facts_of(A: Operator) -> Facts:
 def operator_norm(A: Operator) -> float:
     """Return an upper bound of the spectral norm, accurate to half of `NORM_ACCURACY`.
 
-    It comes from Lanczos iterations, and is a bound almost always.
+    It comes from Lanczos iterations, and is almost always a bound.
     """
     n = A.shape[1]
     if n < 3:

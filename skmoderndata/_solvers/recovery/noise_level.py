@@ -47,12 +47,12 @@ def centred_rows(X: Array, Y: Array, weight: Array, *, intercept: bool) -> Centr
 
 
 def credible_number(X: Array) -> float:
-    """Return the largest credible number of coefficients: three quarters of distinct rows."""
+    """Return the largest credible number of coefficients: 3/4 of the distinct rows."""
     return CROWDED * len(np.unique(X, axis=0))
 
 
 def holds_by_itself(A: Array, y: Array, coef: Array, largest: float) -> bool:
-    """Return whether at most `largest` coefficients fit a target exactly, so without noise."""
+    """Return whether at most `largest` coefficients fit a target exactly, hence without noise."""
     residual = float(linalg.norm(y - A @ coef))
     exact = residual <= EXACT * float(linalg.norm(y))
     return exact and bool(np.count_nonzero(coef) <= largest)
