@@ -151,8 +151,8 @@ class _ForgivingCache:
 class FirstUse:
     """Announces on standard error, once in a process, that the first use compiles for seconds.
 
-    numba calls `begin` before it compiles a function that is not in the cache, and `end` after it,
-    also for the functions that this one calls.
+    numba calls `begin` before it compiles a function that is not in the cache, and `end` after it;
+    this includes the functions that it calls.
     """
 
     def __init__(self, clock=time.perf_counter):
@@ -188,7 +188,7 @@ class FirstUse:
 
 
 def _is_quiet():
-    """Whether the line is not wanted: under pytest, or by the environment."""
+    """Return whether to omit the line: under pytest, or if the environment requests it."""
     return "pytest" in sys.modules or bool(os.environ.get("SKMODERNDATA_QUIET"))
 
 

@@ -40,9 +40,9 @@ def leading_eigen(
 ) -> tuple[Array, Array]:
     """Find the k largest eigenvalues of a symmetric matrix, descending, and their eigenvectors.
 
-    If k is small, Lanczos iterations compute them to the relative accuracy `tol` (0: to rounding)
-    [Lehoucq, Sorensen and Yang 1998]. Otherwise, all eigenvalues are computed, because routines
-    for a subset may lose repeated ones.
+    If k is small, Lanczos iterations compute them to the relative accuracy `tol` (0: up to
+    rounding errors) [Lehoucq, Sorensen and Yang 1998]. Otherwise, all eigenvalues are computed,
+    because routines for a subset may lose repeated ones.
     """
     n = A.shape[0]
     k = min(k, n)

@@ -208,7 +208,7 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
             for j in range(k):
                 y[j] += value * G[c, j]
 
-    # wrong are negative entries in the passive set, and negative slopes outside of it
+    # an entry is wrong if it is negative in the passive set, or has a negative slope outside of it
     n_bad = 0
     for j in range(k):
         if P[j]:
@@ -220,7 +220,7 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
 
 @jit
 def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -> int:
-    """Run coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is updated, too.
+    """Run coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is also updated.
 
     A row is done after `max_sweeps` sweeps, or when a sweep moves it by less than the fraction
     `enough` of its first sweep. G holds one matrix, or one per row. Returns the largest number of

@@ -73,7 +73,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         work[i] = x[i] - top  # subtract the largest entry first, to avoid cancellation later
         n_top += work[i] == 0.0
 
-    # treat separately at least as many ties at the top as non-zero entries
+    # treat the case of at least as many ties at the top as non-zero entries separately
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return
