@@ -43,7 +43,8 @@ from skmoderndata._solvers.common.typing import Array
 # Number of products with each kernel matrix that take about as long as eigendecompositions.
 PRODUCTS = 400
 RULES = ("shrinkage", "ridge", "bach-jordan")
-# Largest size, relative to the largest eigenvalue, of a negative one caused by rounding errors.
+# Largest magnitude, relative to the largest eigenvalue, of a negative eigenvalue that counts as a
+# rounding error.
 INDEFINITE = 1e-8
 # Tolerance of Lanczos iterations that replace eigendecompositions.
 PAIRS_TOL = 1e-10

@@ -47,7 +47,7 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     """
     n, m = values.shape
 
-    # multiply by a generic vector: copies have equal products, and distinct rows different ones
+    # multiply by a generic vector: products are equal for copies, and differ for distinct rows
     vector = np.random.RandomState(0).random_sample(m)
     generic = values @ vector
     order = np.argsort(generic, kind="stable")
