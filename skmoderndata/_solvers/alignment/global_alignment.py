@@ -254,11 +254,12 @@ def _exponential(y):
 
 @jit_leaf
 def _log_rows(x, z, local, row, slope, position, cells):
-    """Fill the table of ``log M`` and, unless `slope` is empty, of its derivative in log sigma.
+    """Fill the table of ``log M``, and of its derivative with respect to log sigma.
 
-    The derivative of ``log M`` is the derivative of ``log kappa`` plus the mean derivative of the
-    three neighbours, weighted by their sums. Resumes at row ``position[0]`` and works through
-    about `cells` cells; returns True when finished.
+    If `slope` is empty, no derivatives are computed. The derivative of ``log M`` is the derivative
+    of ``log kappa`` plus the mean derivative of the three neighbours, weighted by their sums.
+    Resumes at row ``position[0]`` and works through about `cells` cells; returns True when
+    finished.
     """
     n = len(x)
     m = len(z)

@@ -151,7 +151,10 @@ def _first_bounds(values, offsets, index, bounds, position, cells):
 
 @jit
 def _excess(x, lower, upper, tail):
-    """Write the squared excess over an envelope, summed from each row on, to `tail`; total."""
+    """Write the squared excess over an envelope, summed from each row on, to `tail`.
+
+    Returns the total.
+    """
     tail[len(x)] = 0.0
     for i in range(len(x) - 1, -1, -1):
         here = 0.0

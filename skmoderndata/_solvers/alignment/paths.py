@@ -1,6 +1,6 @@
 """Alignment paths: backtracking through the table, and alignment from coarse to fine scales.
 
-Differs from the paper (Salvador and Chan 2007) in `aligned_by_scales` only: the band of the caller
+Differs from the paper (Salvador and Chan 2007) only in `aligned_by_scales`: the band of the caller
 is applied on the finest scale.
 """
 
