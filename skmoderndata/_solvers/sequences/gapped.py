@@ -1,7 +1,8 @@
 """Global and local alignments with gaps: the best score of many pairs, and the path of one pair.
 
 A sequence is an array of symbol numbers, and `table` contains the scores of two symbols. Points of
-real series are numbered, and their table contains the scores of all pairs. As in Gotoh (1982).
+real series are numbered, and their table contains the scores of all pairs. The recursion follows
+Gotoh (1982).
 """
 
 from typing import NamedTuple

@@ -17,7 +17,7 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
 
-# Largest number of possible windows for which a table with one entry each replaces sorting.
+# Largest number of possible windows for which a table with an entry per window replaces sorting.
 TABLE = 2**24
 # Smallest number that may not fit into a signed 64-bit integer.
 WORD = 2**62
