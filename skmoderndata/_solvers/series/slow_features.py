@@ -418,7 +418,7 @@ class SlowDirections(NamedTuple):
     delta_values: Array  # delta values of the components, (k,), ascending
     eigenvalues: Array  # delta values of all directions, (rank,), ascending
     rank: int  # number of dimensions in which the rows vary
-    amplification: float  # largest |w|^2 for unit variances; scales rounding errors
+    amplification: float  # largest |w|^2 for features of unit variance; scales rounding errors
     solver: str  # route taken, "eigh" or "cholesky"
     n_omitted: int = 0  # number of directions above the errors of C that were left out
 
