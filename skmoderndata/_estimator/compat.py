@@ -130,7 +130,7 @@ def unmasked(
     if not np.ma.is_masked(X):
         return X.data
 
-    # refuse hidden entries unless NaN can mark them
+    # reject hidden entries unless NaN can mark them
     if not allow_nan:
         who = owner or "This method"
         if input_name in ("y", "sample_weight"):
@@ -200,7 +200,7 @@ def _restore(estimator, before):
     estimator.__dict__ = before | callback_state
 
 
-# Attribute that an estimator has while a fit runs, which may call the `fit` of a parent class.
+# Name of the attribute that marks a running fit; a fit may call the `fit` of a parent class.
 _FITTING = "_is_fitting"
 
 

@@ -49,7 +49,8 @@ def by_rows(method: Method) -> Method:
         if not any(map(in_blocks, values)):
             return method(estimator, *args, **kwargs)
 
-        # refuse Dask arrays beside X; read a table on a disk as a whole if something goes with it
+        # reject Dask arrays in arguments other than X; read a table on a disk as a whole if
+        # another argument is an array
         bound = inspect.signature(method).bind(estimator, *args, **kwargs).arguments
         _, X, *others = bound.values()
         alone = in_blocks(X) and not any(map(_is_array, others))
@@ -101,7 +102,7 @@ def parameters_are_named(init: Method) -> Method:
     return named  # type: ignore[return-value]
 
 
-# Tables that are refused
+# Rejected tables
 
 
 def check_table_of_fit(estimator: Any, name: str, args: Any, kwargs: Any) -> None:
@@ -231,7 +232,7 @@ def _map_rows(
     example = _as_tuple(method(estimator, row, **options))
     widths = [1 if answer.ndim == 1 else answer.shape[1] for answer in example]
 
-    # several answers, such as mean and deviation, are columns of one array until the end
+    # keep several answers, such as mean and deviation, as columns of one array until the end
     single = len(example) == 1
     vector = single and example[0].ndim == 1
     rows = blocks.map_rows(

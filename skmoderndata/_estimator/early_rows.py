@@ -7,7 +7,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.arrays import move_array, namespace
 
-# Fraction by which the first rows of a stream grow before they are fitted again.
+# Fraction by which the stored first rows of a stream must grow before they are fitted again.
 REFIT_GROWTH = 0.25
 
 

@@ -167,7 +167,7 @@ def without_comparison() -> dict[str, str]:
         if card.comparison is None:
             reasons[cls.__name__] = card.no_comparison
 
-    # one kernel of each family has the comparison or the reason
+    # in each family, a single kernel states the comparison or the reason why there is none
     families: dict[str, list[MethodCard | KernelCard]] = {}
     for cls in all_kernels():
         card = _card_of(cls)

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-# Number of rows that the scales of columns are estimated from.
+# Number of rows from which the scales of the columns are estimated.
 N_ROWS = 500
-# Maximum number of entries read for it.
+# Maximum number of entries that are read to estimate the scales.
 N_ENTRIES = 500_000
-# Minimum number of rows: with fewer, columns of equal scale may differ by more than the limit.
+# Minimum number of rows for a comparison of scales; with fewer rows, columns of equal scale may
+# differ by more than the limit.
 LEAST_ROWS = 20
-# Largest ratio of the scales of two columns without a warning.
+# Maximum ratio of the scales of two columns that does not cause a warning.
 RATIO_LIMIT = 100
-# Names of kernels that take non-negative columns, such as histograms.
+# Names of kernels that require non-negative columns, such as histograms.
 NON_NEGATIVE_KERNELS = ("chi2", "additive_chi2")
 
 
@@ -84,12 +85,13 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     # Pairs that are not valid raise an error later.
     pairs = getattr(estimator, "view_slices", None) or [(0, X.shape[1])]
     views = [X[:, slice(*pair)] for pair in pairs if np.shape(pair) == (2,)]
-    # Sparse columns have a small range after any scaler, and one huge cell a large deviation.
+    # After any scaler, sparse columns have a small range, and a column with one huge cell has a
+    # large deviation: use the smaller of both ratios.
     ratio = max((min(map(_ratio, _spreads(view))) for view in views), default=1.0)
     if ratio <= RATIO_LIMIT:
         return
 
-    # A rounded number is the same in all folds of a search, which then shows one warning.
+    # Round the number: it is then the same in all folds of a search, which shows the warning once.
     name = type(estimator).__name__
     where = "X" if view == 1 else f"view {view}"
     remedy = f"make_pipeline({scaler}(), {name}(...))"

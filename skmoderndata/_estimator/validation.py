@@ -21,11 +21,11 @@ SMALLEST = 1e-100
 LARGEST = 1e100
 # Maximum magnitude in tables that stay in single precision.
 LARGEST_SINGLE = 1e15
-# Types that input may keep.
+# Data types that an input may keep.
 FLOATS = [np.float64, np.float32]
 # Number of components that is allowed for data of any size.
 CHEAP_COMPONENTS = 100
-# Number of entries checked at a time, so that they stay in the cache.
+# Number of entries checked at a time, chosen so that they stay in the cache.
 BLOCK_ENTRIES = 2**16
 
 
@@ -343,7 +343,7 @@ def _is_missing(value):
         return True
     try:
         return bool(value != value)
-    except TypeError:  # NA of pandas does not equal anything, including itself
+    except TypeError:  # pandas.NA does not equal anything, including itself
         return True
     except ValueError:  # arrays among the values are checked elsewhere
         return False
@@ -445,7 +445,7 @@ def check_entry_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
             f"{which}.toarray(), or weigh whole rows by sample_weight where fit has it."
         )
 
-    # finite numbers, in the shape of X
+    # convert to numbers, which must be finite and have the shape of X
     weights = sklearn_check_array(
         entry_weight, dtype=np.float64, input_name="entry_weight", ensure_all_finite=False
     )
@@ -622,7 +622,7 @@ def bits_of(X, *, threshold, owner):
                 )
             missing = unobserved
 
-    # bits: whether numbers exceed the threshold, or zeros and ones unchanged
+    # convert to bits: compare numbers with the threshold, and keep zeros and ones unchanged
     if values.dtype == bool:
         bits = values
     elif threshold is None:
@@ -651,7 +651,7 @@ def bits_of(X, *, threshold, owner):
 class BitCounts(NamedTuple):
     """Summary of the numbers in a table; summaries of blocks of rows can be added."""
 
-    # the smallest, the largest, and one value between them if there is one
+    # the smallest value, the largest, and one value between them if there is any
     values: tuple[float, ...]
     n_above: int  # count of numbers above the threshold
     n_observed: int
@@ -795,7 +795,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X", overlap=Fals
         the lists as arrays.
     """
     groups = list(groups)
-    # a label for each member
+    # accept one label per member
     if all(np.ndim(group) == 0 for group in groups):
         if len(groups) != n_members:
             raise ValueError(
@@ -804,7 +804,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X", overlap=Fals
             )
         return np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
 
-    # or the members of each group, which must be a partition
+    # or accept the members of each group; the groups must form a partition
     labels = np.full(n_members, -1)
     lists = []
     shared = False
@@ -922,7 +922,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
             )
         return present, codes
 
-    # the order is given; y may lack some of its classes
+    # use the given order; y may lack some of its classes
     order = np.asarray(classes)
     labels = order.tolist()
     if order.ndim != 1 or len(set(labels)) < len(labels):
@@ -932,7 +932,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     if unknown:
         raise ValueError(unknown_label(unknown[0], labels, owner))
 
-    # ranks count the classes that are present
+    # number the ranks among the classes that are present
     positions = np.array([position[label] for label in present.tolist()])
     by_rank = np.argsort(positions)
     rank = np.empty(len(present), dtype=int)
