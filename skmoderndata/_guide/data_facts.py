@@ -208,7 +208,8 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
         in_order = {str(name).lower() for name in levels} in GRADES
         return facts._replace(y="ranks" if in_order else "classes")
 
-    # A few whole numbers are classes; consecutive ones that do not start at zero are ranks
+    # Treat a few distinct whole numbers as classes, or as ranks if they are consecutive and do not
+    # start at zero
     few = len(levels) <= 20 and len(levels) < len(values) / 2
     if not few or not np.array_equal(levels, np.round(levels)):
         return facts._replace(y="numbers")
@@ -298,7 +299,7 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
         columns = max(shape[1] for shape in shapes)
         return DataFacts("views", rows=rows, columns=columns, wide=columns / rows, views=n)
 
-    # Lengths differ, or are larger, in the direction of time
+    # Time is the axis along which lengths differ; if they do not differ, it is the longer axis
     widths = {shape[-1] for shape in shapes}
     channels_first = len(shapes[0]) == 2 and (
         len(lengths) < len(widths) or (len(widths) == 1 and max(lengths) < min(widths))
@@ -435,7 +436,7 @@ def _of_table(X: np.ndarray) -> DataFacts:
     if facts.values == "Boolean" or len(X) < 5:
         return facts
 
-    # Keep columns that vary; fill gaps and scale to one unit
+    # Keep columns that vary; fill gaps and scale the columns to one unit
     X = np.asarray(X[:, :N_COLUMNS], dtype=float)
     X = X[:, known[:, :N_COLUMNS].sum(axis=0) > 2]
     X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
@@ -483,7 +484,7 @@ def _row_shape(Z: np.ndarray) -> str:
     if lags[1] < (correlation.sum() - p) / (p * (p - 1)) + 0.15:
         return ""
 
-    # In a square image, the pixel below is more alike than pixels half a row further
+    # In a square image, a pixel resembles the pixel below it more than pixels half a row away
     side = round(np.sqrt(p))
     square = side**2 == p and lags[side] > max(lags[side // 2], lags[side - 2]) + 0.03
     return "image" if square else "signal"
@@ -503,7 +504,7 @@ def _broken(X: np.ndarray) -> float:
     fraction = far.mean(axis=0)
     cells = far & (between <= 0.5 * fraction) & (fraction < 0.4)
 
-    # Components of non-negative data coincide in rows; broken cells do not
+    # Large entries of non-negative components coincide in rows; broken cells do not
     of_row = cells.sum(axis=1)
     return float(cells.mean() if of_row.var() <= 2.5 * of_row.mean() else 0.0)
 

@@ -27,19 +27,19 @@ SCALE_RATIO = 3.0
 REDUNDANT = 0.9
 # Number of blocks of successive rows whose mean ranks are compared.
 N_BLOCKS = 10
-# Maximum number of rows in tests by permutation of the row order.
+# Maximum number of rows in tests that permute the row order.
 MAX_DRIFT_ROWS = 2000
 # Maximum number of rows in fits for hidden cells and roles.
 MAX_FIT_ROWS = 400
 # Number of folds of hidden cells for small tables, which can spare few cells.
 MANY_FOLDS = 10
-# Number of folds of hidden cells for other tables, to save time.
+# Number of folds of hidden cells for other tables; fewer folds save time.
 FEW_FOLDS = 3
 # Maximum number of cells of a small table.
 MAX_SMALL = 5000
-# Minimum number of empty and of known cells to test whether gaps depend on values.
+# Minimum number of empty cells, and of known cells, for a test whether gaps depend on values.
 MIN_GROUP = 10
-# Number of good cells that show how far the tail of the good cells reaches.
+# Number of good cells, the largest ones, from which the tail of the good cells is estimated.
 N_TAIL = 30
 # Maximum number of roles.
 MAX_ROLES = 5
@@ -166,7 +166,7 @@ def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
     else:
         text += " Their positions show no pattern."
 
-    # Write the line to run next
+    # Write the line of code to run next
     filled = ~gaps.all(axis=0)
     columns = np.flatnonzero(filled)
     imputer = "NuclearNormImputer" if low_rank else "SimpleImputer"
@@ -232,7 +232,7 @@ def _gaps_by_value(table: Table, gaps: np.ndarray, level: float) -> list[str]:
     z = np.where(usable, sums / np.where(usable, deviation, 1.0), 0.0)
     p = np.minimum(2 * stats.norm.sf(np.abs(z)) * usable.sum(), 1.0)
 
-    # 3. Take the strongest pair of each column with gaps
+    # 3. Select the strongest pair for each column with gaps
     best = p.argmin(axis=1)
     reported = [j for j in np.argsort(p.min(axis=1), kind="stable") if p[j, best[j]] <= level]
     return [
@@ -263,7 +263,7 @@ def find_scales(table: Table, level: float) -> Finding | None:
     )
     low, middle, high = limits.T
 
-    # Compare the largest lower limit with the smallest upper limit, which hold at the level
+    # Compare the largest lower limit with the smallest upper limit; both limits hold at the level
     largest = int(low.argmax())
     smallest = int(high.argmin())
     ratio = low[largest] / high[smallest]
@@ -428,7 +428,7 @@ def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> f
 
 def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | None:
     """List cells and rows that do not fit the rest, by robust PCA after a robust scaler."""
-    if fit is None or fit.model.algorithm_ != "stable":  # no test for cells without noise
+    if fit is None or fit.model.algorithm_ != "stable":  # no noise: there is no test for cells
         return None
     model = fit.model
     rows = fit.rows
@@ -451,7 +451,7 @@ def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | N
     size = sizes[row, column]
     largest = np.argsort(-size, kind="stable")
     if len(row) and _test_of_tail(size, sizes[~support & ~odd[:, None]]) > level / 2:
-        largest = largest[:0]  # the good cells reach as far
+        largest = largest[:0]  # the good cells reach as far as these
         if not odd.any():
             return None
     cells = [
@@ -616,14 +616,14 @@ def find_redundant(table: Table, level: float) -> Finding | None:
     r = np.abs(correlation[first, second])
     n = count[first, second]
 
-    # Lower limits of all pairs at once; 1.06 is the factor for ranks [Fieller et al. 1957]
+    # Compute lower limits of all pairs at once; 1.06 is the factor for ranks [Fieller et al. 1957]
     z = stats.norm.isf(level / len(r)) * np.sqrt(1.06 / np.maximum(n - 3, 1))
     limit = np.tanh(np.arctanh(np.minimum(r, 1 - 1e-12)) - z)
     found = np.flatnonzero((limit >= REDUNDANT) & (n >= MIN_ROWS))
     if len(found) == 0:
         return None
 
-    # Form groups, and keep the column with the fewest gaps of each
+    # Form groups, and keep from each the column with the fewest gaps
     groups = _groups(len(columns), first[found], second[found])
     n_known = np.diagonal(count)
     kept = [group[n_known[group].argmax()] for group in groups]
@@ -702,7 +702,7 @@ def find_roles(table: Table, level: float) -> Finding | None:
             bits[_spread_rows(len(bits), MAX_FIT_ROWS)]
         )
 
-    # Compare each set with independent columns, over all sets of its size
+    # Compare each set with independent columns; correct for the number of all sets of its size
     fraction = bits.mean(axis=0)
     found = []
     for role in miner.components_.astype(bool):
@@ -718,7 +718,7 @@ def find_roles(table: Table, level: float) -> Finding | None:
     if not found:
         return None
 
-    # Keep the most significant sets, without sets that contain another or are part of it
+    # Keep the most significant sets; skip sets that contain a kept set or are part of one
     kept: list[tuple[Any, ...]] = []
     for _, role, count, chance in sorted(found, key=lambda entry: entry[0]):
         if not any(_nested(role, other) for other, _, _ in kept):

@@ -49,7 +49,7 @@ def svg(draw: Callable[[], Any], name: str) -> str:
         text = io.StringIO()
         draw().savefig(text, format="svg", metadata={"Date": None, "Creator": None})
 
-    # Keep only the element, with unique names, in the colours of the page
+    # Keep only the svg element; make its names unique, and use the colours of the page
     picture = text.getvalue()
     picture = picture[picture.index("<svg") :]
     picture = re.sub(r"<(metadata|style).*?</\1>", "", picture, flags=re.DOTALL)

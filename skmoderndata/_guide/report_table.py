@@ -10,7 +10,7 @@ from skmoderndata._solvers.common.blocks import is_dask
 
 # Maximum number of rows that are read.
 MAX_ROWS = 10_000
-# Maximum number of cells that are read: wide tables have fewer rows in the sample.
+# Maximum number of cells that are read; samples of wide tables therefore have fewer rows.
 MAX_CELLS = 500_000
 # Minimum number of rows in the sample of a wide table.
 MIN_SAMPLE = 500
@@ -89,7 +89,7 @@ def read_table(X: Any, random_state: int) -> Table:
         X = _array_of_list(X)
     n, p = _checked_shape(X)
 
-    # 1. Find the columns of numbers; sample them and the rows, in their order
+    # 1. Find the columns of numbers; sample them and the rows, and keep their order
     rng = np.random.default_rng(random_state)
     numeric = _numeric_columns(X, kind)
     if not numeric:
@@ -122,7 +122,7 @@ def read_table(X: Any, random_state: int) -> Table:
 
 def _kind(X: Any) -> str:
     """Return the kind of the container, or raise an error that says what to pass instead."""
-    # Reject tables that are not in memory, or have no gaps
+    # Reject tables that are not in memory or cannot have gaps
     if is_dask(X) or (hasattr(X, "dask") and hasattr(X, "compute")):
         raise TypeError(
             "X is a Dask collection, but report accepts only tables in memory: pass some rows, "

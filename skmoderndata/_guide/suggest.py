@@ -156,7 +156,7 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
             "about='graphs'."
         )
 
-    # Problems that were named come first, then problems that fit most closely
+    # Put the named problems first, then the problems that fit most closely
     named = _words(about or "")
     fits = [_fit(row, facts, named) for row in problems()]
     needs = _Needs(
