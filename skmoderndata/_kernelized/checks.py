@@ -18,8 +18,8 @@ from skmoderndata.kernels._base import BaseKernel
 
 # Maximum number of samples used to estimate the scales of the columns.
 SCALES_FROM_ROWS = 10_000
-# Smallest ratio of standard deviations at which scaling is advised; the distances then lose the
-# small columns.
+# Minimum ratio of standard deviations at which scaling is advised; at such ratios, small columns
+# hardly affect the distances.
 UNSCALED = 1e3
 
 
@@ -83,7 +83,7 @@ def _is_collection(estimator: Any, X: Any, reset: bool) -> bool:
         return not hasattr(estimator, "n_features_in_")
     is_collection = not holds_rows(X)
     if is_collection:
-        # An earlier fit on rows has set these.
+        # An earlier fit on rows may have set these attributes.
         for name in ("n_features_in_", "feature_names_in_"):
             vars(estimator).pop(name, None)
     return is_collection

@@ -19,9 +19,11 @@ TILE_BYTES = 2**19
 GATHER_ROWS = 2**15
 # Number of rows that one thread evaluates at a time.
 CHUNK_ROWS = 2**13
-# Maximum number of kernel values for which a single thread is used, as a second one does not pay.
+# Maximum number of kernel values that a single thread computes; for so small a number, a second
+# thread does not pay.
 WORTH_THREADS = 2**23
-# Largest term gamma |x|^2 for single precision; larger ones cancel too much.
+# Maximum term gamma |x|^2 in single precision; with larger terms, cancellation loses too many
+# digits.
 SAFE_SQUARE = 64.0
 # Kernels whose diagonal is computed from |x|^2.
 NORM_KERNELS = ("linear", "poly", "polynomial", "sigmoid")
@@ -203,8 +205,8 @@ class Expansion:
                 self._fill(block, out[rows], exact)
             return
 
-        # linear kernel: weights of the features; kernels without a fast path: blocks of the Gram
-        # matrix
+        # use weights of the features for the linear kernel, and blocks of the Gram matrix for
+        # kernels without a fast path
         if self.kind == "linear":
             out[:] = self.gram.linear_values(X, self._primal())
             return
@@ -228,7 +230,7 @@ class Expansion:
             dtype = np.float64
             A = _double(X)
 
-        # tiles of kernel values that stay in the cache
+        # compute tiles of kernel values that stay in the cache
         basis = self._basis(dtype)
         coef = self._coef(dtype)
         n_basis = basis.shape[1]
@@ -351,14 +353,14 @@ def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
         diagonal = np.asarray(rows.X.diagonal())
         return float(diagonal.max())
 
-    # every k-th sample if each value needs a call of the kernel
+    # use every k-th sample if each value needs a call of the kernel
     from_norms = isinstance(gram.kernel, str) and gram.kernel in NORM_KERNELS
     if not (from_norms or sure) and n > 1000:
         step = -(-n // 1000)
         every_kth = np.arange(0, n, step)
         return float(rows.diag(every_kth).max())
 
-    # all samples, in blocks
+    # otherwise use all samples, in blocks
     starts = range(0, n, GATHER_ROWS)
     blocks = [slice(start, min(start + GATHER_ROWS, n)) for start in starts]
     return max(float(rows.diag(block).max()) for block in blocks)

@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.typing import Array
 TOLERANCE = 1e-12
 # Largest sum of `gamma |x|^2` and `gamma |y|^2` at which no value has to be recomputed.
 SAFE = TOLERANCE / (8 * EPS)
-# Largest exponent, in magnitude, that needs any accuracy: exp(-60) is below any rounding error.
+# Maximum magnitude of an exponent that needs any accuracy: exp(-60) is below any rounding error.
 NEGLIGIBLE = 60.0
 # Number of entries of a tile, which stays in the cache.
 TILE = 2**18
@@ -201,7 +201,7 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
     step = max(1, TILE // len(b))
     pairs = max(1, TILE // X.shape[1])
     for start in range(0, len(a), step):
-        # pairs whose kernel value has an error above the tolerance
+        # find pairs whose kernel value has an error above the tolerance
         rows = slice(start, start + step)
         tile = E[rows]
         size = a[rows, None] + b

@@ -27,9 +27,9 @@ KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
 ANCHORS = (32, 2**13)
 # Minimum number of samples for judging the bandwidth.
 JUDGED_FROM_SAMPLES = 16
-# Largest difference of all kernel values from 1 at which all samples count as alike.
+# Maximum difference between 1 and the kernel values at which all samples count as alike.
 ALIKE = 1e-6
-# Smallest sum of the kernel values of a sample with all others; below it the sample is isolated.
+# Minimum sum of the kernel values of a sample with all others; below it, the sample is isolated.
 ALIEN = 0.1
 
 # Entries that every estimator with a `kernel` has in `_parameter_constraints`.
@@ -81,7 +81,7 @@ def resolve_kernel(
             )
         return Gram(kernel_from_data(kernel, X))
 
-    # a function, or a precomputed matrix
+    # use a function or a precomputed matrix as it is
     if not isinstance(kernel, str):
         return Gram(kernel, params)
     if kernel == "precomputed":
@@ -139,8 +139,8 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     if n < JUDGED_FROM_SAMPLES:
         return
 
-    # values between a few anchors and many samples: smallest, largest, and the sums without the
-    # anchors themselves
+    # compute kernel values between a few anchors and many samples: the smallest, the largest, and
+    # the sums, which omit the value of each anchor with itself
     anchor_index, partner_index = (
         np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS
     )
@@ -159,7 +159,7 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
         largest = max(largest, float(K.max()))
         total += K.sum(axis=1)
 
-    # all values near one
+    # warn if all values are near one
     gamma = gram.params["gamma"]
     if least > 1 - ALIKE and not all_equal(take(X, partner_index)):
         warnings.warn(
@@ -168,7 +168,7 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
             stacklevel=2,
         )
 
-    # nearly all values near zero
+    # warn if nearly all values are near zero
     typical = float(np.median(total)) * n / n_partners
     nearly_zero = n_partners == n or largest < ALIEN / n
     if typical < ALIEN and nearly_zero:
@@ -318,13 +318,13 @@ class Gram:
                 )
             return _dense(X.diagonal())
 
-        # known without computing pairs
+        # some diagonals are known without computing pairs
         if isinstance(self.kernel, Kernel):
             return np.asarray(self.kernel.diag(X))
         if self.constant_diagonal:
             return np.ones(n)
 
-        # from squared norms
+        # others follow from squared norms
         if self.kernel == "linear":
             if self.origin is None or not is_sparse(X):
                 return np.asarray(row_norms(self.seen(X), squared=True))
@@ -339,7 +339,8 @@ class Gram:
         if self.kernel == "sigmoid":
             return np.asarray(np.tanh(self._inner_with_self(X)))
 
-        # any other function: diagonals of 32 x 32 blocks, 32 times the work but 1/32 of the calls
+        # for any other function, use the diagonals of 32 x 32 blocks: 32 times the work but 1/32
+        # of the calls
         step = 32
         blocks = (take(X, slice(start, start + step)) for start in range(0, n, step))
         diagonals = [self(block, block).diagonal() for block in blocks]
@@ -445,7 +446,7 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
     if not total > 0:
         return 0.0
 
-    # first pass: mean; second pass: squared deviations
+    # compute the mean in a first pass and squared deviations in a second
     row_bytes = 8 * max(1, p)
     blocks = list(row_blocks(n, row_bytes, n_bytes=2**22))
     mean = 0.0

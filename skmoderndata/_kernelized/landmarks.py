@@ -40,7 +40,7 @@ from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 
 # Size in bytes of the features that are computed at a time.
 STRETCH_BYTES = 2**25
-# Smallest fraction of the trace that a landmark must add to be used; it bounds the effect of
+# Minimum fraction of the trace that a landmark must add to be used; it limits the effect of
 # rounding errors of kernel values on the features.
 NEGLIGIBLE = 1e-10
 
@@ -168,7 +168,7 @@ def survey_of_rows(X: Any, w: Array, first: int, owner: str, kernel: Any) -> Sur
         with rows_named():
             check_range(kernel, {"gamma": 1.0, "degree": 1.0}, X)
 
-    # moments of the rows of positive weight
+    # compute the moments of the rows of positive weight
     weight = float(w.sum())
     mean = np.zeros(X.shape[1])
     scatter = largest = 0.0
@@ -232,7 +232,7 @@ class Fold(NamedTuple):
 
 def numbers_of_rows(X: Any) -> Array:
     """Return a pseudo-random number between 0 and 1 per row that depends only on its entries."""
-    # an odd factor for each column
+    # draw an odd factor for each column
     n, p = X.shape
     odd = np.random.RandomState(0).randint(2**62, size=p, dtype=np.int64) * 2 + 1
     odd = odd.astype(np.uint64)
@@ -410,7 +410,7 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
     if seen.fold is not None:
         used &= seen.fold.holds(X)
 
-    # use stored features, or compute them for one stretch
+    # use stored features, or compute them for one stretch of rows at a time
     row_bytes = 24 * max(1, len(seen.features.root))
     for stretch in row_blocks(len(w), row_bytes, n_bytes=STRETCH_BYTES):
         if block.state is None:
@@ -446,7 +446,7 @@ def rows_in_blocks(
             raise ValueError("sample_weight must be a 1D array with one weight for each row.")
         rows.insert(0, sample_weight)
 
-    # a table in blocks, or a table in memory as a single block
+    # open a table in blocks, or treat a table in memory as a single block
     if in_blocks(X):
         checks = {"dtype": FLOATS, "accept_sparse": "csr", **checks}
         return blocks_of(estimator, X, *rows, **checks), weighted

@@ -169,7 +169,7 @@ def check_symmetric(gram: Gram, K: Array) -> None:
     least = float(K.min(initial=0.0))
     scale = max(largest, -least)
 
-    # in tiles that stay in the cache when they are transposed
+    # compare tiles that stay in the cache when they are transposed
     n = len(K)
     worst = 0.0
     step = 512

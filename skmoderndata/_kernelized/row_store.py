@@ -15,7 +15,8 @@ from skmoderndata._solvers.common.typing import Array
 ROWS_TOGETHER = 64
 # Number of rows of a Gaussian kernel whose exponents, in double precision, stay in the cache.
 ROWS_IN_CACHE = 16
-# Maximum number of samples whose rows are stored in double precision; above, in single precision.
+# Maximum number of samples whose rows are stored in double precision; with more samples, rows are
+# stored in single precision.
 DOUBLE_UP_TO = 2000
 
 
