@@ -18,7 +18,7 @@ from skmoderndata._solvers.common.linalg import mirror_lower
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances, one_word
 
-# Number of table cells that a thread computes in one task, approximately.
+# Approximate number of table cells that a thread computes in one task.
 CELLS = 2**24
 
 

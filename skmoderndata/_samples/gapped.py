@@ -118,7 +118,7 @@ def scoring(
     name: str = "alignment",
 ) -> Scoring:
     """Check the parameters of `metrics.alignment`; `name` is the caller, for error messages."""
-    # a gap must not cost more than its symbols one by one
+    # a gap must not cost more than its symbols cost one by one
     further = gap_cost if extension_cost is None else extension_cost
     if further > gap_cost:
         raise ValueError(

@@ -136,7 +136,7 @@ class _Reader:
             attributes = getattr(x, "__dict__", {})
             return b"S" + self.number(kind), [attributes, *x]
         tag = b"l" if kind is list else b"t"
-        if EXACT.issuperset(map(type, x)):  # fast for sequences of tokens
+        if EXACT.issuperset(map(type, x)):  # fast path for sequences of tokens
             return tag + b"f" + repr(x).encode("utf-8", "surrogatepass"), ()
         return tag, x
 

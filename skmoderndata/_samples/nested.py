@@ -10,7 +10,7 @@ import numpy as np
 # Maximum number of nodes of a sample.
 MAX_NODES = 10_000_000
 
-# Number of nodes visited before a check whether the sample ends: 16 MB, and .1 s.
+# Number of nodes visited before the check whether the sample ends; they take 16 MB and .1 s.
 TRUSTED_NODES = 100_000
 ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), frozenset})
 
@@ -92,7 +92,7 @@ def copied(x: Any) -> Any:
         elif id(node) not in levels:
             levels[id(node)] = level
             waiting.extend(node)
-        elif levels[id(node)] != level:  # below itself
+        elif levels[id(node)] != level:  # the node is below itself
             return copy.deepcopy(x)
         else:  # all its entries have been copied
             entries = [v if type(v) in ATOMS else copies[id(v)] for v in waiting.pop()]
@@ -108,7 +108,7 @@ def _copy_of_object(x: Any) -> Any:
         return _copy_of_element(x)
     try:
         return copy.deepcopy(x)
-    except (TypeError, ValueError, NotImplementedError, RecursionError):  # locks, open files
+    except (TypeError, ValueError, NotImplementedError, RecursionError):  # such as locks
         return x
 
 

@@ -82,7 +82,7 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
     if is_frame(X):
         X = rows_of_frame(X, name)
 
-    # series of equal lengths in one array, or series of any lengths
+    # accept series of equal lengths in one array, or series of any lengths
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim in (2, 3) and X.size:
         n, length = X.shape[:2]
         values = np.array(X, dtype=np.float64, order="C").reshape(n * length, -1)
@@ -155,7 +155,7 @@ def _points(x: Any, position: int, name: str) -> Array:
     except ValueError:
         points = np.array("rows of unequal lengths")
 
-    if points.dtype.kind == "O":  # numbers among objects are fine
+    if points.dtype.kind == "O":  # objects may be numbers
         with contextlib.suppress(TypeError, ValueError):
             points = points.astype(np.float64)
 
@@ -165,7 +165,7 @@ def _points(x: Any, position: int, name: str) -> Array:
             "equal length."
         )
 
-    # one series, of one channel or of several
+    # accept one series, with one channel or several
     if points.ndim == 0:
         raise ValueError(
             f"{where} is a single number: pass a collection of series, [x] for one series x."
@@ -232,7 +232,7 @@ def warping_band(
             f'{name}: band={band!r}; it must be None, "sakoe_chiba" or "itakura".'
         )
 
-    # Itakura's parallelogram: a slope
+    # Itakura's parallelogram is set by a slope
     if band == "itakura":
         if radius is not None:
             raise ValueError(
@@ -249,7 +249,7 @@ def warping_band(
             raise ValueError(f'{name}: band="sakoe_chiba" needs a radius.')
         return Band(FREE)
 
-    # a band around the diagonal: steps, or a fraction of the length
+    # Sakoe and Chiba's band around the diagonal is set in steps, or as a fraction of the length
     in_steps = is_integer(radius)
     if not _is_number(radius) or radius < 0 or not (in_steps or radius < 1):
         raise ValueError(

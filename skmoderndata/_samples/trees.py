@@ -114,7 +114,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
     if callable(getattr(tree, "label", None)):
         return tree, _nltk_node
 
-    # nested tuples, or an array of parents
+    # accept nested tuples, or an array of parents
     if isinstance(tree, list | tuple):
         if len(tree) == 2 and _is_sequence(tree[0]):
             return _parent_array(tree[0], tree[1], name)
@@ -293,7 +293,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     >>> sort_children(("a", "c", ("b", "d"))), sort_children(("a", ("b", "d"), "c"))
     (([-1, 0, 0, 2], ['a', 'c', 'b', 'd']), ([-1, 0, 0, 2], ['a', 'c', 'b', 'd']))
     """
-    # nodes by their height, children first
+    # group the nodes by their height, children first
     labels, degrees = flatten(tree)
     below: list[list[int]] = []
     levels: list[list[int]] = []  # nodes by their height
