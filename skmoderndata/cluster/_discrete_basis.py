@@ -41,8 +41,8 @@ from skmoderndata._solvers.boolean_data.weighted_basis import (
 )
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
-# Number of thresholds, of the greedy searches with the lowest cost, that are refitted if bits have
-# weights.
+# Number of greedy searches, each with its own threshold, that are refitted if bits have weights.
+# The searches with the lowest cost are refitted.
 REFITTED = 3
 
 
@@ -413,7 +413,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         best = race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.association_threshold_ = best
         self.components_ = unpack_rows(U, p)
-        # a refit over all sets ends with the best memberships, a local search may not
+        # a refit over all sets ends with the best memberships, but a local search may not
         exact = self.refit and all_sets_fit(len(U), words)
         self.assignments_ = Z if exact else self._cover(words)
 

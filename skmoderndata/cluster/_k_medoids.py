@@ -29,7 +29,8 @@ CDIST_NAMES = {"manhattan": "cityblock"}
 TABLE_METRICS = ("chebyshev", "cosine", "euclidean", "manhattan", "sqeuclidean")
 # Number of distances in a block of candidates for the certificate.
 BLOCK_ENTRIES = 2**20
-# Smallest relative decrease of the objective by an exchange that is not a rounding error.
+# Minimum relative decrease of the objective that justifies an exchange; smaller decreases are
+# rounding errors.
 GAIN_RTOL = 1e-12
 
 
@@ -206,7 +207,7 @@ class KMedoids(
                 "for series."
             )
 
-        # samples of positive weight, and their distances
+        # select samples of positive weight, and compute their distances
         X = self._samples(X, reset=True)
         w, unit = relative_weights(sample_weight, np.empty((len(X), 1)))
         weighted = np.flatnonzero(w > 0)
@@ -439,7 +440,7 @@ def build(D, w, k):
     medoids = [int((D @ w).argmin())]
     nearest = D[medoids[0]]
     for _ in range(1, k):
-        # sum of w_i min(d_i, D_ic) for all candidates c, in blocks of candidates
+        # compute the sum of w_i min(d_i, D_ic) for all candidates c, in blocks of candidates
         totals = np.empty(len(D))
         for rows in _blocks(len(D)):
             totals[rows] = np.minimum(D[rows], nearest) @ w

@@ -574,7 +574,7 @@ class KernelKMeans(
 
         init = np.asarray(init)
         k = self.n_clusters
-        # one label per sample, in one or several rows
+        # accept one label per sample, in one or several rows
         integers = init.dtype.kind in "iu"
         several = init.ndim == 2 and init.shape[1] == n and integers
         if init.ndim == 1 or (several and init.shape != (k, p) and len(init)):
@@ -591,7 +591,7 @@ class KernelKMeans(
             labels = np.atleast_2d(init).astype(np.intp)
             return labels, len(labels)
 
-        # centres
+        # otherwise accept centres
         if p is None or init.shape != (k, p):
             required = "one label per sample" if p is None else f"({k}, {p})"
             raise ValueError(f"init has shape {init.shape}, but must have {required}.")
@@ -734,7 +734,7 @@ class _ExactSpace:
         k = len(mass)
         empty = mass == 0
 
-        # weighted means; an empty cluster shares the centre of the first sample
+        # compute weighted means; an empty cluster gets the centre of the first sample's cluster
         coef = np.zeros((k, len(w)))
         coef[members, np.arange(len(w))] = w / mass[members]
         offsets = np.divide(best.inner, mass**2, out=np.zeros(k), where=~empty)

@@ -63,7 +63,7 @@ from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Maximum number of rows of a table in blocks that are compared to count the distinct rows.
 MAX_ROWS_COMPARED = 10_000
-# Minimum rise of the likelihood, as a fraction, at which other sources replace a stream's sources.
+# Minimum relative rise of the likelihood at which other sources replace the sources of a stream.
 LEAST_RISE = 1e-6
 # Fraction of the reconstructed bits in which the two likeliest starts may differ without a
 # warning. In 21 % of 528 random tables, the result had clearly more wrong bits than the true

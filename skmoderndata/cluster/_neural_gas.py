@@ -462,7 +462,7 @@ class NeuralGas(
             if stop:
                 break
 
-        if self.polish and not stop:  # make only passes of k-means
+        if self.polish and not stop:  # make only k-means passes
             gas = batch_neural_gas(X, w, centers, width=1.0, last_width=1.0, max_iter=0)
             n_iter = self.max_iter + gas.n_iter
             return gas._replace(

@@ -471,7 +471,7 @@ class ClusterPrototypesDisplay:
         style = {"color": "tab:red", "linewidth": 2} | kwargs
         labels = np.asarray(self.labels)
 
-        # draw the members in grey, and their prototype on top
+        # draw the members in grey, and their prototype on top of them
         for c, ax in enumerate(self.axes_[:k]):
             members = np.flatnonzero(labels == c)
             for i in members:
