@@ -42,7 +42,7 @@ def main(arguments=None):
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
 
-    # fit them, and collect failures rather than stop at the first
+    # fit them; collect failures instead of stopping at the first
     start = perf_counter()
     failed = []
     tasks = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
@@ -87,7 +87,7 @@ def small_data(estimator, n=40, p=6):
     tags = estimator.__sklearn_tags__()
     rng = np.random.default_rng(0)
 
-    # correlated columns, all positive
+    # make correlated columns, all of them positive
     X = rng.normal(size=(n, 3)).cumsum(axis=0) @ rng.normal(size=(3, p))
     X += 0.3 * rng.normal(size=(n, p))
     X += 0.1 - X.min()
