@@ -195,7 +195,7 @@ class JamesStein(Base):
                 "parameters."
             )
 
-        # Combine the counts, means and sums of squares of both
+        # Combine the counts, means and sums of squares of both estimators
         mine = _Spread(self.n_samples_seen_, self.raw_location_, self._squares)
         theirs = _Spread(other.n_samples_seen_, other.raw_location_, other._squares)
         self._shrink(*(mine + theirs))
@@ -210,7 +210,7 @@ class JamesStein(Base):
         target = self._target(raw, scale)
         degrees = m if fixed else m - 1
 
-        # The theorem needs three degrees of freedom; with fewer the raw means stay
+        # The theorem needs three degrees of freedom; with fewer, keep the raw means
         factor = 1.0
         risk = 1.0
         if degrees <= 2:
