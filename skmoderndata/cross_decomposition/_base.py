@@ -259,7 +259,7 @@ class MultiviewTransformer(
     def _take_views(self, X, y, *, reset):
         """Split the input into validated views, with None for a missing view."""
         name = type(self).__name__
-        # One array that is cut into views.
+        # One array may be cut into views.
         if self.view_slices is not None:
             self._side_by_side = True
             X = self._check_vectors(0, X, reset=reset, all_views=True)
@@ -275,7 +275,7 @@ class MultiviewTransformer(
             X = [list(view) for view in zip(*as_samples(X, name), strict=True)]
             y = None
 
-        # Separate views: a list, or X and y.
+        # Otherwise the views are separate: a list, or X and y.
         if self._is_list_of_views(X, y, reset=reset):
             if y is not None:
                 raise ValueError(
@@ -643,7 +643,7 @@ def column_correlations(A, B, weights=None):
     if len(A) == 0:
         return np.zeros(A.shape[1])
 
-    # Cosines of the centred columns; a constant column correlates with nothing.
+    # Compute cosines of the centred columns; a constant column is not correlated with any other.
     w = np.ones(len(A)) if weights is None else weights[complete]
     A, size_of_A = _unit_columns(A, w)
     B, size_of_B = _unit_columns(B, w)
@@ -685,7 +685,7 @@ def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=Non
     `endless` marks views with a kernel of infinite rank, which only rounding limits.
     """
     free = [v for v, alpha in enumerate(alphas) if alpha == 0]
-    # One view has as many directions as samples, or two views have as many together.
+    # Reject data for which one view, or two views together, have as many directions as samples.
     n_degrees = min(rows.size for rows in samples.rows) - 1
     ranks = sorted(whitened[v].rank for v in free)
     full = any((endless and endless[v]) or whitened[v].rank >= n_degrees for v in free)

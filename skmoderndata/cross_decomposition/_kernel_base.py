@@ -236,7 +236,8 @@ class ViewKernel(NamedTuple):
     """Kernel of one view and the mean that is subtracted from its samples."""
 
     gram: Gram
-    # None if a shift would change the centred kernel matrix, or if the samples are sparse.
+    # Vector that is subtracted from the samples; None if a shift would change the centred kernel
+    # matrix, or if the samples are sparse.
     shift: Any
 
     def prepare(self, X):

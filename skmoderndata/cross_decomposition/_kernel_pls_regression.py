@@ -48,8 +48,8 @@ from skmoderndata.cross_decomposition._kernel_base import (
     take_samples,
 )
 
-# Maximum number of samples for which solver="auto" is exact: up to here, a few products with the
-# kernel matrix take about as long as a factorisation.
+# Maximum number of samples for which solver="auto" is exact: up to this number, a few products
+# with the kernel matrix take about as long as a factorisation.
 EXACT_LIMIT = 2000
 
 

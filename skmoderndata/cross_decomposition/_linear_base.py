@@ -76,7 +76,7 @@ class LinearViews(MultiviewTransformer):
             self.x_weights_, self.y_weights_ = self.weights_
         self.ranks_ = np.array(solution.ranks)
 
-        # Regularised correlations are the objective; the others are computed from the scores.
+        # The objective gives the regularised correlations; the scores give the plain correlations.
         self.regularized_correlations_ = pairs.values
         spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
         self.correlations_ = mean_correlations(spread, samples.weights)
@@ -129,14 +129,14 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
     refuse_interpolation(whitened, alphas, samples, name=name, remedy="alpha")
     pairs = canonical_pairs(whitened, k, samples, **problem)
 
-    # Weights in the units of X, and scores.
+    # Compute the weights in the units of X, and the scores.
     weights = []
     scores = []
     for v, (side, c) in enumerate(zip(sides, pairs.directions, strict=True)):
         weights.append(side.weights(c))
         scores.append(training_scores(side.view, c, samples.weights_of(v)))
 
-    # Make the largest weight of the first view positive, in standard deviations.
+    # Make positive the weight of the first view that is largest in units of standard deviations.
     signs = signs_of_peaks(weights[0] * sides[0].scale[:, None])
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return LinearSolution(

@@ -74,7 +74,7 @@ _NO_APPROXIMATION = (
     "PrincipalComponentsRegression(solver={!r}) is for kernels other than 'linear', which needs "
     "no approximation; use solver='auto'."
 )
-# Minimum number of components that leave-one-out computes first when it searches for the best one.
+# Minimum number of components that the search by leave-one-out computes at first.
 START = 64
 
 
@@ -84,15 +84,15 @@ class Components(NamedTuple):
     values: np.ndarray  # (k,), squared lengths of the training scores
     units: np.ndarray  # (n, k), training scores of length one, roots of the weights included
     total: float  # sum of squares of the centred samples
-    # function of values and units: rotations R and shifts, so that scores are `features @ R +
-    # shift`
+    # function of values and units that returns rotations R and shifts;
+    # scores are `features @ R + shift`
     rotate: Callable
     signs: Callable  # function of R: signs that follow the convention of the package
     directions: np.ndarray | None = None  # (r, k), of features that are read in passes
 
 
-# Size of the rounding error of a kernel value, relative to the largest: 16 units of rounding.
-# Without fused multiplications, errors of eight units that all samples share were seen.
+# Size of the rounding error of a kernel value, relative to the largest value: 16 units of
+# rounding. Without fused multiplications, all samples were seen to share errors of eight units.
 ERROR_OF_KERNEL = 16 * np.finfo(np.float64).eps
 
 
@@ -601,7 +601,8 @@ class PrincipalComponentsRegression(
         n, p = G.shape
         k = self.n_components
 
-        # Sparse rows: a few vectors by Lanczos iterations, many from the smaller product.
+        # For sparse rows, compute a few vectors by Lanczos iterations, or many from the smaller
+        # product.
         if isinstance(G, CentredRows):
             squares = float(G.X.data @ G.X.data)
             of_means = G.total * float(G.mean @ G.mean)
