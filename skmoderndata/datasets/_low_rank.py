@@ -16,7 +16,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata.datasets._base import checked_image_shape
 
-# Maximum of both parts of the light, so that no pixel of the background turns dark.
+# Maximum of both parts of the light; at this value, no pixel of the background turns dark.
 _FADE = 0.45
 
 
@@ -237,7 +237,7 @@ def make_video(
         across = np.linspace(-1, 1, width)
     strength = np.array([1.0, 0.5])
     light = _slow(rng, n_frames, 2) * illumination * strength
-    # The first column lights the whole image, the second the right against the left
+    # The first column lights the whole image; the second brightens the right and dims the left
     light = np.clip(light, -_FADE, _FADE)
     images = np.stack([scene, scene * across])
     coefficients = np.column_stack([1 + light[:, 0], light[:, 1]])
