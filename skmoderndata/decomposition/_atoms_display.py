@@ -267,7 +267,7 @@ class AtomsDisplay:
             self.image_ = ax.imshow(np.nan_to_num(sheet, nan=1.0), **kwargs)
         else:
             self.image_ = ax.imshow(sheet, **(_colours(scaled) | kwargs))
-            # make the lines differ from an atom of zeros
+            # draw the lines in a colour that differs from an atom of zeros
             brightness = self.image_.to_rgba(np.zeros((1, 1)))[0, 0, :3].mean()
             background = "0.75" if brightness > BRIGHT else "white"
         ax.set(xticks=[], yticks=[], facecolor=background)
@@ -280,7 +280,7 @@ class AtomsDisplay:
         ax = axes_or_new(self, ax, figsize=(6, 1.2 + 0.35 * k), layout="constrained")
         style = {"color": "C0", "linewidth": 1.2} | kwargs
 
-        # one level for each signal
+        # draw each signal at its own level
         levels = -SIGNAL_STEP * np.arange(k)
         ax.hlines(levels, 0, p - 1, color="0.8", linewidth=0.6, zorder=0)
         self.lines_ = [
@@ -289,7 +289,7 @@ class AtomsDisplay:
         ]
         self.image_ = None
 
-        # names and axes
+        # set names and axes
         ax.set_yticks(levels, [str(j) for j in self.order_], fontsize="small")
         ax.set(xlabel="Feature", ylabel="Atom")
         ax.margins(x=0)

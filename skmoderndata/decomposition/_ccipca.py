@@ -249,7 +249,7 @@ class CCIPCA(OnlineSubspace):
         schedule = self._schedule()
         rng = check_random_state(self.random_state)
 
-        # mean and total variance are exact before the first pass
+        # compute the exact mean and total variance before the first pass
         source = RowSource(X)
         mean, total = source.moments()
         state = PrincipalState.empty(k, p)
@@ -291,7 +291,7 @@ class CCIPCA(OnlineSubspace):
             self._refuse_other_number(k, len(self._state.lam))
             state = self._state.copy()
 
-        # one pass, without shuffling
+        # make one pass, without shuffling
         work = np.empty(p)
         for block in RowSource(X).blocks():
             principal_rows(block, True, state, schedule, work)
@@ -396,7 +396,7 @@ class CCIPCA(OnlineSubspace):
         self.explained_variance_ratio_ = lam / total if total > 0 else np.zeros(k)
         self.singular_values_ = np.sqrt(n * lam)
 
-        # mean variance in the omitted directions
+        # compute the mean variance in the omitted directions
         unexplained = max(total - float(lam.sum()), 0.0)
         self.noise_variance_ = unexplained / (p - k) if p > k else 0.0
         self.n_components_ = k

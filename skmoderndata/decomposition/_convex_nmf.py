@@ -223,7 +223,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self : ConvexNMF
             The fitted estimator.
         """
-        # input: rows, or their kernel matrix
+        # read the rows, or their kernel matrix
         X = self._validate(X, reset=True)
         n = count_samples(X)
         shape = X.shape if hasattr(X, "dtype") else (n, n)
@@ -400,7 +400,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             B /= B.sum(axis=0)
             return nnls(B.T @ against(rows, B), against(rows, B)).Z + 0.01, B
 
-        # clusters of rows, or of samples in feature space
+        # cluster rows, or samples in feature space
         if self._linear:
             with warnings.catch_warnings():
                 # It is harmless if there are fewer distinct rows than components.
@@ -422,7 +422,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             linear = np.asarray(_double(X) @ components.T)
             return nnls(components @ components.T, linear).Z, linear
 
-        # codes from inner products with the components, which are averages of phi(x)
+        # compute codes from inner products with the components, which are averages of phi(x)
         if self._gram.precomputed:
             K = self._gram(X)
         else:

@@ -328,7 +328,7 @@ class FeatureSignDictionaryLearning(
         self : FeatureSignDictionaryLearning
             The fitted estimator.
         """
-        # initial atoms: the last atoms, or atoms from `init`
+        # start from the last atoms, or from atoms that `init` determines
         warm = self.warm_start and hasattr(self, "components_")
         rng = check_random_state(self.random_state)
         read = self._signals_in_blocks if in_blocks(X) else self._signals_in_memory
@@ -418,14 +418,14 @@ class FeatureSignDictionaryLearning(
                 f"{type(self).__name__}.partial_fit accepts no missing entries; use fit."
             )
 
-        # initial atoms: the last atoms, or atoms from `init`
+        # start from the last atoms, or from atoms that `init` determines
         rng = check_random_state(self.random_state)
         if first:
             D = self._start(X.shape[1], lambda rng: data[w > 0], rng)
         else:
             D = self.components_.astype(np.float64)
 
-        # the penalty, from the norms of all batches
+        # set the penalty from the norms of all batches
         typical = _Size.of(data, w)
         if not first:
             typical = typical.joined(self._size, self.forget)
@@ -485,7 +485,7 @@ class FeatureSignDictionaryLearning(
         self.n_replaced_ = np.array([batch.n_replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
 
-        # stored codes of `fit` belong to its atoms
+        # delete the codes that `fit` stored, because they belong to its atoms
         if "codes_" in vars(self):
             del self.codes_
 
@@ -596,7 +596,7 @@ class FeatureSignDictionaryLearning(
         if n_counted == 0:
             raise ValueError(NO_WEIGHT)
 
-        # initial atoms come from signals of positive weight
+        # draw initial atoms from signals of positive weight
         read = partial(_read_signals, reader=reader)
 
         def draw_signals(rng):
@@ -643,7 +643,7 @@ class FeatureSignDictionaryLearning(
         return self.components_.astype(np.float64)
 
     def _start(self, n, draw_signals, rng):
-        # directions of signals, or random directions
+        # start from directions of signals, or from random directions
         if isinstance(self.init, str):
             k = self.n_components or 2 * n
             signals = draw_signals(rng) if self.init == "data" else np.empty((0, n))
@@ -655,7 +655,7 @@ class FeatureSignDictionaryLearning(
                 positive_code=self.positive_code,
             )
 
-        # an array: the norms of its atoms are free, their signs are not
+        # start from an array: scale its atoms to unit norm, but keep their signs
         start = check_initial_atoms(self.init, self.n_components, n)
         if self.positive_dict and (start < 0).any():
             raise ValueError(

@@ -366,7 +366,7 @@ class HierarchicalSlowFeatureAnalysis(
         if plan.shared:
             return _train_nodes(*common, [fields], seeds, **settings)
 
-        # separate nodes: the moments of one group of fields are in memory at a time
+        # for separate nodes, hold the moments of only one group of fields in memory
         jobs = effective_n_jobs(self.n_jobs)
         n = len(fields)
         at_once = max(int(_MOMENT_BYTES // (24 * size**2)), 1)
@@ -461,7 +461,7 @@ class HierarchicalSlowFeatureAnalysis(
         ids = _check_steps(sequence_ids, X, who="score")
         Y = self._project(X).astype(np.float64, copy=False)
 
-        # steps within sequences
+        # use only steps within sequences
         steps = np.diff(Y, axis=0)
         if ids is not None:
             within = ids[1:] == ids[:-1]
@@ -682,7 +682,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
                 sums[k].update(prepare(k, patches), sequence_ids=repeated)
         return sums
 
-    # 1. linear slow features of each field, which reduce it to `n_pre` values
+    # 1. find linear slow features of each field, which reduce it to `n_pre` values
     identity = PolynomialExpansion(plan.n_inputs, 1)
     linear = moments([identity] * len(groups), lambda k, P: P)
     stages = []

@@ -350,7 +350,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             vars(self).pop(name, None)
         self._whitened_tol = _STREAM_TOL
 
-        # passes over the rows
+        # make the passes over the rows
         run = self._refined if self.refine else self._plain
         with FitProgress(
             self, X, y, max_passes=self.max_iter * (1 + self.refine), task_name="pass"
@@ -358,7 +358,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             result = run(source, follows, principal, k, schedule, step, rng, progress)
         principal, minor, B, delta, passes = result
 
-        # state from which `partial_fit` continues
+        # store the state from which `partial_fit` continues
         n = len(X)
         n_steps = int(np.count_nonzero(follows))
         principal.total[:] = total
@@ -521,7 +521,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     def _refined(self, source, follows, principal, k, schedule, step, rng, progress):
         """Whiten exactly in the subspace of CCIPCA, then find minor components of the steps."""
-        # 1. subspace of CCIPCA
+        # 1. find the principal subspace by CCIPCA
         K, p = principal.V.shape
         whitening = principal_passes(
             source,
@@ -543,7 +543,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         self._whitened_tol = min(_STREAM_TOL, 0.1 * float(lam[kept].min() / lam.max()))
         rank = int(np.count_nonzero(kept))
 
-        # 3. slow directions of the whitened steps
+        # 3. find slow directions of the whitened steps
         rows = whitener(source, mean, V[kept], lam[kept])
         steps = RowSource(whitened_steps(source, mean, follows, rows))
         zero = np.zeros(rank)
@@ -570,7 +570,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         residuals[: len(W)] = eigen_residual(steps, zero, W, delta, float(minor.gamma[0]))
         self.eigen_residuals_ = residuals
 
-        # 4. state from which `partial_fit` continues: all K directions, all k features
+        # 4. store the state from which `partial_fit` continues: all K directions, all k features
         state = MinorState.start(np.zeros((k, K)))
         state.W[: len(W), :rank] = W
         state.eigenvalues[: len(W)] = delta
@@ -615,7 +615,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     def _sizes(self, n_expanded, limit=None):
         """Check and return n_components and the number of whitened directions."""
-        # number of whitened directions, limited by the number of features
+        # choose the number of whitened directions, limited by the number of features
         K = n_expanded if limit is None else min(n_expanded, limit)
         if self.n_whitened is not None:
             K = int(self.n_whitened)

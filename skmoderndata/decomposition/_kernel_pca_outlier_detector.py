@@ -266,7 +266,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         train = TrainingSet(self, X, weighted, w)
         diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
 
-        # low rank: features in the span of landmarks; `beyond` is the variance outside the span
+        # at low rank, use features in the span of landmarks; `beyond` is the variance outside the
+        # span
         low = is_low_rank(self.solver, train.gram, len(train))
         if low:
             features, result = train.low_rank(self.max_rank)
@@ -287,14 +288,14 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         largest = np.abs(diagonal).max()
         coef = self._keep(subspace, subspace.total + beyond, largest, len(train))
         k = self.n_components_
-        # residuals: |phi|^2 minus the part within the subspace
+        # compute residuals: |phi|^2 minus the part within the subspace
         self._project = Projection(source, coef, second)
         fitted = values @ coef
         distances = self._distances(
             diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm
         )
 
-        # threshold: from held-out residuals, because training residuals are too small
+        # choose the threshold from held-out residuals, because training residuals are too small
         held_out = self._held_out(X, weighted, w, train, diagonal, values, fitted[:, k], low)
         finite = np.isfinite(held_out[:, 0])
         self._set_threshold(held_out[finite], w[finite], distances.max(axis=0))

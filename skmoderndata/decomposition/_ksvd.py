@@ -271,7 +271,7 @@ class KSVD(
                 "transform_algorithm": "omp",
                 # Five times the noise, so that codes are sparse like the codes of KSVD.
                 "alpha": 100.0,
-                # The atoms are the same as with "lars", in a third of the time.
+                # "cd" finds the same atoms as "lars", in a third of the time.
                 "fit_algorithm": "cd",
                 "max_iter": 10,
             },
@@ -375,7 +375,7 @@ class KSVD(
         X = self._validate(X, reset=True)
         check_n_components(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
 
-        # initial atoms: from the last fit, or from `init`
+        # start from the atoms of the last fit, or from `init`
         data, observed = known_entries(X)
         rng = check_random_state(self.random_state)
         start = self._continued(X) if warm else self._start(data, rng)
@@ -520,7 +520,7 @@ class KSVD(
             self._warn_dense_codes(*start.shape)
         result, _ = self._learn(early.X[:n_needed], None, start, rng, X, y)
 
-        # statistics of these signals, then of the remaining signals
+        # add the statistics of these signals, then of the remaining signals
         D = result.atoms
         added = self._add(D, Stream.empty(*D.shape), early.X[:n_needed])
         n_replaced = int(result.replaced.sum())
@@ -642,7 +642,7 @@ class KSVD(
 
     def _start(self, data, rng):
         n = data.shape[1]
-        # an array
+        # start from an array
         if not isinstance(self.init, str):
             start = check_initial_atoms(self.init, self.n_components, n)
             if self.positive and (start < 0).any():
@@ -653,14 +653,14 @@ class KSVD(
                 start = self._with_constant(start)
             return start / np.linalg.norm(start, axis=1, keepdims=True)
 
-        # directions of randomly drawn signals
+        # otherwise start from the directions of randomly drawn signals
         k = (self.n_components or 2 * n) - self.dc_atom
         start = np.zeros((0, n))
         if self.init != "random":
             order = rng.permutation(len(data))
             first = order[: max(2 * k, 100)]
             start = self._directions(data[first])[:k]
-            # many zeros or duplicates: consider all signals
+            # if there are many zeros or duplicates, consider all signals
             if len(start) < k and len(first) < len(data):
                 start = self._directions(data[order])[:k]
 

@@ -518,7 +518,7 @@ class AlternatingFactorization(
         self.reconstruction_err_ = float(np.sqrt(error))
         self.n_iter_ = result.n_iter
 
-        # sums with which partial_fit continues
+        # store the sums with which partial_fit continues
         self._early = None
         self._stream = None
         if rows.complete:

@@ -50,7 +50,7 @@ from skmoderndata.decomposition._robust_base import (
 START_ROWS = 200
 # Tolerance of pursuit for these rows: largest relative duality gap.
 START_TOL = 1e-3
-# Number of residuals that the noise of the start counts as.
+# Number of residuals for which the initial noise counts.
 START_WEIGHT = 20
 # Smallest noise of exact entries, relative to the typical magnitude of an entry.
 EXACT_NOISE = 1e-3
@@ -523,7 +523,7 @@ class OnlineRobustPCA(
         if self.noise_std is None:
             noise = np.maximum(noise, EXACT_NOISE * typical)
 
-        # complete the requested number of components
+        # add random components if more are requested than were found
         found = len(terms.s)
         requested = max(found, 1) if self.n_components is None else self.n_components
         k = min(requested, p)

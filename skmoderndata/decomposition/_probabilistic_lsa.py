@@ -54,7 +54,7 @@ from skmoderndata.decomposition._nmf_base import check_weights
 
 # Tolerance for the possible gain from better mixtures with fixed topics, in nats per token.
 BOUND = 1e-6
-# Smallest probability in the score: words that the topics of a document exclude get it.
+# Minimum probability in the score, used for words that the topics of a document exclude.
 FLOOR = 1e-12
 
 
@@ -207,7 +207,7 @@ class ProbabilisticLSA(
             # The baseline has priors, which smooth its topics, too.
             params={"smoothing": 0.1},
             grid={"n_components": (4, 6, 8)},
-            # The result is better than after the default of 10 passes.
+            # The result is better than with the default of 10 passes.
             baseline_params={"max_iter": 15},
             baseline_grid={"n_components": (8, 12, 16)},
         ),
@@ -256,7 +256,7 @@ class ProbabilisticLSA(
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # Otherwise users would have to repeat a request of `fit` for `transform`.
+    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -309,7 +309,7 @@ class ProbabilisticLSA(
             prefer="threads",
         )
 
-        # start with the largest likelihood
+        # keep the start with the largest likelihood
         best = max(results, key=lambda result: max(result.history))
         fitted = best.rows
         if self.tempering:
@@ -510,7 +510,7 @@ class ProbabilisticLSA(
     def _completion(self, counts, cells):
         topics = self._topics()
 
-        # words of positive probability
+        # select words of positive probability
         possible = topics.any(axis=1)
         words = _select(counts, possible[counts.indices])
         if words.total == 0:
@@ -588,7 +588,7 @@ class ProbabilisticLSA(
                 "in blocks does not allow: set tempering=False, or pass X.compute()."
             )
 
-        # first pass: checks, and whether counts have weights
+        # in a first pass, run the checks and see whether counts have weights
         blocks, reader = open_rows(self, X, sample_weight, entry_weight)
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
         total, n_celled, *n_counting = blocks.sum(_check_block, reader, allow_nan)
@@ -606,7 +606,7 @@ class ProbabilisticLSA(
         n, p = rows.shape
         k = self.n_components
 
-        # random topics around the frequencies of the words
+        # draw random topics around the frequencies of the words
         topics = rng.exponential(size=(p, k)) * frequency[:, None]
         total = topics.sum(axis=0)
         if (total > 0).all():

@@ -11,13 +11,14 @@ from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Number of groups of columns that `score` predicts in turn.
 FOLDS = 5
-# Maximum fraction of exact entries that may be errors; beyond it, pursuit never recovers.
+# Maximum fraction of exact entries that may be errors; beyond it, pursuit never recovers the
+# table.
 MOST_MARKED = 0.5
-# Smallest side of a table in which errors can be seen at all.
+# Minimum size of the smaller side of a table at which errors can be seen at all.
 LEAST_SIDE = 8
-# Largest ratio of the number of components to the number above the noise.
+# Maximum ratio of the number of components to the number of components above the noise.
 MOST_OF_RANK = 2
-# Fraction of the smaller side of a table; this many components leave no freedom to see errors.
+# Fraction of the smaller side of a table at which the components leave no freedom to see errors.
 MOST_OF_SIDE = 0.5
 
 
@@ -184,7 +185,7 @@ class WarnsOfDoubt:
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
 
     def _warn(self, terms, shape, verdict):
-        # fewer components than `n_components`, or none
+        # warn if there are fewer components than `n_components`, or none
         self._warn_fewer(shape)
         if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
             warnings.warn(
@@ -194,7 +195,7 @@ class WarnsOfDoubt:
                 stacklevel=3,
             )
 
-        # exact entries, most of which are errors
+        # warn if most of the exact entries count as errors
         marked = 0.0
         if terms.support is not None:
             marked = np.count_nonzero(terms.support) / terms.support.size
@@ -209,7 +210,7 @@ class WarnsOfDoubt:
                 stacklevel=3,
             )
 
-        # a group of rows that is too large for an error
+        # warn if a group of rows is too large for an error
         if verdict is not None and verdict.too_many:
             warnings.warn(
                 f"{verdict.too_many:.0%} of the rows are far from the rest, more than rows="

@@ -387,7 +387,7 @@ class RobustPCA(
         self.store_matrices = store_matrices
         self.random_state = random_state
 
-    # Otherwise a request of `fit` would have to be repeated for `transform`.
+    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -542,7 +542,7 @@ class RobustPCA(
             ),
         }
 
-        # name the first one that does
+        # name the first parameter that does
         for name, (given, remedy) in refused.items():
             if given:
                 value = "" if name == "entry_weight" else f"={getattr(self, name)!r}"
@@ -724,7 +724,7 @@ class RobustPCA(
         if kind == "rows":
             return self._list_rows(X)
 
-        # cells of the fit
+        # list cells of the fit
         outlying = None
         if X is None:
             if not self.store_matrices:
@@ -739,7 +739,7 @@ class RobustPCA(
             if self._map is not None:
                 outlying = self.outlying_rows_
 
-        # cells of other rows
+        # list cells of other rows
         else:
             row_names = row_names_of(X)
             low_rank, sparse = self.decompose(X)
@@ -771,7 +771,7 @@ class RobustPCA(
             found = self.row_distances_, self.outlying_rows_, self.leverage_, self._n_cells
             return list_rows(*found, rows=self._row_names)
 
-        # new rows
+        # judge new rows
         row_names = row_names_of(X)
         distances = self.row_distances(X)
         outlying = distances[:, 1] > 1
@@ -904,7 +904,7 @@ class RobustPCA(
         self.noise_dof_ = float(cell_test.dof)
         self._has_rate = self.outlier_threshold == "fdr"
 
-        # keep the largest components; the rank counts those above the noise
+        # keep the largest components; the rank counts the components above the noise
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
         self.rank_ = terms.rank

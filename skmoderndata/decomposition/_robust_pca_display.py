@@ -5,9 +5,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.plotting import name_ticks, names_of, several_axes_or_new
 
-COLOURS_AT = (
-    0.02  # quantile of the table where its colours begin, and the last before they end
-)
+# Fraction of the entries of the table below the range of its colours, and also above it.
+COLOURS_AT = 0.02
 # Number of rows that the outlier map labels, starting with the farthest.
 NAMED_ROWS = 10
 # Maximum number of names along an axis of a table.

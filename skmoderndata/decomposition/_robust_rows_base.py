@@ -44,11 +44,11 @@ class Fitted(NamedTuple):
     terms: TableTerms
     # Means of the columns, which were subtracted.
     mean: np.ndarray
-    # Limits within which a cell of the standardised table may be.
+    # Limits within which a cell of the standardised table must be.
     limits: tuple
-    # Test that the wrong cells fail.
+    # Test by which cells are found to be wrong.
     cell_test: CellTest
-    # Outlying rows; None without a search for them.
+    # Outlying rows; None if there was no search for them.
     verdict: Any = None
 
 
@@ -234,7 +234,7 @@ class RowsInBlocks:
             progress=progress,
         )
 
-        # components in units of the table
+        # convert the components to units of the table
         scale = self.units.scale
         weighted = self.result.s[:, None] * self.result.Vt * scale
         _, s, Vt = linalg.svd(weighted, full_matrices=False)

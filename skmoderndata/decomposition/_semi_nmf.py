@@ -213,7 +213,7 @@ class SemiNMF(AlternatingFactorization):
             clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
             with warnings.catch_warnings():
-                # Fewer distinct rows than components do no harm.
+                # It is harmless if there are fewer distinct rows than components.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 clusters.fit(filled, sample_weight=data.weights)
             V[:, :distinct] = clusters.cluster_centers_.T

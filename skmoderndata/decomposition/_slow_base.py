@@ -185,7 +185,7 @@ class CallableExpansion:
         return ["1"] * self.bias + names
 
     def _expand(self, rows):
-        # a transformer, or a function of rows
+        # the expansion is a transformer, or a function of rows
         if hasattr(self.expansion, "transform"):
             expanded = self.expansion.transform(rows)
         else:
@@ -227,12 +227,12 @@ def whiten_moments(model, moments, eps):
 
     floor = (32 * eps * np.abs(moments.mean).max()) ** 2
 
-    # directions whose variance exceeds rounding errors
+    # count the directions whose variance exceeds rounding errors
     rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
     if rank == 0:
         raise ValueError(CONSTANT.format(type(model).__name__, ""))
 
-    # number of components: as set, or as many as explain the fraction of the variance
+    # keep the requested number of components, or as many as explain the fraction of the variance
     keep = min(model.pre_pca, rank) if number else rank
     if not number:
         explained = np.cumsum(variance[:rank]) / variance[:rank].sum()
@@ -251,7 +251,7 @@ def check_states_add_up(model, other, follows):
     check_is_fitted(model)
     check_is_fitted(other)
 
-    # parameters and features
+    # compare parameters and features
     mine = model.get_params(deep=False)
     theirs = other.get_params(deep=False)
     for name in mine.keys() - {"batch_size", "expansion"}:

@@ -645,7 +645,7 @@ class SlowFeatureAnalysis(
             self.input_mean_, self.input_components_ = whiten_moments(self, moments, rows.eps)
             n_inputs = len(self.input_components_)
 
-        # monomials, or another expansion, which is fitted to the rows unless it is frozen
+        # use monomials, or another expansion, which is fitted to the rows unless it is frozen
         if self.expansion is None:
             self.expansion_ = None
             monomials = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
@@ -750,7 +750,7 @@ class SlowFeatureAnalysis(
             rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
             components = fix_signs(rotation @ components)
 
-        # express slowness in periods of a sequence
+        # compute the mean number of steps in a sequence, the unit of the periods
         period = moments.n_samples / (moments.n_sequences * self.lag)
         if moments.last_time is not None:
             period = moments.step_weight / (moments.n_sequences * self.lag)
@@ -881,7 +881,7 @@ class RowsInBlocks:
         Name of the class in messages.
     """
 
-    # Whether a row can be used is known after a pass; each pass checks the range.
+    # Only a pass shows whether any row can be used; each pass checks the range of the rows.
     is_empty = False
 
     def __init__(self, blocks, facts, sample_mask, owner):

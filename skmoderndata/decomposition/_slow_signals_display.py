@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.plotting import axes_or_new, check_limit, last_step
 from skmoderndata.decomposition._slow_base import check_ids, follows_before
 
-# Maximum number of rows, so that a curve still shows every turn.
+# Maximum number of rows at which a curve still shows every turn.
 MAX_ROWS = 2000
 # Size of the step from one signal to the next, in standard deviations.
 SIGNAL_STEP = 6.0
@@ -182,7 +182,7 @@ class SlowSignalsDisplay:
         for end in ends:
             ax.axvline(times[end], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
 
-        # names and axes
+        # set names and axes
         self._name_signals(ax, levels)
         label = "Row" if self.times is None else "Time"
         if len(drawn) < n:

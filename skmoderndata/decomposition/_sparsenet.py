@@ -377,7 +377,7 @@ class Sparsenet(
 
     def _code(self, X, D):
         """Return codes, the largest relative gradient or gap, and the number above `tol_code`."""
-        # the absolute value: an l1 problem with a duality gap
+        # for the absolute value, solve an l1 problem, which has a duality gap
         if self.prior == "abs":
             atoms = prepare_atoms(D, normalize=False, distinct=True)
             alpha = np.full(len(X), float(self.alpha))
@@ -386,7 +386,7 @@ class Sparsenet(
             largest = float(codes.gap.max())
             return to_dense(codes, len(D)), largest, missed
 
-        # smooth priors, in blocks of signals
+        # for smooth priors, code blocks of signals
         blocks = [X[rows].astype(np.float64) for rows in gen_batches(len(X), BLOCK_SIGNALS)]
         settings = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
 
