@@ -177,7 +177,7 @@ class SequenceFeatures(TransformerMixin, Base):
         self.kernel_ = kernel.from_data(X)
         self.kernel_._validate()
 
-        # Columns are hashed, given by the kernel, or the substrings that occur
+        # Columns are hashed, defined by the kernel, or correspond to the substrings that occur
         if self.n_features is not None:
             if isinstance(kernel, Mismatch | ScoreKernel | TextKernel):
                 raise ValueError(
@@ -274,7 +274,7 @@ class SequenceFeatures(TransformerMixin, Base):
         """
         check_is_fitted(self)
 
-        # Number the columns that have no meaning
+        # Number columns that have no names of their own
         if self.n_features is not None or isinstance(self.kernel_, ScoreKernel | TextKernel):
             numbers = range(self.n_features_out_)
             return np.array([f"sequencefeatures{i}" for i in numbers], dtype=object)
