@@ -209,7 +209,7 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, Base):
         self._warn_if_too_few(self.groups_.max() + 1)
         rng = check_random_state(self.random_state)
 
-        # features and knockoffs, in units of the standard deviation
+        # scale the features to unit standard deviation, and draw knockoffs
         X = X.astype(float, copy=False)
         center = X.mean(axis=0)
         spread = X.std(axis=0)
