@@ -33,11 +33,11 @@ PROCESS = {  # constraints of the parameters that the regressors share
 }
 # Number of iterations over which the total gain must fall below the tolerance to stop.
 WINDOW = 10
-# Objective if it cannot be computed, so low that the line search steps back.
+# Value of the objective if it cannot be computed, so low that the line search steps back.
 REJECTED = -1e25
 # Minimum slope at a bound that is reported, in units of the tolerance of the optimiser.
 RISE = 10
-# Maximum distance of a logarithm from a bound that it is considered to have reached.
+# Maximum distance of a logarithm from a bound at which the bound counts as reached.
 AT_BOUND = 1e-8
 # Minimum number of samples for warnings; with fewer, the likelihood is flat and reaches bounds by
 # chance.
@@ -289,7 +289,7 @@ def maximise(
             value, gradient = objective(x)
         return (-value, -gradient) if eval_gradient else -value
 
-    # 1. Collect the starts: the given one, and others drawn between the bounds.
+    # 1. Collect the starts: the given one, and further ones drawn between the bounds.
     n_logs = len(start) if n_logs is None else n_logs
     starts = [start]
     for _ in range(restarts):
@@ -338,7 +338,8 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
             options={"maxiter": max_iter},
         )
 
-    # Otherwise rounding errors ended the line search, so that nothing more can be gained.
+    # If iterations were left, rounding errors ended the line search, and nothing more can be
+    # gained.
     converged = len(trace) < max_iter
     # SciPy returns no gradient if all bounds are equal.
     slope = -result.get("jac", np.zeros_like(result.x))

@@ -389,7 +389,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         U = (X[rows] - X.mean(axis=0)) / column_scales(X)
         seed = rng.randint(2**31 - 1)
         means = MiniBatchKMeans(n_experts, random_state=seed, n_init=1, batch_size=2048)
-        # Fewer distinct samples than experts are harmless, because the clusters are balanced.
+        # It is harmless if there are fewer distinct samples than experts: the clusters are
+        # balanced.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             means.fit(U)

@@ -138,7 +138,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     if method == "vfe":
         value -= total.b.shape[1] * trace_penalty(total, s)
 
-    # Compute its gradient: by the sums, then block by block by the kernel values.
+    # Compute its gradient with respect to the sums, then, block by block, to the kernel values.
     slope = slopes(L, total, fac, s, method)
 
     def block_gradient(rows, Y, w):

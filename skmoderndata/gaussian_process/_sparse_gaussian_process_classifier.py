@@ -524,7 +524,7 @@ class BinaryProcess:
             columns.A, columns.rest, y, w, start, tol=GAP, max_iter=MAX_STEPS
         )
 
-        # Differentiate by the kernel values, then by the parameters.
+        # Differentiate with respect to the kernel values, then to the parameters.
         by = kernel_slopes(columns.L, columns.A, w, bound)
         slope = self.covariance.slope
         theta, by_points = slope(self.Z, X, columns.K, by.K_uf, by.prior)
