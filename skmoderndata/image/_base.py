@@ -40,9 +40,10 @@ COMMON_CONSTRAINTS = {
     "n_jobs": N_JOBS,
     "random_state": ["random_state"],
 }
-# Largest standard deviation of the noise; with it everything is noise.
+# Maximum standard deviation of the noise; at this value, everything is noise.
 LARGEST_STD = 1e100
-# Number of patches between updates: 0.1 to 0.2 dB better than one update per pass, and as fast.
+# Number of patches between updates. It gains 0.1 to 0.2 dB over one update per pass and is as
+# fast.
 BATCH = 2048
 # Size of the noise at the start of "em", in units of the noise; see the Notes.
 START_NOISE = 3.0

@@ -258,7 +258,8 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
             noisy = 30 / 255 * (float(image.max()) - float(image.min())) / sigma
         out = (total + noisy * image) / (weight + noisy)
 
-        # Filter similar patches together, found in the image without most of the noise
+        # Filter similar patches together, after finding them in the image without most of the
+        # noise
         size = self.group_size or default_group_size(grid)
         out = filter_groups(image, out, grid, sigma=sigma, group_size=size, n_jobs=self.n_jobs)
         return out.astype(image.dtype, copy=False).reshape(np.shape(X))

@@ -238,7 +238,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         sigma = self._noise(image, observed)
         self.noise_std_ = sigma if self.noise_std is None else float(self.noise_std)
 
-        # With "em", learn from the image filled in once, with its own noise level
+        # With "em", learn from an image that is filled in once and has its own noise level
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
         if self.algorithm == "em" and observed is not None and learn:
