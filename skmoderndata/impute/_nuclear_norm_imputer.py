@@ -51,7 +51,7 @@ from skmoderndata._solvers.lowrank.svt import top_singular_pair
 _HIDDEN_IN_SCORE = 0.2
 # Maximum number of rows plus columns for solver="cvxpy".
 CVXPY_LIMIT = 200
-# Number of rows of a table in blocks on which "auto" chooses alpha.
+# Number of rows of a table in blocks from which "auto" chooses alpha.
 SAMPLE = 10_000
 
 
@@ -305,7 +305,7 @@ class NuclearNormImputer(
             )
         return super().__getattr__(name)
 
-    # Otherwise a request of `fit` would have to be repeated for `transform`.
+    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -702,7 +702,7 @@ class NuclearNormImputer(
             self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps)
 
     def _set_units(self, mean, spread, peak, dtype, scaled):
-        # the scale of a feature that is constant up to rounding errors is its size
+        # use the size of a feature as its scale if it is constant up to rounding errors
         constant = spread <= 1e3 * np.finfo(dtype).eps * np.abs(mean)
         self.mean_ = mean.astype(dtype)
         self.scale_ = np.ones(mean.size, dtype=dtype)
