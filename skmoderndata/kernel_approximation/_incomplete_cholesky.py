@@ -140,7 +140,7 @@ class IncompleteCholesky(KernelFeatures):
             grid={"gamma": (1e-6, 1e-5, 1e-4)},
             baseline_params={"n_components": 60, "random_state": 0},
             baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
-            # Below this value the kernel is linear up to its scale, and neighbours do not change
+            # Below this value, the kernel is linear up to its scale, so neighbours do not change
             bounds={"gamma": 1e-6},
             baseline_bounds={"gamma": 1e-6},
         ),
