@@ -200,12 +200,12 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                     f"its parameters are {sorted(valid)}."
                 )
 
-            # a parameter of this kernel
+            # set a parameter of this kernel
             if not inner:
                 setattr(self, name, value)
                 continue
 
-            # a parameter of an inner kernel, or an entire kernel of a sequence
+            # set a parameter of an inner kernel, or an entire kernel of a sequence
             target = getattr(self, name)
             if isinstance(target, list | tuple):
                 index, _, inner = inner.partition("__")
@@ -241,7 +241,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             size = int(np.size(value))
             hyperparameters.append(Hyperparameter(name, "numeric", bounds, size))
 
-        # tunable parameters of the inner kernels
+        # add the tunable parameters of the inner kernels
         for path, kernel in self._parts():
             for h in kernel.hyperparameters:
                 bounds = "fixed" if h.fixed else h.bounds
@@ -419,7 +419,7 @@ def show(value: Any) -> str:
             f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
         )
 
-    # functions and classes by name
+    # print functions and classes by name
     name = getattr(value, "__qualname__", None)
     if name and callable(value) and "<" not in name:
         return str(name)

@@ -198,7 +198,7 @@ class _Table:
             K = kernel([samples[i] for i in group], [samples[j] for j in missing])
             finite(kernel, K)
 
-            # a kernel is symmetric
+            # store the values twice, because a kernel is symmetric
             self.K[np.ix_(group, missing)] = K
             self.K[np.ix_(missing, group)] = np.asarray(K).T
             count += int(K.size)

@@ -68,7 +68,7 @@ class _OverParts(BaseKernel):
             present = np.ones(len(table), dtype=bool)
             return [(table[:, [*indices]], present) for indices in self.columns]
 
-        # a sample has one entry for each kernel
+        # check that each sample has one entry for each kernel
         samples = as_samples(X, name)
         n_kernels = len(self.kernels)
         for x in samples:
@@ -106,7 +106,7 @@ class _OverParts(BaseKernel):
         if everywhere and len(x) and len(y):
             return kernel(x) if Y is None else kernel(x, y)
 
-        # some samples lack the part
+        # pad the values of samples that lack the part
         both_missing = ~has_x[:, None] & ~has_y
         out = both_missing.astype(np.float64) * (self.missing == "match")
         if has_x.any() and has_y.any():

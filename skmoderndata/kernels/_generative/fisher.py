@@ -248,7 +248,7 @@ class HMMFisher(ScoreKernel):
                 "the priors transmat_prior and emissionprob_prior above 1)."
             )
 
-        # scores of the first state and of the moves
+        # compute the scores of the first state and of the moves
         letters = self.parameters
         groups = []
         if "s" in letters:
@@ -257,7 +257,7 @@ class HMMFisher(ScoreKernel):
         if "t" in letters:
             groups.append(move_scores(model.transmat, passed, self.constrained))
 
-        # scores of the emissions, by the type of the observations
+        # compute the scores of the emissions, by the type of the observations
         n = len(seen.offsets) - 1
         if model.kind == "symbols":
             if "e" in letters:
@@ -395,7 +395,7 @@ class MarkovFisher(ScoreKernel):
             raise ValueError(
                 f"MarkovFisher: {M} symbols make {M}^{self.p} windows, too many columns; lower p."
             )
-        # windows of p symbols, as numbers with p digits
+        # encode windows of p symbols as numbers with p digits
         p = self.p
         rows, offsets = symbol_rows(X, self.symbols, M, "MarkovFisher")
         digits = M ** np.arange(p - 1, -1, -1)
@@ -406,7 +406,7 @@ class MarkovFisher(ScoreKernel):
         starts = shifts + np.arange(ends[-1])
         windows = rows[starts[:, None] + np.arange(p)] @ digits
 
-        # first contexts, of p - 1 symbols
+        # encode the first contexts, which have p - 1 symbols
         long = np.flatnonzero((lengths >= p - 1) & (lengths > 0))
         begins = offsets[long]
         first = rows[begins[:, None] + np.arange(p - 1)] @ digits[1:]
@@ -438,7 +438,7 @@ class MarkovFisher(ScoreKernel):
         if self.startprob is not None and self.transmat is not None:
             return
 
-        # the number of symbols
+        # find the number of symbols
         if self.transmat is not None:
             M = np.shape(self.transmat)[-1]
         elif self.symbols is not None:
@@ -662,13 +662,13 @@ def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
     """Compute the gradients of mixture log-densities in the parameters, one row per sample."""
     w, means, covariances, kind = model
 
-    # responsibilities of the components
+    # compute the responsibilities of the components
     with np.errstate(divide="ignore"):
         joint = log_densities(X, means, covariances) + np.log(w)
     log_p = np.logaddexp.reduce(joint, axis=1, keepdims=True)
     gamma = np.exp(joint - log_p)
 
-    # derivatives of log p with respect to weights, means and covariances, one block each
+    # compute derivatives of log p with respect to weights, means and covariances, one block each
     groups = []
     n = len(X)
     steps = np.arange(n + 1)

@@ -44,7 +44,7 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
     except (TypeError, ValueError):
         raise ValueError(f"{owner}: {name} must be an array of probabilities.") from None
 
-    # shape and range
+    # check the shape and the range
     sizes = zip(shape, p.shape, strict=False)
     fits = p.ndim == len(shape) and all(m in (None, n) for m, n in sizes)
     if not fits or not p.size:
@@ -53,7 +53,7 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
     if not np.isfinite(p).all() or (p < 0).any():
         raise ValueError(f"{owner}: {name} has entries that are NaN, infinite or negative.")
 
-    # each row sums to one
+    # check that each row sums to one
     rows = p.reshape(-1, p.shape[-1])
     for k, total in enumerate(rows.sum(axis=1)):
         if abs(total - 1.0) <= 1e-8:
@@ -128,7 +128,7 @@ def checked_model(
         values = probabilities(emission[0], "emissionprob", (S, None), owner)
         return HiddenMarkovModel(start, move, kind, (values,))
 
-    # one row for each state
+    # check that there is one row for each state
     arrays = tuple(np.array(values, dtype=np.float64) for values in emission)
     if not all(len(a) == S and np.isfinite(a).all() for a in arrays):
         raise ValueError(f"{owner}: means and covariances must be finite, one for each state.")
@@ -207,7 +207,7 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
             )
         numbers = {s: i for i, s in enumerate(symbols)}
 
-    # number of each symbol; -1 if it is not a symbol of the model
+    # look up the number of each symbol; -1 if it is not a symbol of the model
     table = np.array([numbers.get(s, -1) for s in packed.symbols], dtype=np.int64)
     rows = table[packed.codes] if len(packed.codes) else np.zeros(0, dtype=np.int64)
 
@@ -257,7 +257,7 @@ def observations(
         rows, offsets = symbol_rows(X, symbols, len(table), owner)
         return Observations(table, np.zeros(len(table)), rows, offsets), None
 
-    # logarithms of the densities of vectors in each state
+    # compute logarithms of the densities of vectors in each state
     values, offsets = pack_vectors(X, means.shape[1], owner)
     if model.kind == "normal":
         logs = log_densities(values, *model.emission)
@@ -269,7 +269,7 @@ def observations(
         logs = xlogy(values[:, None, :], means) - means - log_factorials[:, None, :]
         logs = logs.sum(axis=2)
 
-    # one row for each observation, relative to its largest density
+    # make one row for each observation, relative to its largest density
     scale = logs.max(axis=1, initial=-np.inf) if len(logs) else np.zeros(0)
     table = np.exp(logs - scale[:, None])
     rows = np.arange(len(values))

@@ -182,7 +182,7 @@ class MixtureP(ProbabilityKernel):
         model = inner(self.model)
         mixture = read_mixture(model)
 
-        # a normal mixture, a pair (weights, log_prob), or a model of joint probabilities
+        # accept a normal mixture, a pair (weights, log_prob), or a model of joint probabilities
         if mixture is not None:
             table = as_vectors(X, "MixtureP")
             logs = log_densities(table, mixture.means, mixture.covariances)
@@ -586,7 +586,7 @@ class PairHMM(CodedKernel):
         Z = X if Y is None else self._coded(Y)
         K = np.empty((len(X), len(Z)))
 
-        # all pairs, or only the lower triangle of a square matrix
+        # use all pairs, or only the lower triangle of a square matrix
         i, j = np.tril_indices(len(X)) if is_square else np.indices(K.shape).reshape(2, -1)
         pairs = np.stack([i, j], axis=1)
         others = (Z.codes, Z.offsets)

@@ -142,7 +142,7 @@ class DAGPath(_OverPaths):
             inward.setdefault(u, [])
             inward.setdefault(v, []).append((u, kernel))
 
-        # sums over the paths from the source to each node
+        # sum over the paths from the source to each node
         total: dict[Any, Array] = {}
         for node in _topological(inward):
             value = np.ones(shape) if node == self.source else np.zeros(shape)
@@ -321,7 +321,7 @@ class _BetweenNodes(BaseKernel):
         if not are_integers:
             raise ValueError(f"{name}: a sample must be the number of a node, an integer.")
 
-        # nodes of the graph
+        # check that the graph contains the nodes
         S = self.similarity
         n = S.shape[0] if hasattr(S, "shape") else len(S)
         outside = (nodes < 0) | (nodes >= n)

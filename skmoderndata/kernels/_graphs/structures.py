@@ -176,7 +176,8 @@ class Convolution(BaseKernel):
             right = left if Y is None else _Distinct(*B[kind], m)
             tables = self._tables(kind, left, None if Y is None else right)
 
-            # blocks of left decompositions fit the working memory and do not change the sums
+            # use blocks of left decompositions that fit into the working memory; they do not
+            # change the sums
             row_bytes = 16 * max(1, len(right.entries[0]))
             step = max(1, working_memory() // (row_bytes * left.largest_count))
             for start in range(0, n, step):
@@ -184,12 +185,12 @@ class Convolution(BaseKernel):
                 counts = left.counts[rows]
                 used = np.unique(counts.indices)
 
-                # products over the parts
+                # multiply over the parts
                 product = np.ones((len(used), right.counts.shape[1]))
                 for table, a, b in zip(tables, left.entries, right.entries, strict=True):
                     product *= table[np.ix_(a[used], b)]
 
-                # sums over the decompositions of each pair
+                # sum over the decompositions of each pair
                 sums = (right.counts @ product.T).T
                 K[rows] += np.asarray(counts[:, used] @ sums)
 
@@ -350,7 +351,7 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     degrees = _one_after_another([graph.degrees for graph in graphs])
     neighbours = _one_after_another([graph.neighbours for graph in graphs])
 
-    # labels of edges; if no graph has labels, all edges get the same one
+    # read the labels of edges; if no graph has labels, all edges get the same one
     if all(graph.edge_labels is None for graph in graphs):
         n_ends = len(neighbours.codes)
         symbols = (None,) if n_ends else ()
@@ -383,14 +384,15 @@ def _read_graph(x: Any, name: str) -> _Graph:
             "attribute label, or a tuple (labels, edges) or (labels, edges, edge_labels)."
         )
 
-    # labels, edges and perhaps labels of edges
+    # read the labels, the edges and perhaps the labels of edges
     labels = x[0].tolist() if isinstance(x[0], np.ndarray) else list(x[0])
     pairs = _edges(x[1], len(labels), name)
     kinds = None if len(x) == 2 else list(x[2])
     if kinds is not None and len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
 
-    # list each edge at both of its ends, a loop once; by node, in the order of the edges
+    # list each edge at both of its ends, but a loop only once; sort by node, keeping the order of
+    # the edges
     nodes = pairs.ravel()
     opposite = pairs[:, ::-1].ravel()
     at_second_end = np.arange(len(nodes)) % 2 == 1

@@ -179,7 +179,8 @@ class DTWKernel(SeriesKernel):
         for i in range(len(X)):
             x = X.one(i)
             for j in range(len(Y)):
-                # ties on the coarse scale may be resolved differently in the other order
+                # align in both orders, because ties on the coarse scale may be resolved
+                # differently
                 z = Y.one(j)
                 _, forward = aligned_by_scales(x, z, radius=radius, band=rule, rooted=rooted)
                 _, back = aligned_by_scales(z, x, radius=radius, band=rule, rooted=rooted)

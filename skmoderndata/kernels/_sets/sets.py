@@ -42,7 +42,7 @@ class _OnSets(BaseKernel):
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:
             X = sparse.csr_array(X)
 
-        # a table of indicators
+        # accept a table of indicators
         if is_sparse(X):
             check_real(X, name)
             rows = sparse.csr_array(X, dtype=np.float64)
@@ -51,7 +51,7 @@ class _OnSets(BaseKernel):
                 raise ValueError(f"{name}: a table of sets may contain only 0 and 1.")
             return X
 
-        # sets, or collections of their elements
+        # or accept sets, or collections of their elements
         samples = []
         for x in as_samples(X, name):
             if isinstance(x, str | bytes) or not isinstance(x, Iterable):
@@ -460,7 +460,7 @@ class DerivedSubsets(BaseKernel):
 
     def _pool(self, samples: list[Any]) -> tuple[Any, Any]:
         """Return all elements, and the matrix that sums them for each sample."""
-        # one column per element, with 1 (or 1 / size) in the row of its sample
+        # make one column per element, with 1 (or 1 / size) in the row of its sample
         sizes = np.array([len(x) for x in samples], dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(sizes)])
         n_elements = int(ends[-1])

@@ -160,7 +160,7 @@ class SpectrumKernel(SequenceKernel):
         A = self._real(X)
         B = None if Y is None else self._real(Y)
 
-        # columns of each length, times the root of its weight
+        # compute the columns of each length, times the root of its weight
         left = []
         right = []
         for q, weight in self.length_weights():
@@ -415,13 +415,14 @@ class Mismatch(SequenceKernel):
                 "or use KernelTransformer."
             )
 
-        # distinct symbols, or their number
+        # accept distinct symbols, or their number
         if isinstance(self.alphabet, int | np.integer):
             self._check_integer("alphabet", 1)
         elif not len(self.alphabet) or len(set(self.alphabet)) < len(self.alphabet):
             raise self._refuse("alphabet", "a number, or at least one symbol, none repeated")
 
-        # neighbours have costs below a threshold, or at most m mismatches
+        # words are neighbours if their cost is below a threshold, or if they differ in at most m
+        # symbols
         if (self.costs is None) != (self.threshold is None):
             raise ValueError(
                 "Mismatch: costs and threshold must be given together; without them m bounds the "
@@ -515,7 +516,7 @@ class Mismatch(SequenceKernel):
             n = len(X)
             return gram_of_counts(counts[:n], counts[n:])
 
-        # counts of all words
+        # use the counts of all words if that costs less than spectra with gaps
         n = len(X) + (0 if Y is None else len(Y))
         n_windows = len(X.codes) + (0 if Y is None else len(Y.codes))
         if self._dense(n, n_windows, sigma):
@@ -523,7 +524,7 @@ class Mismatch(SequenceKernel):
             others = words if Y is None else self._word_counts(Y, sigma)
             return np.asarray(words @ others.T)
 
-        # a weighted sum of spectra with gaps
+        # otherwise use a weighted sum of spectra with gaps
         weights = pattern_weights(self.p, self.m, sigma)
         K = np.zeros((len(X), len(X if Y is None else Y)))
         for positions in position_patterns(self.p, 2 * self.m):
@@ -587,13 +588,13 @@ class Mismatch(SequenceKernel):
         There is one column for each word over the alphabet if `columns` is given, otherwise for
         each word that occurs.
         """
-        # distinct windows
+        # find the distinct windows
         window_starts, offsets = windows(X.codes, X.offsets, self.p)
         numbers, _ = window_numbers(X.codes, window_starts, sigma, range(self.p))
         _, first, ranks = np.unique(numbers, return_index=True, return_inverse=True)
         kinds = _symbols_of(X, window_starts[first], self.p)
 
-        # find the words near each window: their mismatches cost no more than the threshold
+        # find the words near each window: their mismatches cost less than the threshold
         if self.costs is None or self.threshold is None:
             costs = 1.0 - np.eye(sigma)
             threshold = self.m + 0.5

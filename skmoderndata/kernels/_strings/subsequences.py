@@ -302,7 +302,7 @@ class GapWeighted(_Subsequences):
             if np.size(self.lengths) != self.p:
                 raise self._refuse("lengths", f"of length p={self.p}, one for each length")
 
-        # factors of single symbols
+        # check the factors of single symbols
         for name in ("match_weights", "skip_weights"):
             weights = getattr(self, name)
             if weights is not None and not _are_weights(weights):
@@ -314,7 +314,7 @@ class GapWeighted(_Subsequences):
                 "set match_weights."
             )
 
-        # similar symbols match partially
+        # check the similarities; similar symbols match partially
         if self.similarity is None:
             if self.alphabet is not None:
                 raise ValueError("GapWeighted: alphabet requires a similarity matrix.")
@@ -360,7 +360,7 @@ class GapWeighted(_Subsequences):
         return weights
 
     def _weighting(self, symbols: tuple[Hashable, ...]) -> Weighting:
-        # factors of matched and skipped symbols
+        # set the factors of matched and skipped symbols
         decay = float(self.decay)
         n_factors = max(1, len(symbols))
         match = np.full(n_factors, 1.0 if self.length_normalise else decay)
@@ -371,7 +371,7 @@ class GapWeighted(_Subsequences):
             if self.skip_weights is not None:
                 skip[i] = self.skip_weights.get(symbol, decay)
 
-        # similarities of symbols
+        # set the similarities of symbols
         S = np.zeros((0, 0))
         if isinstance(self.similarity, Kernel) and symbols:
             points: Any = list(symbols)

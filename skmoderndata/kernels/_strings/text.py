@@ -140,7 +140,7 @@ class TextKernel(BaseKernel):
         if not self._needs_corpus and self.vectorizer is None:
             return rows_of_counts(X, name), None
 
-        # counts of the samples
+        # count the terms of the samples
         corpus = self._read()
         n_terms = corpus.counts.shape[1]
         if self.vectorizer is None:
@@ -152,7 +152,7 @@ class TextKernel(BaseKernel):
                 transformed = corpus.vectorizer.transform(documents)
                 counts = sparse.csr_array(transformed).astype(np.float64)
 
-        # samples and corpus must have the same terms
+        # check that samples and corpus have the same terms
         n, n_columns = counts.shape
         if n and n_columns != n_terms:
             raise ValueError(
@@ -429,7 +429,7 @@ class SemanticSmoothing(TextKernel):
         if n != n_columns or np.abs(Q - Q.T).max(initial=0.0) > 1e-10 * scale:
             raise ValueError("SemanticSmoothing: similarity must be square and symmetric.")
 
-        # Q = R R' from its positive eigenvalues
+        # factor Q = R R', using its positive eigenvalues
         values, vectors = linalg.eigh((Q + Q.T) / 2)
         if values[0] < -1e-10 * len(Q) * scale:
             raise ValueError(

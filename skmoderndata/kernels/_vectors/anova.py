@@ -83,7 +83,7 @@ class _OverInputs(BaseKernel):
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         n, p = X.shape
 
-        # derivatives with respect to the term of each feature
+        # compute derivatives with respect to the term of each feature
         terms = list(self._terms(X, None))
         w = self._w(p)
         slopes = [self._slope(terms, i) for i in range(p)]
@@ -96,7 +96,7 @@ class _OverInputs(BaseKernel):
             shared = np.size(self.weights) == 1
             gradients["weights"] = by_weight.sum(axis=2) if shared else by_weight
 
-        # derivatives with respect to the parameters of the kernel of a feature
+        # compute derivatives with respect to the parameters of the kernel of a feature
         def by_kernel(i: int) -> Array:
             _, inner = self._base(i)(X[:, [i]], eval_gradient=True)
             slope = w[i] * slopes[i]

@@ -352,7 +352,7 @@ class Spline(_PerInput):
         return np.asarray(X)
 
     def _scalar(self, x: Array, z: Array) -> Array:
-        # polynomials of degree r, by Horner's rule
+        # evaluate polynomials of degree r, by Horner's rule
         r = self.order
         xz = x * z
         polynomials = np.zeros(xz.shape)
@@ -360,7 +360,7 @@ class Spline(_PerInput):
             coef = 1 / factorial(j) ** 2 if self.sobolev else 1.0
             polynomials = polynomials * xz + coef
 
-        # truncated powers, with a knot at every point
+        # add truncated powers, with a knot at every point
         powers = np.zeros(xz.shape)
         if self.knots is None:
             m = np.minimum(x, z)
@@ -370,7 +370,7 @@ class Spline(_PerInput):
                 powers += comb(r, s) * distance**s * m**degree / degree
             return polynomials + powers / self._divisor()
 
-        # with given knots
+        # or add them only for the given knots
         for t in np.atleast_1d(np.asarray(self.knots, dtype=np.float64)):
             if r == 0:
                 powers += (x > t) & (z > t)
@@ -587,7 +587,7 @@ class ArcSine(BaseKernel):
             sums = relative[:, None] + relative
             return outer * (dc / root - sine * sums / 2)
 
-        # by the weight of each feature
+        # differentiate with respect to the weight of each feature
         w = self._per_feature("weight_var", X.shape[1])
         bias = 2.0 * self.bias_var
         by_weight = [
