@@ -11,9 +11,9 @@ from skmoderndata._estimator.validation import check_groups
 from skmoderndata._solvers.codes.group_lasso import Columns
 
 PAGE = "group_lasso"
-# Pivot of a QR factorisation of unit columns that counts as zero.
+# Maximum pivot that counts as zero in a QR factorisation of unit columns.
 RANK_TOL = 1e-10
-# Fraction of a column that a projection leaves if the column lies in the span: rounding.
+# Fraction of a column that rounding leaves after a projection if the column lies in the span.
 ROUNDING_RELATIVE = 1e-13
 
 
@@ -61,7 +61,7 @@ class FeatureGroups(NamedTuple):
 
 def feature_groups(groups, group_weights, n_features, *, allow_zero=False):
     """Check the parameters `groups` and `group_weights`; `allow_zero` accepts weights of 0."""
-    # labels, or lists where groups share features
+    # accept labels, or lists if groups share features
     if groups is None:
         labels = np.arange(n_features)
     elif isinstance(groups, Integral):
@@ -174,7 +174,7 @@ def penalised(columns, Y, groups, l1_ratio):
         none = np.zeros((0, Y.shape[1])), np.zeros((0, n_latent))
         return Penalised(columns, Y, groups.edges, groups.weights, kept, free, *none, n_latent)
 
-    # an orthonormal basis of the free columns, without dependent ones
+    # compute an orthonormal basis of the free columns; leave out dependent columns
     U = columns.rows(free)
     norms = np.linalg.norm(U, axis=1)
     scale = np.where(norms > 0, norms, 1.0)
@@ -185,7 +185,7 @@ def penalised(columns, Y, groups, l1_ratio):
     free = free[pivots[:rank]]
     scale = scale[pivots[:rank], None]
 
-    # free coefficients for targets and for columns
+    # compute free coefficients for targets and for columns
     loads = np.array([columns.cross(q) for q in Q.T]).reshape(rank, n_latent)[:, kept]
     of_targets = linalg.solve_triangular(R[:rank, :rank], Q.T @ Y) / scale
     of_columns = linalg.solve_triangular(R[:rank, :rank], loads) / scale
