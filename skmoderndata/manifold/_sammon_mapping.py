@@ -293,7 +293,7 @@ class SammonMapping(
         Z = np.empty((len(X), places.shape[1]))
         unit = float(np.abs(places).max()) or 1.0  # unit of the map, not of these samples
 
-        # blocks of rows whose distances fit into memory
+        # process blocks of rows whose distances fit into memory
         size = max(1, 2**22 // places.size)
         for block in gen_batches(len(X), size):
             samples = rows[block]
@@ -324,7 +324,7 @@ class SammonMapping(
         d = self._to_map(X)
         mapped = pairwise_distances(Z, self._places)
 
-        # Sammon's stress, in units of the mean distance
+        # compute Sammon's stress, in units of the mean distance
         unit = float(d.mean()) or 1.0
         w = np.divide(unit, d, out=np.zeros_like(d), where=d > 0)
         errors = ((d - mapped) / unit) ** 2
@@ -448,7 +448,7 @@ class SammonMapping(
             return rng.normal(size=(n, k))
 
         Y = np.zeros((n, k))
-        # classical scaling; for vectors it returns the principal components
+        # start from classical scaling; for vectors it returns the principal components
         if self.metric == "euclidean":
             centred = X - X.mean(axis=0)
             U, s, _ = np.linalg.svd(centred / unit, full_matrices=False)
