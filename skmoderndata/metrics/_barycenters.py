@@ -201,7 +201,7 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
     if not isinstance(init, str) or init == "medoid":
         return series, w, [start]
 
-    # the mean of the series
+    # compute the mean of the series
     mean = np.zeros_like(start)
     for p, weight in enumerate(w):
         mean += weight / w.sum() * _stretched(series.one(p), len(start))

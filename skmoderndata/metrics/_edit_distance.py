@@ -3,7 +3,7 @@
 from skmoderndata._samples.edits import edit_matrix
 from skmoderndata._solvers.sequences.edits import levenshtein
 
-# Maximum number of symbols of two words for which Python's integers are faster.
+# Maximum number of symbols of two words, taken together, for which Python's integers are faster.
 SHORT_PAIR = 200
 NUMBERS = (float, int)
 WORDS = (str, bytes)
