@@ -14,7 +14,7 @@ from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Maximum seed of a part of an estimator, exclusive.
 MAX_SEED = 2**31 - 1
-# Minimum number of values in a grid whose ends are reported: of two values each is an end.
+# Minimum number of values in a grid whose ends are reported: if there are two, each is an end.
 LEAST_GRID = 3
 
 
