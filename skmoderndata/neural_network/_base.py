@@ -381,7 +381,8 @@ class RidgeNetwork(LazySolution, Base):
             self._store(ridge(total, self.alpha_))
             return
 
-        # The samples are gone, so their mean leverage replaces the leverage of each sample
+        # The samples are no longer available, so their mean leverage replaces the leverage of each
+        # sample
         parts = spectrum(total)
         grid = self._grid(total.S.shape[0])
         alphas = move_array(grid, total.S)
