@@ -216,7 +216,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"distances, of shape ({n}, {m})."
             )
 
-        if D.size and not (D.min() >= 0 and D.max() < np.inf):  # NaN fails, too
+        if D.size and not (D.min() >= 0 and D.max() < np.inf):  # NaN fails as well
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} gives distances that are NaN, "
                 "infinite or negative on these samples."
