@@ -20,8 +20,9 @@ from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
 from skmoderndata.ranking._base import KernelRankingMachine, held_out_scores
 
-# The link of a stream uses scores from before the update of their samples: the newer half of them,
-# within these limits, because functions grow with the number of samples.
+# The link of a stream uses scores that were computed before the update by their samples. It uses
+# the newer half of the scores, within these limits, because functions grow with the number of
+# samples.
 # Minimum number of scores.
 WINDOW_AT_LEAST = 200
 # Maximum number of scores.

@@ -40,7 +40,7 @@ STEPS_PER_SAMPLE = 1000
 # needs only a second.
 STEPS_PER_SAMPLE_FEW = 30
 
-# Fractions of the largest feasible value that nu="auto" compares, from the smoothest on.
+# Fractions of the largest feasible value that nu="auto" compares, beginning with the smoothest.
 NU_FRACTIONS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 # Number of folds that nu="auto" uses.
 NU_FOLDS = 3
