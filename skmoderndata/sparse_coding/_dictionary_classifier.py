@@ -33,8 +33,8 @@ from skmoderndata._solvers.dictionaries.class_dictionaries import (
 from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
-# Size of the increase of lambda over the discriminative passes, as a factor. Together with the
-# decrease of gamma, it makes the cost approach the number of errors.
+# Factor by which lambda increases over the discriminative passes. Together with the decrease of
+# gamma, the increase makes the cost approach the number of errors.
 SHARPER = 4.0
 # Size of the initial gamma, as a multiple of its final value `reconstruction`.
 LOOSER = 4.0

@@ -55,8 +55,8 @@ from skmoderndata.sparse_coding._base import warn_few_dimensions
 Fraction = Interval(Real, 0, 1, closed="neither")
 # Largest number of columns at which lasso codes of any class represent every sample.
 FEW_DIMENSIONS = 10
-# Maximum size of a cell relative to its row, as a multiple of the largest such size in the
-# training samples, that need not be an error.
+# Maximum size of a cell, relative to its row and as a multiple of the largest such size in the
+# training samples, at which the cell need not be an error.
 LARGEST_CELL = 1.5
 # Size to which a huge cell is cut, relative to the norm of the rest of the row: large enough for
 # pursuit to choose the feature first, and small enough for penalties, which are relative to it.
