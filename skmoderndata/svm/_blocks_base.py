@@ -39,7 +39,8 @@ MOST_PASSES = 1000
 FIRST_TOL = 0.05
 # Tolerance of the problem on the local rows at which only rounding errors remain.
 TIGHT = 1e-14
-# Maximum number of rows for which numbers are drawn by a permutation, as for a table in memory.
+# Maximum number of rows for which row numbers are drawn by a permutation, as for a table in
+# memory.
 DRAWN_BY_PERMUTATION = 30_000_000
 # Parameters of searches in memory, with the value that they must have and the reason.
 SEARCHES = "visits the rows in its own order"
@@ -105,7 +106,7 @@ class RowReader(NamedTuple):
         if self.weighted:
             costs = self.unit * np.asarray(arrays[1], dtype=np.float64)
 
-        # class indices, or standardised numbers; zeros without a target
+        # use class indices, standardised numbers, or zeros if there is no target
         target = np.zeros(n, dtype=np.int32)
         if self.classes is not None:
             codes = np.searchsorted(self.classes, np.asarray(arrays[-1]).ravel())
@@ -326,7 +327,7 @@ def _look(block, reader, function, looks, known, count):
     with rows_named():
         values = function.values(X)
 
-    # half the gradient, and the loss, of each problem
+    # compute half the gradient, and the loss, of each problem
     losses = []
     excess = np.empty(values.shape)
     for j, look in enumerate(looks):
@@ -353,7 +354,7 @@ class Solution(NamedTuple):
     problems: list
     # Core sets among the samples, with the duality gaps over all rows.
     results: list
-    # Best multiple of each function or width of its tube, and gap over all rows.
+    # Best multiple of each function, or width of its tube, and gap over all rows.
     answers: list
     # States of the problems: numbers of rows, sides and weights.
     cores: list

@@ -170,13 +170,13 @@ class CoreSetDisplay:
         step = last_step(estimator)
         _check_kind(step)
 
-        # the two columns to draw, and the estimator that accepts them
+        # select the two columns to draw, and the estimator that accepts them
         model, table, names = _two_columns(estimator, step, X)
         points = check_array(table, dtype=np.float64, input_name="X")
         core, support = (getattr(step, name, None) for name in ("core_indices_", "support_"))
         _check_rows(step, core, support, points if model is step else None, estimator, X)
 
-        # the estimator on a grid
+        # evaluate the estimator on a grid
         low = points.min(axis=0)
         high = points.max(axis=0)
         margin = MARGIN * np.where(high > low, high - low, 1.0)
@@ -272,7 +272,7 @@ class CoreSetDisplay:
             ax.figure.colorbar(self.surface_, ax=ax, label="Prediction")
             return
 
-        # one colour for each region, even if the plot does not contain all regions
+        # use one colour for each region, even if the plot does not contain all regions
         ends = [min(low, levels[0]) - 1, *levels, max(high, levels[-1]) + 1]
         colours = REGIONS_OF_OUTLIERS
         alpha = 1.0
@@ -365,7 +365,7 @@ def _two_columns(estimator, step, X):
     if n_columns == 2:
         return estimator, X, names_of(X, "columns")
 
-    # the columns that the last step of a pipeline receives
+    # use the columns that the last step of a pipeline receives
     if step is not estimator:
         table = estimator[:-1].transform(X)
         n_columns = table.shape[1]

@@ -321,7 +321,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         codes = codes.astype(np.int32 if len(classes) > 127 else np.int8)
         weights = self._weights(X, y, classes, codes, sample_weight)
 
-        # at least two classes of positive weight
+        # require at least two classes of positive weight
         active = None if weights is None or weights.min() > 0 else np.flatnonzero(weights)
         counts = np.bincount(
             codes if active is None else codes[active], minlength=len(classes)
@@ -350,7 +350,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         present = masses * factors > 0
         self._keep_classes(labels, present, weighted=not present.all())
 
-        # bring rows of each class to start from
+        # fetch rows of each class for the start
         survey = surveys.total(self.classes_, factors)
         unit = float(self._costs(1.0))
         self._costs(survey.heaviest)

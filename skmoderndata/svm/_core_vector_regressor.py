@@ -281,7 +281,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         unit = float(self._costs(1.0))
         self._costs(survey.heaviest)
 
-        # bring rows to start from
+        # fetch rows for the start
         reader = RowReader(
             type(self).__name__, weighted, unit=unit, center=center, spread=spread
         )

@@ -294,7 +294,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         rng = check_random_state(self.random_state)
         gram, store = self._row_store(X, active, weights, plus=float(self.fit_intercept))
 
-        # one problem for two classes, otherwise one for each class
+        # solve one problem for two classes, otherwise one for each class
         labels = [1] if len(present) == 2 else range(len(present))
         results = []
         with FitProgress(self, X, y, max_passes=None) as progress:

@@ -256,7 +256,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties=True needs decision_function_shape='ovr', got 'ovo'.")
 
-        # weights of samples, and the classes with positive weight
+        # find the weights of the samples, and the classes with positive weight
         weights = self._weights_of(X, sample_weight)
         classes, codes = np.unique(y, return_inverse=True)
         weights = weights * self._class_factors(y, classes, codes, weights)
@@ -372,7 +372,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         limits = {"solver": work.solver, "tol": self.tol, "max_iter": self.max_iter}
 
         def one_pair(pair, progress=None):
-            # a class without samples loses to every other
+            # a class without samples loses to every other class
             segments = work.segments[list(pair)]
             sizes = np.ptp(segments, axis=1)
             if not sizes.all():
@@ -380,7 +380,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
                 nothing = np.zeros(work.store.n)
                 return Machine(nothing, nothing[:0], offset, 0.0, 0.0, 0.0, 0, True)
 
-            # the samples of the pair, beginning with its first class
+            # select the samples of the pair, beginning with its first class
             if n_classes == 2 or shared:
                 rows = slice(None)
                 store = work.store if n_classes == 2 else work.store.reader()

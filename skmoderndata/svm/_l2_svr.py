@@ -215,7 +215,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
                 progress=progress,
             )
 
-        # support vectors
+        # keep the support vectors
         used = np.flatnonzero(machine.coef)
         self._check_psd(gram, store, used, ridge)
         self._keep_support(gram, X, active[used], machine.coef[used])

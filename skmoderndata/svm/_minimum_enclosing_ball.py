@@ -279,7 +279,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return self.batch_size or max(10, n_features // 2 if linear else 0)
 
     def _store(self, ball, points):
-        # the order of the samples
+        # restore the order of the samples
         gram = points.gram
         ids = points.ids
         order = np.argsort(ball.support if ids is None else ids[ball.support])

@@ -417,7 +417,7 @@ class SupportFeatureMachine(
 
         labels = np.searchsorted(self._present_classes, y)
 
-        # one problem for two classes, otherwise one for each class
+        # solve one problem for two classes, otherwise one for each class
         scaled = self._scale(X, weight)
         algorithm = self._resolved_algorithm(X)
         n_present = self._present_classes.size
@@ -594,7 +594,7 @@ class SupportFeatureMachine(
         if algorithm == "splicing":
             largest = self.n_features_to_select or largest_size(n_samples)
             return n_tasks * rounds * largest
-        # linear programs, and exchanges that start from three sets of features
+        # count the linear programs, and the exchanges that start from three sets of features
         return n_tasks * self.n_init * (rounds * 4 * self.max_iter + 1)
 
     def _scale(self, X, weight):

@@ -239,7 +239,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         # a bound above one is never active
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
 
-        # the smallest ball and, if they set the threshold, the distances of held-out samples
+        # find the smallest ball and, if they set the threshold, the distances of held-out samples
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             limits = {
                 "solver": self.solver,
@@ -252,12 +252,12 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             if self.contamination is not None:
                 furthest = self._held_out(store, fractions, bounds, ball, limits)
 
-        # support vectors
+        # keep the support vectors
         used = np.flatnonzero(ball.coef)
         self._check_psd(gram, store, used, np.zeros(len(active)))
         self._keep_support(gram, X, active[used], ball.coef[used])
 
-        # centre, norms, and the threshold
+        # compute the centre, the norms and the threshold
         if gram.kernel == "linear":
             center = np.ravel(self._linear_weights())
             self.center_ = center if gram.origin is None else gram.origin + center
