@@ -1,8 +1,9 @@
 """Methods of modern data analysis that scikit-learn lacks, as scikit-learn estimators.
 
-Public modules mirror scikit-learn: look for a method where its nearest scikit-learn relative
-lives, for example `skmoderndata.decomposition.RobustPCA`. You can import the core estimators from
-here, too: `from skmoderndata import RobustPCA`. `all_estimators` and `all_kernels` list all.
+Public modules mirror scikit-learn: look for a method in the module of the closest scikit-learn
+estimator, for example `skmoderndata.decomposition.RobustPCA`. You can import the core estimators
+from here, too: `from skmoderndata import RobustPCA`. `all_estimators` and `all_kernels` list
+everything.
 Importing the package is cheap: modules load on first use, and neither cvxpy nor numba nor
 matplotlib is loaded.
 """
