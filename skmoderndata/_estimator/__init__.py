@@ -1,1 +1,1 @@
-"""What every estimator stands on: its base, its card, validation, blocks of rows, plots."""
+"""Shared parts of all estimators: base class, cards, validation, blocks of rows, plots."""

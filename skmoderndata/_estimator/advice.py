@@ -50,7 +50,7 @@ def meant_parameter(name: str, available: Sequence[str]) -> str | None:
 
 
 def meant_option(value: str, message: str) -> str | None:
-    """Return the option that a value means, of those quoted in an error message; or None."""
+    """Return the option that a value means, among options that an error quotes; or None."""
     options = re.findall(r"'([^']*)'", message.rpartition("Got ")[0])
     meant = OPTIONS.get(value.lower(), value.lower())
     return next(iter(difflib.get_close_matches(meant, options, n=1, cutoff=0.7)), None)
@@ -69,7 +69,7 @@ def text_is_named(X: Any) -> Iterator[None]:
 
 
 def text_columns(X: Any) -> list:
-    """Return the names or indices of the columns of a table with text other than numbers."""
+    """Return the names or indices of the columns that contain text other than numbers."""
     names = getattr(X, "columns", None)
     table = np.asarray(X, dtype=object)
     if table.ndim != 2:

@@ -1,6 +1,6 @@
 """Tables in blocks as input of `fit`: Dask arrays and data frames, memory maps, zarr, HDF5.
 
-See the module `doors` for the methods that answer for the rows of such a table.
+See the module `doors` for the methods that return results for the rows of such a table.
 """
 
 import contextlib
@@ -89,7 +89,7 @@ def made_up_row(X: Any) -> Any:
 
 
 def check_entries(X: Any, *, owner: str, allow_nan: bool = False) -> None:
-    """Raise `BadRow` for the first row of a block that `validate_data` would refuse.
+    """Raise `BadRow` for the first row of a block that `validate_data` would reject.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def first_bad_row(X: Any, allow_nan: bool) -> int | None:
 
 
 class Merged:
-    """Fitted estimator whose sum with another one has seen the rows of both, by `merge`."""
+    """Fitted estimator; the sum of two is their `merge`, which has seen the rows of both."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

@@ -98,7 +98,7 @@ def names_of(X: Any, which: str) -> list[str] | None:
 def name_ticks(
     axis: Any, names: Any, size: int, *, up_to: int = NAMED_UP_TO, **style: Any
 ) -> None:
-    """Put names along the axis of an image; leave some out if they are too many."""
+    """Put names along the axis of an image; leave some out if there are too many."""
     if names is None:
         return
     step = -(-size // up_to)

@@ -19,7 +19,7 @@ NON_NEGATIVE_KERNELS = ("chi2", "additive_chi2")
 
 
 def scale_ratio(X: Any) -> float:
-    """Return the largest robust scale of a column over the smallest, from a sample of the rows.
+    """Return the ratio of the largest to the smallest robust scale of columns, from some rows.
 
     The scale is the interquartile range without missing cells; columns without one, such as
     indicators that are rarely 1, do not count.

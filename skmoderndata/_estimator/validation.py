@@ -673,7 +673,7 @@ class BitCounts(NamedTuple):
         return cls(_three(seen), np.count_nonzero(values > threshold), n_observed)
 
     def __add__(self, other):
-        """Return the summary of the rows of both."""
+        """Return the summary of the rows of both summaries."""
         return BitCounts(
             _three({*self.values, *other.values}),
             self.n_above + other.n_above,
