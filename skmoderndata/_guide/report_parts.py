@@ -79,7 +79,7 @@ class Finding(NamedTuple):
 
 
 def is_boolean(table: Table) -> np.ndarray:
-    """Return which columns contain only 0 and 1, and both of them."""
+    """Return which columns contain both 0 and 1, and nothing else."""
     known = ~np.isnan(table.values)
     zeros = (table.values == 0).sum(axis=0)
     ones = (table.values == 1).sum(axis=0)
