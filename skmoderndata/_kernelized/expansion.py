@@ -298,7 +298,7 @@ class Expansion:
 
 
 def _positions(rows: Array | slice | None, n: int) -> Array | range:
-    """Return selected positions among n; a range, which selects without a copy, if contiguous."""
+    """Return selected positions among n; as a range if contiguous, which avoids a copy."""
     if isinstance(rows, np.ndarray):
         return rows
     selection = slice(None) if rows is None else rows
