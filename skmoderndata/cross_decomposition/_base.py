@@ -373,7 +373,7 @@ class MultiviewTransformer(
         return False
 
     def _check_missing(self, v, X):
-        """Raise ValueError for NaN, and name what accepts views missing for some samples."""
+        """Raise ValueError for NaN; if whole rows are NaN, name the remedy."""
         if self._allows_missing() or sparse.issparse(X):
             return
         missing = np.isnan(X).all(axis=1)

@@ -287,7 +287,7 @@ def _folds(views, w, scale):
 
 
 def centred_dense(X, w, scale):
-    """Centre rows and multiply by root weights (None if all rows are equal); means, deviations."""
+    """Centre rows, multiply them by root weights (None: all equal); return means, deviations."""
     G = X.astype(np.float64)
     total = len(G) if w is None else w.sum()
     mean = weighted_mean(G, w)

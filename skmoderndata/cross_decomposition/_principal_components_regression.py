@@ -480,7 +480,7 @@ class PrincipalComponentsRegression(
         return scores.astype(float_type(X), copy=False)
 
     def _training_samples(self, X, y, sample_weight):
-        """Return samples and targets of positive weight, if y is one target, rows, weights."""
+        """Keep samples of positive weight; return X, Y, whether y is one target, rows, weights."""
         X, Y, one_target = samples_and_targets(self, X, y)
 
         # Reject combinations of kernel and solver that do not fit together.

@@ -335,7 +335,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
 
 
 def standardised(X, samples, v, *, scale):
-    """Centre and scale one view and multiply the rows by root weights; means, deviations."""
+    """Centre and scale one view, multiply rows by root weights; return means, deviations."""
     centred = centred_sparse if sparse.issparse(X) else centred_dense
     G, mean, deviation = centred(X[samples.rows[v]], samples.weights_of(v), scale)
     if G is None:
