@@ -104,7 +104,7 @@ def absolute_residuals(residual):
 
 
 def score_of_hidden(X, components, mean, scores_of, weights=None):
-    """Return the negative relative error of predicting hidden columns from the visible columns.
+    """Return the negative relative error of predictions of hidden columns from visible ones.
 
     Groups of columns are hidden in turn. `scores_of` computes the scores of rows with NaN; the
     `weights` of the cells apply to errors and deviations.

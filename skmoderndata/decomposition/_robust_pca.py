@@ -517,16 +517,16 @@ class RobustPCA(
 
     @property
     def _fit_threshold(self):
-        """Standard deviations beyond which the fit leaves cells out."""
+        """Number of standard deviations beyond which the fit leaves cells out."""
         return FIT_THRESHOLD if self.outlier_threshold == "fdr" else self.outlier_threshold
 
     def _fitted_components(self, shape):
-        """How many components a table with noise gets; None leaves it to the noise."""
+        """Return the number of components with noise; None if the noise determines it."""
         k = self.n_components
         return None if k is None or k >= MOST_OF_SIDE * min(shape) else k
 
     def _refuse_in_blocks(self, entry_weight):
-        """Raise for what needs all rows at once."""
+        """Raise ValueError for arguments that need all rows at once."""
         # state for each parameter whether it needs all rows, and what to set instead
         refused = {
             "entry_weight": (entry_weight is not None, "entry_weight=None"),
@@ -656,7 +656,7 @@ class RobustPCA(
         return split_rows(X, low_rank, self.outlier_threshold_ * self.noise_scale_)
 
     def get_covariance(self):
-        """Compute the covariance of the columns, of the repaired table plus the noise.
+        """Compute the covariance of the columns, from the repaired table and the noise.
 
         Returns
         -------
@@ -781,7 +781,7 @@ class RobustPCA(
 
     @in_memory
     def row_distances(self, X):
-        """Compute both distances of rows, each over its cutoff.
+        """Compute both distances of rows, each divided by its cutoff.
 
         Parameters
         ----------
@@ -836,7 +836,7 @@ class RobustPCA(
         return absolute_residuals(residual).astype(X.dtype)
 
     def _distances(self, X):
-        """Both distances of validated rows, over their cutoffs."""
+        """Compute both distances of validated rows, divided by their cutoffs."""
         scores = self._scores(X)[0]
         low_rank = scores @ self.components_ + self.mean_
         residual = in_noise(X, low_rank, self._row_noise, None)

@@ -215,7 +215,7 @@ def check_pre_pca(model, n_features):
 
 
 def whiten_moments(model, moments, eps):
-    """Mean and principal components of the input, scaled to unit variance, by its moments.
+    """Compute mean and principal components of the input, of variance 1, from its moments.
 
     `pre_pca` sets their number; rounding errors of the input are relative to `eps`.
     """

@@ -697,8 +697,8 @@ class SlowFeatureAnalysis(
     def _solve(self, measure=None):
         """Decompose the moments, and set the solution.
 
-        If given, `measure` returns the moments of outputs in a second pass over the rows, by which
-        significant rounding errors are corrected.
+        If given, `measure` returns the moments of outputs in a second pass over the rows, which
+        corrects significant rounding errors.
         """
         moments = self._moments
         who = type(self).__name__

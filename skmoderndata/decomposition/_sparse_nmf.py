@@ -147,7 +147,7 @@ class SparseNMF(AlternatingFactorization):
     sklearn.decomposition.NMF : Has elementwise l1 and l2 penalties and other divergences, but
         neither prescribed sparseness, nor missing entries, nor a measure of optimality.
     skmoderndata.decomposition.ProbabilisticLSA : Minimises the Kullback-Leibler divergence
-        (``beta_loss="kullback-leibler"`` of `NMF`), also with missing entries.
+        (``beta_loss="kullback-leibler"`` of `NMF`), and accepts missing entries.
     skmoderndata.decomposition.SemiNMF : Components of any sign.
     skmoderndata.decomposition.ConvexNMF : Components that are averages of rows.
 
