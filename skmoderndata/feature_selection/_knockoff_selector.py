@@ -118,7 +118,7 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, Base):
     fdr`` relevant features.
 
     Groups use the block construction of [3]_. A fit costs ``n_features^3`` beyond the fit of the
-    estimator on ``2 n_features`` columns. All rows count equally for the covariance, also with
+    estimator on ``2 n_features`` columns. All rows count equally for the covariance, even with
     `sample_weight`.
 
     References
