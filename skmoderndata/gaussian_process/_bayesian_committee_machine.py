@@ -524,7 +524,7 @@ def _value(L, Y, alpha):
 
 
 def _log_likelihood(kernel, noise, X, Y):
-    """Compute the log marginal likelihood and its gradient by the kernel's theta and log noise.
+    """Compute the log marginal likelihood; differentiate it with respect to theta and log noise.
 
     The gradient is ``1/2 tr((alpha alpha' - K^-1) dK)``: equation 5.9 in Rasmussen and Williams
     (2006).

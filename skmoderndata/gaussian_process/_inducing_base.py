@@ -93,7 +93,7 @@ def diagonal(method, A, prior, s):
 
 
 def value_and_gradient(model, blocks, method, jitter, points, run):
-    """Compute the objective of `method` and its gradient by `model.vector(points)`.
+    """Compute objective and gradient of `method`, with respect to `model.vector(points)`.
 
     `blocks` is a list of tuples of rows, standardised targets and weights, or another object that
     `run` understands; `run(function, blocks)` yields the terms of a sum. If there are few blocks,

@@ -515,7 +515,7 @@ class BinaryProcess:
         return Columns(K_uu, L, jitter, K, A, np.maximum(rest, 0.0))
 
     def value_and_gradient(self, X, y, w, points, sites):
-        """Compute the bound, its gradient by `vector(points)` and the sites of its posterior."""
+        """Compute bound, gradient with respect to `vector(points)`, and sites of the posterior."""
         columns = self._columns(X)
         if columns is None or not np.isfinite(columns.A).all():
             return REJECTED, np.zeros(len(self.vector(points))), sites
