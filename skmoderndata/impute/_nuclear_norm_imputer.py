@@ -56,7 +56,7 @@ SAMPLE = 10_000
 
 
 def _has_indicator(imputer):
-    """Raise AttributeError without indicator columns, which mark the missing cells."""
+    """Raise AttributeError if no indicator columns mark the missing cells."""
     if not imputer.add_indicator:
         raise AttributeError(
             f"inverse_transform needs {type(imputer).__name__}(add_indicator=True), because only "
@@ -192,7 +192,8 @@ class NuclearNormImputer(
     A new row is completed from its known cells by ridge regression on `components_` with
     `row_penalty_`, which is exactly what the nuclear norm implies for a row given the row space.
     The training rows are completed by the same regression at the end of `fit`, so that
-    `fit_transform` and `transform` agree to rounding. Known cells are returned unchanged.
+    `fit_transform` and `transform` agree up to rounding errors. Known cells are returned
+    unchanged.
 
     `fit` of a Dask array or data frame solves the same problem over its blocks, for at least ten
     rows for each column. "auto" then chooses `alpha` on 10,000 rows, as a fraction of
@@ -788,7 +789,7 @@ class RowsInMemory:
         self.n_known = np.asarray(observed.sum(axis=0)).ravel()
 
     def keep(self, columns):
-        """Leave out the other columns."""
+        """Keep these columns and drop all others."""
         self.X = self.X[:, columns]
         self.observed = self.observed[:, columns]
         if self.weights is not None:
@@ -869,7 +870,7 @@ class RowsInBlocks:
         self.n_known, self.total, self.peak = totals
 
     def keep(self, columns):
-        """Leave out the other columns."""
+        """Keep these columns and drop all others."""
         ones = np.ones(columns.size)
         self.units = self.units._replace(columns=columns, mean=0 * ones, scale=ones)
 
