@@ -260,7 +260,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return self._in_order_of_theta(self._gradients(X, K))
 
     def _in_order_of_theta(self, gradients: dict[str, Array]) -> Array:
-        """Stack derivatives by parameter, or by inner kernel, in the order of `theta`."""
+        """Stack the derivatives of each parameter, or inner kernel, in the order of `theta`."""
         free = [h for h in self.hyperparameters if not h.fixed]
         layers = []
         seen = set()
