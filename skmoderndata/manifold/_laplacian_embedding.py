@@ -297,7 +297,7 @@ class LaplacianEmbedding(
         return tags
 
     def _graph(self, train, weights):
-        """Similarities of neighbours, sparse unless all are kept, and to the last neighbours."""
+        """Return similarities of neighbours, sparse unless all are kept, and the smallest kept."""
         n = len(train)
         k = self.n_neighbors
         every = k is None or weights.sum() <= k
@@ -339,7 +339,7 @@ class LaplacianEmbedding(
             )
 
     def _similarities(self, X):
-        """Similarities of samples to their neighbours in the training samples, otherwise 0."""
+        """Return similarities to neighbours in the training samples, and 0 for other samples."""
         K = self._gram(as_double(X), self._second)
         if not self._last.any():
             return K
