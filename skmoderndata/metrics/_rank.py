@@ -106,13 +106,13 @@ def optimal_rank(singular_values, shape, noise_std=None):
 
 
 def optimal_threshold(ratio):
-    """Best threshold on singular values, for unit noise over the root of the larger side."""
+    """Return the best threshold on singular values, for noise 1 / sqrt(larger side)."""
     root = np.sqrt(ratio**2 + 14 * ratio + 1)
     return float(np.sqrt(2 * (ratio + 1) + 8 * ratio / (ratio + 1 + root)))
 
 
 def noise_median(ratio):
-    """Median of the Marchenko-Pastur law, the law of the squared singular values of noise."""
+    """Return the median of the Marchenko-Pastur law, of squared singular values of noise."""
     low = (1 - np.sqrt(ratio)) ** 2
     high = (1 + np.sqrt(ratio)) ** 2
 
