@@ -175,18 +175,18 @@ class CoreTable:
         return self.gram
 
     def brought(self, ids):
-        """Bring the rows with these numbers, except rows without cost."""
+        """Fetch the rows with these numbers, except rows without cost."""
         ids = np.unique(ids)
         rows = RowSet(ids, *self.reader.read(self.blocks.sample(ids)))
         return rows.part(np.flatnonzero(rows.costs > 0))
 
     def start(self, rng, firsts=(), earlier=None):
-        """Bring the rows of `start_rows`, and resolve the kernel."""
+        """Fetch the rows of `start_rows`, and resolve the kernel."""
         self.rows = self.start_rows(rng, firsts, earlier)
         self.open(self.rows.X)
 
     def start_rows(self, rng, firsts=(), earlier=None):
-        """Bring a sample, the required rows `firsts`, and the rows of earlier core sets."""
+        """Fetch a sample, the required rows `firsts`, and the rows of earlier core sets."""
         ids = [self.drawn(SAMPLE, rng), np.array(firsts, dtype=np.intp)]
         for state in earlier or ():
             if state is not None:
@@ -214,14 +214,14 @@ class CoreTable:
         return rows_of_ranks(self.blocks, self.survey, ranks)
 
     def kernel_rows(self, X):
-        """Return the kernel values between rows that were brought."""
+        """Return the kernel values between rows that have been fetched."""
         kernel_rows = KernelRows(self.gram, X, n_jobs=self.estimator.n_jobs)
         if self.origin is not None:
             kernel_rows.origin = self.origin
         return kernel_rows
 
     def expansion(self, samples, coef):
-        """Return a sum of kernels at rows that were brought."""
+        """Return a sum of kernels at rows that have been fetched."""
         return Expansion(self.gram, samples, coef, origin=self.origin)
 
     def look(self, rows, questions, count):
@@ -456,7 +456,7 @@ class SamplesInMemory:
 
 
 def hinge_answer(problem, result):
-    """Return the best multiple of a function, by its values at all samples."""
+    """Return the best multiple of a function, computed from its values at all samples."""
     used = result.weights > 0
     objective, multiple = problem.best_multiple(
         result.values, result.core[used], result.weights[used], result.rho

@@ -380,7 +380,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         return [first.relabelled(class_signs) for class_signs in signs]
 
     def _question(self, problem, result, number):
-        """Return what a pass asks about the function of a class."""
+        """Return the question about the function of a class that a pass answers."""
         return hinge_question(problem, result, self._codes_of_functions()[number])
 
     def _factors(self, classes, masses):

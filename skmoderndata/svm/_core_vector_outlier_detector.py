@@ -548,7 +548,7 @@ class RowsInBlocks:
             self.drawn = self.table.drawn(machine.max_samples, rng)
 
     def choose_budget(self):
-        """Choose the total cost on a sample of the rows; bring the rows to start from."""
+        """Choose the total cost on a sample of the rows; fetch the rows for the start."""
         table = self.table
         drawn = self.drawn
         if drawn is None:

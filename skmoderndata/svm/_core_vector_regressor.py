@@ -337,7 +337,7 @@ def _question(problem, result, number):
 
 
 def _answer(problem, result):
-    """Return the best width of the tube, by the values at all samples."""
+    """Return the best width of the tube, computed from the values at all samples."""
     used = result.weights > 0
     gap, width = problem.solution(
         result.values, result.core[used], result.weights[used], result.rho

@@ -439,7 +439,7 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         return votes
 
     def _confident_votes(self, values):
-        """Return votes plus the sum of the values of each class, scaled to below a third vote."""
+        """Return votes plus the sum of values of each class, scaled below a third of a vote."""
         n_classes = len(self.classes_)
         sums = np.zeros((len(values), n_classes))
         pairs = combinations(range(n_classes), 2)

@@ -498,7 +498,7 @@ class PointsInBlocks:
         self.X = self.points = None
 
     def enclose(self, model, progress):
-        """Compute exact balls of the points that were brought, and bring the furthest others."""
+        """Compute exact balls of the fetched points, and fetch the furthest of all others."""
         return ball_of_core_set(
             self,
             tol=model.tol,
@@ -517,7 +517,7 @@ class PointsInBlocks:
         return largest.value
 
     def far_pair(self):
-        """Bring the point furthest from the origin, and the point furthest from that point."""
+        """Fetch the point furthest from the origin, and the point furthest from that point."""
         self._bring(self._farthest(None, 0.0, 1).rows)
         if len(self.ids) == 0:  # all points equal their mean
             self._bring(self.table.brought([0]))

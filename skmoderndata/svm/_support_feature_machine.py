@@ -567,7 +567,7 @@ class SupportFeatureMachine(
         return "splicing" if large and self._may_splice() else "exchange"
 
     def _class_factors(self, classes):
-        """Costs of slack of the classes from the dictionary, else ones."""
+        """Return the costs of slack of the classes: from the dictionary, or ones."""
         if not isinstance(self.class_weight, dict):
             return np.ones(len(classes))
         unknown = sorted(set(self.class_weight) - set(classes.tolist()), key=repr)

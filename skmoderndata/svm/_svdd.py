@@ -296,7 +296,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         return float(np.mean(self._score_samples(checked_samples(self, X, reset=False))))
 
     def _held_out(self, store, fractions, bounds, full_ball, limits):
-        """Return the squared distance exceeded by `contamination` of the held-out samples.
+        """Return the squared distance that a fraction `contamination` of held-out samples exceeds.
 
         Bounds of zero hold out a fold, so that all balls share the kernel rows.
         """
