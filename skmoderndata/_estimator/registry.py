@@ -65,7 +65,7 @@ class MethodCard:
         Sentence that explains why there is no comparison; empty if there is one.
     tier : {"core", "standard", "textbook"}
         "core" if the method wins a benchmark designed for it, or if other methods are built on
-        it; "standard" if a pipeline of several steps gives the same answer, or one as good;
+        it; "standard" if a pipeline of several steps gives the same answer or an equally good one;
         "textbook" if one estimator of scikit-learn is as good and as fast.
     instead : str
         Sentence that names an alternative: the pipeline of a "standard" method, or, after "Use",

@@ -74,7 +74,7 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         Table of `fit`, validated. With `view_slices` each of its views is examined.
     view : int, default=1
-        Number of the view; one that is not the first is not scaled by a pipeline.
+        Number of the view; a pipeline scales only the first view.
     """
     scaler = getattr(getattr(estimator, "_card", None), "scaler", "")
     if not scaler or not isinstance(X, np.ndarray) or X.ndim != 2 or len(X) < LEAST_ROWS:
