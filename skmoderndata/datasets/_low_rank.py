@@ -195,8 +195,8 @@ def make_video(
         Difference in brightness between an object and the mean of the background in its lane.
     illumination : float, default=0.2
         Standard deviation over time of the brightness of the background, relative to its mean,
-        from 0 to 0.45; left and right differ by half as much. With 0 the background does not
-        change and has rank one.
+        from 0 to 0.45; the difference between left and right varies half as much. With 0 the
+        background does not change and has rank one.
     noise : float, default=0.0
         Standard deviation of independent noise on every pixel.
     random_state : int, RandomState instance or None, default=None
