@@ -93,7 +93,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         than any training sample, held out or not.
     region : {"slab", "ball_and_slab"}, default="slab"
         Region of normal samples: "slab" contains the samples near the subspace, "ball_and_slab"
-        only those that are also near the mean. For "ball_and_slab" the score is the negative of
+        only samples that are also near the mean. For "ball_and_slab" the score is the negative of
         the larger of two squared distances, from the subspace and from the mean, each divided by
         its threshold for half of `contamination`.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"

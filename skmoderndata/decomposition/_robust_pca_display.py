@@ -30,7 +30,7 @@ class RobustPCADisplay:
         Gross errors, zero in the other entries.
 
     noise_scale : array-like of shape (n_features,), default=None
-        Standard deviation of the noise of each column; with it the errors are drawn in units of
+        Standard deviation of the noise of each column; if given, the errors are drawn in units of
         the noise.
 
     row_distances : array-like of shape (n_samples, 2), default=None
@@ -96,7 +96,7 @@ class RobustPCADisplay:
             Fitted.
         X : array-like of shape (n_samples, n_features)
             Table, of the training rows or of new ones; ``estimator.decompose`` decomposes it. The
-            names of a DataFrame are those of the plot.
+            plot shows the names of a DataFrame.
         axes : array-like of three or four matplotlib Axes, default=None
             Where to draw; the outlier map is the fourth panel, and left out on three axes. None
             makes a new figure.
