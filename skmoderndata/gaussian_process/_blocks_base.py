@@ -135,7 +135,7 @@ class RowsInBlocks:
     n_jobs : int or None
         Number of jobs for rows that are fetched.
     shift : ndarray or None
-        Targets that are subtracted before sums; None means those of the first row.
+        Targets that are subtracted before sums; None means the targets of the first row.
     """
 
     is_lazy = True
