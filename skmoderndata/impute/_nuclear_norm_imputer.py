@@ -604,7 +604,7 @@ class NuclearNormImputer(
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the input features; None uses those seen in `fit`.
+            Names of the input features; None uses the names seen in `fit`.
 
         Returns
         -------
