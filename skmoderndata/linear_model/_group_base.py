@@ -133,7 +133,7 @@ class Penalised(NamedTuple):
     kept : ndarray of int
         Positions of the penalised coefficients.
     free : ndarray of int
-        Positions of the free coefficients; those of dependent columns stay zero.
+        Positions of the free coefficients; coefficients of dependent columns stay zero.
     of_targets : ndarray of shape (n_free, n_targets)
         Free coefficients if all others are zero.
     of_columns : ndarray of shape (n_free, n_kept)
