@@ -155,7 +155,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     class represent every sample, and `fit` warns.
 
     Training stores the samples. Classifying a sample takes ``n p + n s^2`` operations for n
-    training samples of p features, of which the code contains s. Inner products of up to about
+    training samples of p features and a code with s of these samples. Inner products of up to about
     5,000 training samples are stored. With more samples, only the inner products with samples in a
     code are computed, on demand, and the memory grows with ``n p``. "group_lasso" stores only
     inner products of the selected classes.
