@@ -1,7 +1,7 @@
 """Searches of the core vector machines, on samples in memory and on Dask arrays.
 
 Both readers, `SamplesInMemory` and `CoreTable`, have a method `search` that returns a `Solution`.
-For a Dask array, the rows that may matter are brought to the driver and stay there: first a
+For a Dask array, the driver fetches the rows that may matter and keeps them: first a
 sample, then the rows that violate optimality most, which a pass over all rows finds. The problem
 on these rows is the same as for a table in memory, and the pass computes its duality gap over all
 rows.
@@ -363,7 +363,7 @@ class Solution(NamedTuple):
 
 
 class SamplesInMemory:
-    """Samples in memory, among all of which core sets are searched.
+    """Samples in memory; core sets are searched among all of them.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     solver_ : str
         The solver that finished: `solver`, or "coordinate_descent" if, for any classifier, more
         than a fifth of the samples were support vectors (for a Dask array, a fifth of the rows
-        brought from it). See Notes.
+        fetched from it). See Notes.
     n_iter_ : int
         Number of solutions on core sets, and of sub-problems of coordinate descent; the maximum
         over classifiers.

@@ -521,7 +521,7 @@ class RowsInMemory:
 
 
 class RowsInBlocks:
-    """Rows of a Dask array; a few of them are brought, the worst ones repeatedly.
+    """Rows of a Dask array; a few of them are fetched, and repeatedly the worst others.
 
     Parameters
     ----------

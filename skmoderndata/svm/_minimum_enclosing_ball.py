@@ -474,7 +474,7 @@ class PointsInMemory:
 
 
 class PointsInBlocks:
-    """Points brought from a table in blocks, and passes over all points of the table.
+    """Points fetched from a table in blocks, and passes over all points of the table.
 
     Parameters
     ----------
