@@ -346,7 +346,7 @@ def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
 def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
     """Return the lines that convert X and y to a form that the classes accept."""
     lines = []
-    # Tables, and single columns
+    # Prepare tables, and single columns
     if is_frame(X):
         lines += _columns_only(X, facts)
     if isinstance(X, np.ma.MaskedArray):
@@ -357,7 +357,7 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
         column = f'X["{X.columns[0]}"]' if is_frame(X) else "X"
         lines = [f"X = list({column})"]
 
-    # Series and graphs
+    # Prepare series and graphs
     if is_dask(X) and facts.kind in ("series", "film", "image"):
         lines.append("X = X.compute()")
     if facts.kind == "one series":
