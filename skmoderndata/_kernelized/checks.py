@@ -50,7 +50,7 @@ def checked_samples(
     **checks : dict
         Keyword arguments of `validate_data`.
     """
-    # samples that are not rows of numbers
+    # check samples that are not rows of numbers
     kernel = estimator.kernel
     name = type(estimator).__name__
     if is_structured(kernel) or _is_collection(estimator, X, reset):
@@ -61,7 +61,7 @@ def checked_samples(
             raise ValueError(f"{name} needs at least {at_least} samples, got {n}.")
         return samples
 
-    # rows of numbers
+    # check rows of numbers
     refuse_texts(kernel, X, name)
     precomputed = isinstance(kernel, str) and kernel == "precomputed"
     return validate_data(
