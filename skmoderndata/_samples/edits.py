@@ -67,7 +67,7 @@ def edit_matrix(
     if is_square and not one_word(A.offsets, costs):
         mirror_lower(D)
 
-    # the metric of Yujian and Bo: 2 d / (g (|x| + |z|) + d)
+    # compute the metric of Yujian and Bo: 2 d / (g (|x| + |z|) + d)
     if normalize:
         total = costs.gap * (A.lengths[:, None] + B.lengths) + D
         D = np.divide(2.0 * D, total, out=np.zeros_like(D), where=total > 0)

@@ -176,7 +176,7 @@ def _parent_array(parents: Any, labels: Any, name: str) -> tuple[Any, Any]:
     if numbers.min() < -1 or numbers.max() >= n:
         raise ValueError(f"{name} has parents outside -1 to {n - 1}.")
 
-    # children of each node
+    # list the children of each node
     children: list[list[int]] = [[] for _ in range(n)]
     for node, parent in enumerate(numbers.tolist()):
         if parent >= 0:
