@@ -391,7 +391,7 @@ class HierarchicalSlowFeatureAnalysis(
     def _chunk_rows(self, layers, n):
         if self.batch_size is not None:
             return self.batch_size
-        # values per row in each layer: its image, and the inputs and outputs of its fields
+        # count values per row in each layer: its image, and the inputs and outputs of its fields
         widths = []
         for layer in layers:
             n_field = layer.n_inputs + 2 * layer.n_out + 16

@@ -497,11 +497,11 @@ class AlternatingFactorization(
     def _store(self, result, *, keep_order, dtype):
         rows = result.rows
         V = result.components
-        # scale: components have norm one unless a penalty determines their norms
+        # scale components to norm one unless a penalty determines their norms
         size = lengths_of(V) if self._scale_is_free() else np.ones(V.shape[1])
         V = V / size
 
-        # order: explained sum of squares, descending
+        # sort components by their explained sum of squares, descending
         order = np.arange(len(size))
         if not keep_order:
             (energy,) = rows.sum(energy_of_best, size)
