@@ -200,7 +200,7 @@ class RidgeNetwork(LazySolution, Base):
             **self._TARGETS,
         )
 
-        # Check targets and weights by NumPy
+        # Check targets and weights with NumPy
         y = as_numpy(y)
         Y = self._targets(y, classes, reset)
         w = np.ones(len(y))
