@@ -155,10 +155,10 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     class represent every sample, and `fit` warns.
 
     Training stores the samples. Classifying a sample takes ``n p + n s^2`` operations for n
-    training samples of p features and a code with s of these samples. Inner products of up to about
-    5,000 training samples are stored. With more samples, only the inner products with samples in a
-    code are computed, on demand, and the memory grows with ``n p``. "group_lasso" stores only
-    inner products of the selected classes.
+    training samples of p features and a code with s of these samples. Inner products of up to
+    about 5,000 training samples are stored. With more samples, only the inner products with
+    samples in a code are computed, on demand, and the memory grows with ``n p``. "group_lasso"
+    stores only inner products of the selected classes.
 
     A kernel is used through coordinates. If ``K = V L V^T`` is the normalised kernel matrix of the
     training samples, the rows of ``V L^(1/2)`` have the same inner products, and a new sample has
