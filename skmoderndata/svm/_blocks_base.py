@@ -1,10 +1,9 @@
 """Searches of the core vector machines, on samples in memory and on Dask arrays.
 
 Both readers, `SamplesInMemory` and `CoreTable`, have a method `search` that returns a `Solution`.
-For a Dask array, the driver fetches the rows that may matter and keeps them: first a
-sample, then the rows that violate optimality most, which a pass over all rows finds. The problem
-on these rows is the same as for a table in memory, and the pass computes its duality gap over all
-rows.
+For a Dask array, the driver fetches the rows that may matter and keeps them: first a sample, then
+the rows that violate optimality most, which a pass over all rows finds. The problem on these rows
+is the same as for a table in memory, and the pass computes its duality gap over all rows.
 """
 
 import copy
