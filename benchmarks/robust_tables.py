@@ -110,11 +110,11 @@ def tables(every):
             ),
         ]
     text = (
-        "Two of a hundred cells of standardised tables are raised or lowered by 8 standard\n"
-        f"deviations; means of {SEEDS} draws. Cells that are outliers by nature count as false.\n"
-        "The rule for single columns is `abs(x - median) / (1.4826 MAD) > 5`; if the median\n"
-        "absolute deviation (MAD) is zero, 1.2533 times the mean absolute deviation replaces\n"
-        "1.4826 MAD."
+        "In standardised tables, two of a hundred cells are raised or lowered by 8 standard\n"
+        f"deviations; the figures are means of {SEEDS} draws. Cells that are already outliers in\n"
+        "the original table count as false. The rule for single columns is\n"
+        "`abs(x - median) / (1.4826 MAD) > 5`; if the median absolute deviation (MAD) is\n"
+        "zero, 1.2533 times the mean absolute deviation replaces 1.4826 MAD."
     )
     head = ("table", "method", "marked without errors", "precision", "recall")
     return Section(text, head, rows, figures)
@@ -185,14 +185,14 @@ def verdicts(every):
     )
 
     text = (
-        "Six shapes from 40 x 200 to 500 x 30. The exact sets have a rank of 2, 5, 10, 20 % of "
-        "the\nsmaller side and errors in 0, 5, 10, 20 % of the cells; their cells are normal, "
-        "integer,\nrounded to single precision, positive, with errors of one sign, or with 30 % "
-        "missing. An\nexact set classified as noisy counts as wrong if pursuit recovers it in "
-        f"{EXACT_PASSES}\npasses. The noisy sets have noise of 1e-4 to .5 standard deviations of "
-        "the low rank (rank\n0 to 20 %, errors in 0, 5, 20 %). The tables of scikit-learn are "
-        "digits, breast cancer,\nwine, diabetes, iris, raw and standardised, which are all "
-        "noisy."
+        "The sets have six shapes, from 40 x 200 to 500 x 30. The exact sets have a rank of\n"
+        "2, 5, 10 or 20 % of the smaller side and errors in 0, 5, 10 or 20 % of the cells;\n"
+        "their cells are normal, integer, rounded to single precision, positive, with errors\n"
+        "of one sign, or with 30 % missing. An exact set classified as noisy counts as wrong\n"
+        f"if pursuit recovers it in {EXACT_PASSES} passes. The noisy sets have noise of 1e-4 to\n"
+        "0.5 standard deviations of the low-rank table (rank 0 to 20 %, errors in 0, 5 or 20 %).\n"
+        "The tables of scikit-learn are digits, breast cancer, wine, diabetes and iris, each\n"
+        "raw and standardised; all of them are noisy."
     )
     names = (
         ("exact", "exact sets that pursuit recovers classified as noisy"),
@@ -280,11 +280,12 @@ def grid(every):
         figures.append(_expected_of(name, errors, middle, tenth, worst))
 
     text = (
-        "Root mean square error of `low_rank_`, divided by the error of least squares that knows "
-        "the\nrank and the wrong cells: six shapes from 40 x 200 to 500 x 30, ranks 2, 4, 10 (up "
-        "to a fifth\nof the smaller side), noise of .01, .1, .5 standard deviations of the low "
-        "rank. Errors\nare uniform between plus and minus ten standard deviations. "
-        "`polish=False` gives the convex\nsolution."
+        "The figures are root mean square errors of `low_rank_`, divided by the error of a\n"
+        "least-squares fit that uses the true rank and leaves out the wrong cells. The\n"
+        "tables have six shapes from 40 x 200 to 500 x 30, ranks of 2, 4 and 10 (up to a\n"
+        "fifth of the smaller side), and noise of .01, .1 and .5 standard deviations of the\n"
+        "low-rank table. Errors are uniform between plus and minus ten standard deviations.\n"
+        "`polish=False` gives the convex solution."
     )
     head = (
         "cells",
@@ -341,10 +342,11 @@ def columns(every):
         rows.append((size, _percent(errors), found, convex, known, equal))
         worst = max(worst, found / known)
     text = (
-        "Rank 3 of unit variance, noise of `.3 exp(spread z)` in each column, z normal. The "
-        "figures\nare root mean square errors of `low_rank_`, of weighted least squares that "
-        "knows rank, noise\nand errors (oracle), and of RobustPCA with noise of .3 in all "
-        f"columns (equal noise).\nMedians of {SEEDS} draws."
+        "The low-rank table has rank 3 and unit variance; the noise of each column is\n"
+        "`.3 exp(spread z)`, with z normal. The figures are root mean square errors of\n"
+        "`low_rank_`, of weighted least squares with the true rank, noise and errors (oracle),\n"
+        "and of RobustPCA on tables with noise of .3 in all columns (equal noise). All figures\n"
+        f"are medians of {SEEDS} draws."
     )
     head = ("noise", "errors", "RobustPCA", "convex", "oracle", "RobustPCA, equal noise")
     limit = "unequal noise: at most 1.3 times the oracle"
@@ -511,7 +513,7 @@ def exact(every):
         slowest = max(slowest, ratio)
         farthest = max(farthest, distance)
 
-    text = "Rank 5 % of the smaller side. Medians of five interleaved rounds."
+    text = "The rank is 5 % of the smaller side. The times are medians of five interleaved rounds."
     head = ("table", "errors", "time, auto / pcp", "distance of the low ranks", "same support")
     figures = [
         ("at most 1.3 times as long as pursuit", f"{slowest:.2f}", slowest <= 1.3),
@@ -548,10 +550,10 @@ def speed(every):
         ("film of 1000 x 12,000 within 10 s", f"{times['ours']:.1f} s", times["ours"] <= 10)
     )
     text = (
-        "The inexact augmented Lagrangian method (IALM) with full decompositions, "
-        "tolerance\n1e-7. The objective is the one of principal component pursuit at (L, X - L), "
-        "which RobustPCA\ndoes not minimise on the film. Medians of three rounds; seconds of one "
-        "machine."
+        "RobustPCA is compared with the inexact augmented Lagrangian method (IALM) with full\n"
+        "decompositions and a tolerance of 1e-7. The table compares the values of the objective\n"
+        "of principal component pursuit at (L, X - L), which RobustPCA does not minimise on the\n"
+        "videos (film). The times are medians of three rounds, in seconds on one machine."
     )
     head = ("table", "RobustPCA (s)", "time, IALM / RobustPCA", "objective", "objective, IALM")
     return Section(text, head, rows, figures)

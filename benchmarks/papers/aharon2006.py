@@ -72,13 +72,17 @@ ENTRY = Entry(
     title="Recovery of a planted dictionary by K-SVD",
     cites="Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries "
     "for sparse representation. IEEE Transactions on Signal Processing 54(11), 2006, section V.A.",
-    source="the experiment follows section V.A (20 x 50 dictionary, 1500 signals of 3 atoms, "
-    "noise of 10, 20, 30 dB and none, 80 passes, 50 trials, an atom counts as found "
-    "within 0.01); the published numbers are bars of a figure, so we set the target "
-    "fractions.",
-    remarks="The defaults of `KSVD` differ from the paper. The paper uses plain orthogonal "
-    "matching pursuit; `KSVD` adds the atom that leaves the smallest residual, treats "
-    "atoms as duplicates from a cosine of 0.9 on, and splits atoms that do the work "
-    "of two, which the paper does not.",
+    source=(
+        "the experiment follows section V.A: a 20 x 50 dictionary, 1500 signals of 3 atoms, "
+        "noise of 10, 20 and 30 dB and no noise, 80 passes, and 50 trials; an atom counts as "
+        "found if it matches to within 0.01. The paper shows its results as the bars of a "
+        "figure, so we set the target fractions."
+    ),
+    remarks=(
+        "The defaults of `KSVD` differ from the paper. The paper uses plain orthogonal "
+        "matching pursuit; `KSVD` adds the atom that leaves the smallest residual, treats two "
+        "atoms as duplicates if their cosine is at least 0.9, and splits atoms that do the "
+        "work of two, a step that the paper does not have."
+    ),
     values=values,
 )

@@ -37,10 +37,12 @@ ENTRY = Entry(
     title="Matrix completion by the nuclear norm",
     cites="Cai, Candès, Shen: A singular value thresholding algorithm for matrix completion. SIAM "
     "Journal on Optimization 20(4), 2010; Candès, Li, Ma, Wright 2011, section 4.2.",
-    source="recovery is declared below a relative error of 1e-3 in Candès et al. 2011, section "
-    "4.2 (arXiv:0912.3599), for products of Gaussian factors, n = 400. Cai et al. report "
-    "in their abstract (arXiv:0810.3286) that 1000 x 1000 matrices are recovered in less "
-    "than a minute. The tables of the paper were not available, so rank and fraction of "
-    "known entries are our choice.",
+    source=(
+        "Candès et al. 2011, section 4.2 (arXiv:0912.3599), declare recovery if the relative "
+        "error is below 1e-3, for products of Gaussian factors with n = 400. Cai et al. "
+        "report in their abstract (arXiv:0810.3286) that 1000 x 1000 matrices are recovered "
+        "in less than a minute. The tables of the paper were not available, so we chose the "
+        "rank and the fraction of known entries."
+    ),
     values=values,
 )

@@ -41,11 +41,15 @@ def errors(n_folds):
 ENTRY = Entry(
     title="Ordinal regression on a table",
     cites="Chu and Keerthi: Support vector ordinal regression. Neural Computation 19, 2007.",
-    source="the paper cuts the targets of regression tables into bins of equal frequency; its "
-    "tables are not available. The target value is our own, for a table that ships with "
-    "scikit-learn.",
+    source=(
+        "the paper cuts the targets of regression tables into bins of equal frequency; its "
+        "tables are not available. We set the target value ourselves, for a table that ships "
+        "with scikit-learn."
+    ),
     values=values,
-    remarks="The relation is nearly linear: rounded ridge regression has a mean absolute "
-    "error of 0.80 here, lower than both support vector methods. `nu` is 0.8; with "
-    "0.5 the error is 0.98.",
+    remarks=(
+        "The relation is nearly linear: rounded ridge regression has a mean absolute error of "
+        "0.80 here, which is lower than the errors of both support vector methods. We set "
+        "`nu` to 0.8; with `nu` at 0.5, the error is 0.98."
+    ),
 )

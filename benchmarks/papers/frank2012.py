@@ -147,15 +147,20 @@ ENTRY = Entry(
     title="Boolean sources under noise",
     cites="Frank, Streich, Basin, Buhmann: Multi-assignment clustering for Boolean data. Journal "
     "of Machine Learning Research 13, 2012.",
-    source="the set-up follows the comparison in the paper: three overlapping sources, rows of "
-    "all assignment sets, a growing fraction of the bits replaced by fair coins. Its "
-    "curves were not available as numbers, so we set the expected values.",
+    source=(
+        "the set-up follows the comparison in the paper, with three overlapping sources, rows "
+        "of all assignment sets, and a growing fraction of the bits replaced by fair coins. "
+        "The curves of the paper were not available as numbers, so we set the expected values."
+    ),
     values=values,
-    remarks="There are 350 rows and 48 features; each source has 24 features and shares 8 of "
-    "them with each of the other two sources. Centres of KMeans are rounded at one "
-    "half, parts of NMF at half of their maximum, both from scikit-learn; RoundedSVD "
-    "chooses its thresholds by reconstruction error. At 80 % noise every method fails "
-    "on data of this size, and NMF has slightly fewer wrong bits than the others: at "
-    "this level, the sources of maximum likelihood are often not the true sources.",
+    remarks=(
+        "There are 350 rows and 48 features; each source has 24 features and shares 8 of them "
+        "with each of the other two sources. KMeans and NMF come from scikit-learn; we round "
+        "the centres of KMeans at one half and the parts of NMF at half of their maximum. "
+        "RoundedSVD chooses its thresholds by reconstruction error. At 80 % noise every "
+        "method fails on data of this size, and NMF has slightly fewer wrong bits than the "
+        "others: at this level, the sources of maximum likelihood are often not the true "
+        "sources."
+    ),
     not_reached=("80 % noise",),
 )

@@ -79,10 +79,12 @@ UP_TO_4000 = tuple(label for label in (*QUICK, *SIZES) if label != LARGE)
 CASE = Case(
     title="Boolean k-means",
     question=(
-        "How fast are clusters of Boolean rows found by Hamming distance, and how "
-        "good are they?"
+        "How fast does each method cluster Boolean rows by Hamming distance, and how good are "
+        "the clusters?"
     ),
-    remarks=f"{N_CLUSTERS} planted patterns, a fraction of the bits flipped.",
+    remarks=(
+        f"The rows follow {N_CLUSTERS} planted patterns; a fraction of the bits is flipped."
+    ),
     ours="BooleanKMeans",
     sizes=SIZES,
     quick_sizes=QUICK,

@@ -65,11 +65,14 @@ def _ratio(rows):
 CASE = Case(
     title="Global alignment kernel",
     question=(
-        "How fast is the normalised kernel matrix over all alignments, and how accurate is it?"
+        "How long does it take to compute the normalised kernel matrix over all alignments, "
+        "and how accurate is it?"
     ),
-    remarks="One thread. Widths follow the median rule except in the rows that name another "
-    "width. The error is the deviation of the logarithm of one value from log-sum-exp "
-    "in plain loops.",
+    remarks=(
+        "All runs use one thread. The kernel widths follow the median rule, except in the "
+        "rows that name another width. The error is the difference between the logarithm of a "
+        "kernel value and a reference that applies log-sum-exp in plain loops."
+    ),
     ours="GlobalAlignment",
     sizes={
         "12 x 128": (12, 128, 11.0),

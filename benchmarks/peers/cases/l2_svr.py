@@ -57,12 +57,14 @@ LARGEST = {"50,000, C=1": (50_000, 1.0)}
 CASE = Case(
     title="Regression with squared slack",
     question=(
-        "How long does regression with squared slack take, compared with linear slack "
-        "in LIBSVM?"
+        "How long does regression with squared slack take, compared with regression with "
+        "linear slack in LIBSVM?"
     ),
-    remarks="Gaussian kernel of the default width, `epsilon=0.1`. The losses differ: `SVR` "
-    "minimises another objective with the same C. One run of `SVR` with 50,000 rows "
-    "took 12 times as long.",
+    remarks=(
+        "Both estimators use a Gaussian kernel of the default width and `epsilon=0.1`. Their "
+        "losses differ, so `SVR` minimises another objective with the same C. With 50,000 "
+        "rows, a single run of `SVR` took 12 times as long as `L2SVR`."
+    ),
     ours="L2SVR",
     sizes=QUICK | MANY | LARGEST,
     quick_sizes=QUICK,

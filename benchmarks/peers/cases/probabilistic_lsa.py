@@ -160,18 +160,19 @@ SMALL = tuple(label for label in (*QUICK, *SIZES) if label != LARGE)
 CASE = Case(
     title="Topics of documents",
     question=(
-        "Topics are learned from one half of the words of each document. How likely do they "
-        "make those words and the other half?"
+        "Each contender learns topics from one half of the words of each document. How likely "
+        "are these words, and the words of the other half, under the topics?"
     ),
     remarks=(
-        "One thread. The likelihood has many maxima: each contender runs one start with 4,000 "
-        "documents and five with fewer; times are sums over the starts, likelihoods are "
-        "means. Documents are drawn from mixtures of topics over words with Zipf's "
-        "frequencies; 4,000 documents have about 2.4e5 non-zero counts. For every contender, "
-        "the same routine finds the mixtures for its topics, to 1e-6 nats per token, on the "
-        "words seen. For held-out words, one per cent of each topic is replaced by the "
-        "frequencies in all documents; otherwise a single word that a topic has not seen "
-        "would dominate the result."
+        "All contenders use one thread. The likelihood has many maxima, so each contender "
+        "makes one start for 4,000 documents and five starts for fewer documents; times are "
+        "sums over the starts, and likelihoods are means. Documents are drawn from mixtures "
+        "of topics over words with Zipf's frequencies; 4,000 documents have about 2.4e5 "
+        "non-zero counts. For every contender, the same routine fits the mixtures of its "
+        "topics to the training words, to 1e-6 nats per token. Before held-out words are "
+        "scored, one per cent of each topic is replaced by the word frequencies in all "
+        "documents; otherwise a single word that does not occur in a topic would dominate the "
+        "result."
     ),
     ours="ProbabilisticLSA",
     sizes=SIZES,

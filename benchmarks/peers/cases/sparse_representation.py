@@ -188,14 +188,14 @@ MANY_SINGLE = "1,397 training digits, 400 new ones, lasso"
 CASE = Case(
     title="Classification by sparse representation",
     question=(
-        "How fast are new samples coded by all training samples, with the classes as groups "
-        "and with the lasso, and to which duality gap?"
+        "How fast does each solver code new samples by all training samples, with the classes "
+        "as groups and with the lasso, and how small is its duality gap?"
     ),
     remarks=(
-        "No library has the classifier; the peers are solvers of the two problems, called for "
-        "one new sample after the other because they accept one response at a time. The "
-        "penalty is 0.1 times the smallest penalty at which a code is zero. Gap and labels "
-        "are computed in the same way for all contenders."
+        "No other library has this classifier, so the peers are solvers of the two problems. "
+        "They accept one response at a time and are therefore called once for each new "
+        "sample. The penalty is 0.1 times the smallest penalty at which a code is zero. Gap "
+        "and labels are computed in the same way for all contenders."
     ),
     ours="SparseRepresentationClassifier",
     sizes=QUICK

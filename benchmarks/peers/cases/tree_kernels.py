@@ -112,14 +112,14 @@ LOOPS = ("20 trees", "30 trees", "50 trees", "200 trees")
 CASE = Case(
     title="All-subtree kernel",
     question=(
-        "How fast is the matrix of the all-subtree kernel of Collins and Duffy, from nested "
-        "tuples to the last value? Random trees of 20 to 100 nodes with three labels, decay "
-        "0.5."
+        "How long does it take to compute the matrix of the all-subtree kernel of Collins and "
+        "Duffy from nested tuples? The trees are random and have 20 to 100 nodes with three "
+        "labels; the decay is 0.5."
     ),
     remarks=(
-        "No Python library has this kernel, so the other contender is a direct implementation of "
-        "the recursion, with a table of the pairs of nodes. It gets the productions and "
-        "converts nothing."
+        "No Python library has this kernel, so `AllSubtree` is compared with a direct "
+        "implementation of the recursion that keeps a table of the pairs of nodes. This "
+        "implementation receives the productions, so its time does not include any conversion."
     ),
     ours="AllSubtree",
     sizes={"20 trees": 20, "50 trees": 50, "200 trees": 200, "2000 trees": 2000},
