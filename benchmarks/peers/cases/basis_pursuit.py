@@ -110,14 +110,15 @@ CASE = Case(
     title="Basis pursuit",
     question=(
 
-            "How fast is the representation of minimum l1 norm found, and how close is it to "
-            "the optimum?"
+            "How fast does each contender find the representation of minimum l1 norm, and how "
+            "close does it come to the optimum?"
 
     ),
     remarks=(
-        "The excess is measured over a lower bound that a dual variable proves. Without "
-        "noise, a few planted coefficients are the optimum, so `error` should be zero; with "
-        "noise, or if all coefficients are planted, they are not."
+        "`excess` is measured relative to a lower bound that a dual variable proves. If there "
+        "is no noise and only a few planted coefficients are non-zero, they are the optimum, "
+        "so `error` should be zero. With noise, or if all planted coefficients are non-zero, "
+        "they are not the optimum."
     ),
     ours="BasisPursuit",
     sizes=SIZES,
@@ -125,7 +126,9 @@ CASE = Case(
     warmup=(20, 40, 2, 0.0),
     work=work,
     contenders={
-        "BasisPursuit": Contender(run=ours, peer=False, note="the lower bound, no intercept"),
+        "BasisPursuit": Contender(
+            run=ours, peer=False, note="its dual variable gives the lower bound; no intercept"
+        ),
         "cvxpy": Contender(
             run=statement,
             peer=False,

@@ -43,8 +43,8 @@ CASE = Case(
     title="Dynamic time warping: one pair at a time",
     question="How long does it take to compute the distance between two series?",
     remarks=(
-        "One thread for all contenders. Short series measure the overhead of a call, "
-        "long ones the dynamic programming."
+        "All contenders use one thread. For short series, the time is mostly the overhead of "
+        "a call; for long series, it is mostly the dynamic programming."
     ),
     ours="dtw",
     sizes={

@@ -44,8 +44,8 @@ def quality(data, distances):
 
 CASE = Case(
     title="Edit distances of words",
-    question="How fast are Levenshtein distances between short words?",
-    remarks="One thread for both contenders. Words have nine letters on average.",
+    question="How long does it take to compute Levenshtein distances between short words?",
+    remarks="Both contenders use one thread. The words have nine letters on average.",
     ours="pairwise_edit_distance",
     sizes={
         "300 x 3,000": (300, 3000, False),

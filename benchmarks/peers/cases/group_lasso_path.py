@@ -96,9 +96,11 @@ SIZES = {
 CASE = Case(
     title="Path of the group lasso",
     question="How long does a search over a hundred penalties take?",
-    remarks="Three folds; the penalties decrease from the largest one to a hundredth of it, "
-    "each fit starting from the coefficients of the previous one; groups of ten "
-    "features.",
+    remarks=(
+        "The search uses three folds and groups of ten features. The penalties decrease from "
+        "the largest one to a hundredth of it, and each fit starts from the coefficients of "
+        "the previous fit."
+    ),
     ours="GroupLassoCV",
     sizes=SIZES,
     quick_sizes={"60 x 100": (60, 100)},

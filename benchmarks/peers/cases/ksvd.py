@@ -160,16 +160,16 @@ TEN_PASSES = (*QUICK, *SIZES)[:-1]
 CASE = Case(
     title="Dictionaries learned from image patches",
     question=(
-        "How fast is a dictionary of 256 atoms learned from 8 x 8 patches of two photographs, and "
-        "how well does it code them with four atoms each?"
+        "How long does it take to learn a dictionary of 256 atoms from 8 x 8 patches of two "
+        "photographs, and how well does the dictionary code the patches with four atoms each?"
     ),
     remarks=(
-        "One thread. `rmse` is computed on the training patches, coded with the final atoms "
-        "by the same plain orthogonal matching pursuit for all contenders. The online method "
-        "of spams updates its atoms after every 512 patches; `KSVD` updates them after every "
-        "2,048 (at the small size 750) and, together with the coefficients, at the end of a "
-        "pass. Updating only once per pass, as K-SVD was published, is cheaper but learns "
-        "about half as much from a pass."
+        "All contenders run in one thread. `rmse` is computed on the training patches, coded "
+        "with the final atoms by the same plain orthogonal matching pursuit for all "
+        "contenders. The online method of spams updates its atoms after every 512 patches; "
+        "`KSVD` updates them after every 2,048 patches (750 at the small size) and once more, "
+        "together with the coefficients, at the end of a pass. Updating only once per pass, "
+        "as in the published K-SVD, is cheaper but learns about half as much from a pass."
     ),
     ours="KSVD",
     sizes=SIZES,

@@ -152,13 +152,13 @@ LARGE = {"1500 x 1500, rank 10, 30 % known, noise 0.1": (1500, 1500, 10, 0.3, 0.
 CASE = Case(
     title="Matrix completion",
     question=(
-        "How fast is a low-rank table completed from 30 or 40 % of its cells, and how close "
-        "does each program come to the optimum of the nuclear norm?"
+        "How long does it take to complete a low-rank table from 30 or 40 % of its cells, and "
+        "how close does each program come to the optimum of the nuclear norm?"
     ),
     remarks=(
-        "Exact: the smallest nuclear norm that agrees with the known cells. Noisy: `||P(L - "
-        "X)||^2 / 2 + t ||L||_*` with t = noise sqrt(fraction) (sqrt(n) + sqrt(p)) for all "
-        "contenders that solve it."
+        "The exact problem is to find the table of smallest nuclear norm that agrees with the "
+        "known cells. The noisy problem is to minimise `||P(L - X)||^2 / 2 + t ||L||_*`, with "
+        "t = noise sqrt(fraction) (sqrt(n) + sqrt(p)) for all contenders that solve it."
     ),
     ours="NuclearNormImputer",
     sizes=EXACT | NOISY | LARGE,
@@ -216,8 +216,10 @@ CASE = Case(
     excluded={
         "fancyimpute (SoftImpute)": "version 0.7.0, the newest, fails with scikit-learn 1.8 and "
         "later: `check_array() got an unexpected keyword argument 'force_all_finite'`",
-        "matrix-completion (nuclear_norm_solve)": "passes the problem to a conic solver: "
-        "minutes at a tenth of this size",
+        "matrix-completion (nuclear_norm_solve)": (
+            "passes the problem to a conic solver, which takes minutes at a tenth of this "
+            "size"
+        ),
     },
     targets=(
         at_most("relative gap at most 1e-4", "NuclearNormImputer", "gap", 1e-4),

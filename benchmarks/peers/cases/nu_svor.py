@@ -71,9 +71,11 @@ MANY = "2 000, 5 ranks"
 CASE = Case(
     title="Ordinal regression with a kernel",
     question="How long does it take to place thresholds along a kernel function?",
-    remarks="A fraction of nu = 0.5 of the constraints may have slack unless the size says "
-    "otherwise; Gaussian kernel of the default width. `mord` fits another, linear "
-    "model. Errors are measured on the training samples.",
+    remarks=(
+        "A fraction of nu = 0.5 of the constraints may have slack, unless the size names "
+        "another nu. The kernel is Gaussian, with the default width. `mord` fits a different "
+        "model, which is linear. Errors are measured on the training samples."
+    ),
     ours="NuSVOR",
     sizes={
         "200, 4 ranks": (200, 4, NU),
