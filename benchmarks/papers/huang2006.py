@@ -54,8 +54,11 @@ ENTRY = Entry(
     title="The sinc function by random neurons",
     cites="Huang, Zhu and Siew: Extreme learning machine: theory and applications. "
     "Neurocomputing 70, 2006.",
-    source="table 1: means of 50 trials, with standard deviations of 0.0037 (training) and "
-    "0.0028 (test). The table itself was not available; the numbers are from memory.",
+    source=(
+        "table 1 lists the means of 50 trials, with standard deviations of 0.0037 (training) "
+        "and 0.0028 (test). The table itself was not available, so the numbers are from "
+        "memory."
+    ),
     values=values,
     remarks="There are 5,000 samples for training, with uniform noise up to 0.2, and 5,000 "
     "for testing, without noise; the neurons are sigmoids, and the inputs are not "

@@ -63,9 +63,12 @@ ENTRY = Entry(
     cites="Kompella, Luciw, Schmidhuber: Incremental slow feature analysis: adaptive "
     "low-complexity slow feature updating from high-dimensional input streams. Neural Computation "
     "24(11), 2012.",
-    source="abstract of the paper: the incremental method learns the same set of features as the "
-    "batch method. The paper shows this in pictures, so we set the targets ourselves; the "
-    "target for the subspace of three features is 0.95.",
-    remarks="Input: the five quadratic terms of x1 = sin t + cos² 11t, x2 = cos 11t.",
+    source=(
+        "according to the abstract of the paper, the incremental method learns the same set "
+        "of features as the batch method. The paper shows this in pictures, so we set the "
+        "targets ourselves; the target for the subspace of three features is 0.95."
+    ),
+    remarks="The input consists of the five quadratic terms of "
+    "x1 = sin t + cos² 11t, x2 = cos 11t.",
     values=values,
 )

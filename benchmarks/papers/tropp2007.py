@@ -72,11 +72,17 @@ ENTRY = Entry(
     title="Recovery by orthogonal matching pursuit",
     cites="Tropp and Gilbert: Signal recovery from random measurements via orthogonal matching "
     "pursuit. IEEE Transactions on Information Theory 53, 2007.",
-    source="table I, Gaussian measurements for 99 % of the signals, and for 95 % with d = 256 "
-    "the line N = 1.5 m ln d + 15.4. The paper was not available: both are from memory.",
+    source=(
+        "table I lists the number of Gaussian measurements that recover 99 % of the signals. "
+        "For 95 % and d = 256, the number is on the line N = 1.5 m ln d + 15.4. The paper was "
+        "not available, so both are from memory."
+    ),
     values=values,
-    remarks=f"{TRIALS} signals of m ones at random places, each with its own matrix (the paper "
-    "has 1000 signals); a signal is recovered if the pursuit finds the places. A fraction "
-    "agrees if it is less than three standard errors (1.9 %, on the line 4 %) below the printed "
-    "one; with a quarter fewer measurements than on the line it has to be below 95 %.",
+    remarks=(
+        f"{TRIALS} signals of m ones at random places are measured, each with its own matrix "
+        "(the paper has 1000 signals). A signal is recovered if the pursuit finds the "
+        "places. A fraction agrees if it is less than three standard errors (1.9 %, on the "
+        "line 4 %) below the printed fraction. With a quarter fewer measurements than on the "
+        "line, it has to be below 95 %."
+    ),
 )

@@ -152,10 +152,12 @@ ENTRY = Entry(
     "the core set comes from Badoiu and Clarkson; we add the two points that start the "
     "core set. The numbers at 10 000 samples were obtained with the authors' library on "
     "one draw.",
-    remarks="The figures of the paper were not available as numbers. The width of the kernel "
-    "follows its recipe, one over the mean squared distance; the cost is our choice. "
-    "In the comparison with the library both use gamma = 4. `CoreVectorMachine` "
-    "continues until twenty samples in a row show no violation, so its gap is smaller "
-    "and its support larger.",
+    remarks=(
+        "The figures of the paper were not available as numbers. The width of the kernel "
+        "follows the recipe of the paper, one over the mean squared distance; we chose the "
+        "cost. In the comparison with the library, both programs use gamma = 4. "
+        "`CoreVectorMachine` continues until twenty samples in a row show no violation, so "
+        "its gap is smaller and its support larger."
+    ),
     values=values,
 )

@@ -68,8 +68,10 @@ ENTRY = Entry(
     cites="Wiskott, Sejnowski: Slow feature analysis: unsupervised learning of invariances. "
     "Neural Computation 14(4), 2002, the example of section 2: "
     "x1 = sin t + cos² 11t, x2 = cos 11t.",
-    source="the example states that x1 - x2² = sin t is the slowest quadratic function; the "
-    "tolerances are ours; eta and delta of a sine with one period in T samples are exact "
-    "up to terms of order 1 / T, because the closing step is missing.",
+    source=(
+        "the example states that x1 - x2² = sin t is the slowest quadratic function. We chose "
+        "the tolerances. For a sine with one period in T samples, eta and delta are exact up "
+        "to terms of order 1 / T, because the closing step is missing."
+    ),
     values=values,
 )

@@ -103,12 +103,15 @@ def told_where(rows):
 CASE = Case(
     title="Robust transform of new rows",
     question=(
-        "How wrong are the scores of new rows if 5 to 30 % of their entries are grossly "
-        "wrong? RobustPCA projects in the l1 norm; the usual projection is least squares."
+        "How large is the error of the scores of new rows if 5 to 30 % of their entries are "
+        "grossly wrong? RobustPCA projects in the l1 norm, whereas the usual projection is "
+        "least squares."
     ),
-    remarks=f"Rank {RANK}; the models are fitted on 400 other rows, in "
-    "which 5 % of the entries are wrong, before the clock starts (for PCA, the time "
-    "includes the fit).",
+    remarks=(
+        f"The data have rank {RANK}. The models are fitted before the timing starts, on 400 "
+        "other rows in which 5 % of the entries are wrong (for PCA, the time includes the "
+        "fit)."
+    ),
     ours="RobustPCA.transform",
     sizes={
         "50 x 200, 10 % gross errors": (50, 200, 0.1),

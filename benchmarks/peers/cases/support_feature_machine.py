@@ -194,14 +194,15 @@ CASE = Case(
     title="Support feature machine: relevant features",
     question=(
         "Which of 100 to 10,000 features matter if five or ten of them determine the classes "
-        "and 100 to 400 samples are known, some of them with the wrong label?"
+        "and you have 100 to 400 samples, some of them with the wrong label?"
     ),
     remarks=(
-        f"{N_DRAWS} draws of `make_sparse_classes(n, p, n_informative=k, margin=0.3)`: standard "
-        "normal features, labels by a hyperplane of k of the features, from which samples keep "
-        "a distance (except in the last size, `margin=0`); then a fraction of the labels is "
-        "flipped at random. Errors are per cent on 2000 new samples with correct labels for "
-        "each draw. Times are sums over all draws, including cross-validation if there is any."
+        f"Each size has {N_DRAWS} draws of `make_sparse_classes(n, p, n_informative=k, "
+        "margin=0.3)`. The features are standard normal, and a hyperplane of k of the "
+        "features determines the labels. Samples keep a distance from this hyperplane "
+        "(except in the last size, `margin=0`). Then a fraction of the labels is flipped at "
+        "random. Errors are percentages of 2000 new samples with correct labels for each "
+        "draw. Times are sums over all draws, including cross-validation if there is any."
     ),
     ours="SupportFeatureMachine",
     sizes=CLEAN | NOISY,
@@ -237,18 +238,22 @@ CASE = Case(
         "stability selection": Contender(
             run=stability_selection,
             requires="scikit-learn>=1.9",
-            note='`LinearSVC(penalty="l1")` on 50 halves of the samples; keeps the features '
-            "that are among the first $\\sqrt{p / 2}$ in three quarters of the halves (at "
-            "most one wrong feature is expected), implemented in this case; then "
-            "`LinearSVC` on these features",
+            note=(
+                '`LinearSVC(penalty="l1")` on 50 halves of the samples; keeps the features '
+                "that are among the first $\\sqrt{p / 2}$ to enter in three quarters of the "
+                "halves (at most one wrong feature is expected), implemented in this case; "
+                "then fits `LinearSVC` to these features"
+            ),
             sizes=tuple(name for name in CLEAN | NOISY if "10,000" not in name),
             why_not="takes minutes",
         ),
         "RFE": Contender(
             run=elimination,
             requires="scikit-learn>=1.9",
-            note="recursive elimination by a linear SVM, a tenth at a time; is given the "
-            "number of relevant features",
+            note=(
+                "recursive elimination by a linear SVM, a tenth of the features at a time; is "
+                "given the number of relevant features"
+            ),
         ),
         "abess": Contender(
             run=best_subset,
