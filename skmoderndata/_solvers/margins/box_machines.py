@@ -84,9 +84,9 @@ def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[flo
     d2 = np.maximum(norm - 2.0 * g, 0.0)
     order = np.argsort(-d2)
     outside = np.cumsum(bounds[order])
-    # first index at which the bounds suffice
+    # find the first index at which the bounds add up to one
     k = int(np.searchsorted(outside, 1.0 - ZERO_WEIGHT))
-    if k == len(d2):  # all bounds together do not suffice: the ball shrinks to a point
+    if k == len(d2):  # all bounds add up to less than one: the ball shrinks to a point
         return 0.0, float(bounds @ d2)
     r2 = high = float(d2[order[k]])
     if outside[k] <= 1.0 + ZERO_WEIGHT:  # any radius down to the next distance is optimal
@@ -111,7 +111,7 @@ def _order_of_distance(store: Rows) -> Array:
 
 
 def _filled(bounds: Array, order: Array) -> Array:
-    """Return weights with sum one, with the first in `order` at their bounds."""
+    """Return weights of sum one; the first samples in `order` are at their bounds."""
     w = np.zeros(len(bounds))
     ordered = bounds[order]
     before = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
@@ -135,10 +135,10 @@ def nearest_hulls(
 ) -> Machine:
     """Minimise `1/2 |w|^2 + sum_i max(0, 1 - y_i (f(x_i) + b))^2 / (2 ridge_i)` over w and b.
 
-    `pair` has the first sample and the one after the last of the class `y = 1`, then of `y = -1`;
-    other samples are ignored. The dual is solved in the form without scale,
-    `min 1/2 v' (K + diag(ridge)) v` with sum 1 over the first class and -1 over the second: the
-    nearest points of two hulls [Keerthi, Shevade, Bhattacharyya and Murthy 2000]. With
+    `pair` has the index of the first sample and the index after the last sample of the class
+    `y = 1`, then of `y = -1`; other samples are ignored. The dual is solved in the form without
+    scale, `min 1/2 v' (K + diag(ridge)) v` with sum 1 over the first class and -1 over the second:
+    the nearest points of two hulls [Keerthi, Shevade, Bhattacharyya and Murthy 2000]. With
     `N = v' (K + diag(ridge)) v` the coefficients are `2 v / N`, and the dual value is `2 / N`.
 
     With a `table` whose rows have the inner products K, "newton" solves the primal problem
@@ -189,7 +189,7 @@ def _hull_solution(
     v: Array, g: Array, y: Array, ridge: Array
 ) -> tuple[Array, float, float, float, float]:
     """Return values, offset, squared norm, objective and scale for points v; y = 0 elsewhere."""
-    # scale to the margin: the values are one at the nearest points of both hulls
+    # scale to the margin, so that the values are one at the nearest points of both hulls
     between = float(v @ g)  # squared distance of the points
     scale = 2.0 / between if between > 0.0 else 0.0
     values = scale * (g - ridge * v)
@@ -220,7 +220,7 @@ def _hulls_by_newton(
         X, y[pair], costs, max_iter=max_iter, progress=progress
     )
 
-    # make the sums one in both classes, exactly
+    # scale the weights so that their sum is exactly one in each class
     v = np.zeros(len(y))
     v[pair] = costs * slack
     for members in (y > 0, y < 0):
@@ -264,7 +264,7 @@ def squared_tube(
 
     if solver == "cvxpy":
         result = by_cvxpy(store, box, tube, segments, [0.0], gap, limits["tol"])
-    # without a tube it is a linear system
+    # without a tube, the problem is a linear system
     elif tube == 0 and n <= DIRECT:
         result = _bordered(store, y, ridge, gap, limits["tol"])
     else:
@@ -326,7 +326,7 @@ def by_cvxpy(
     if not solve(program, solver="CLARABEL", **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
-    # restore bounds, zeros and sums, which the cone solver meets up to rounding
+    # restore bounds, zeros and sums, which the cone solver meets only up to rounding errors
     w = np.clip(np.asarray(program.variable.value), box["low"], box["high"])
     unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
     w[np.abs(w) < ZERO_WEIGHT * max(np.abs(w).max(), unit)] = 0.0

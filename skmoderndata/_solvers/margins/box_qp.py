@@ -37,20 +37,22 @@ from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.tolerances import ROUNDING
 
-# Number of kernel rows that are computed at a time, and from which a start is found.
+# Number of kernel rows that are computed at a time, and number of rows used to find a start.
 ROWS_TOGETHER = 64
 # Maximum number of steps for each sample between two computations of the gap.
 STEPS_PER_GAP = 100
-# Maximum number of steps for each sample unless the caller sets one: kernels of huge values, whose
-# pairs are nearly parallel, would take millions for a gap that no longer falls.
+# Maximum number of steps for each sample, unless the caller sets a limit. Kernels of huge values,
+# whose pairs are nearly parallel, would otherwise take millions of steps while the gap no longer
+# falls.
 MOST_STEPS_PER_SAMPLE = 1000
-# Minimum of this maximum, which takes about a second.
+# Minimum of the default maximum number of steps; these steps take about a second.
 LEAST_MAXIMUM = 1_000_000
-# What compiled steps report: at the level, out of steps, no progress, one step taken.
+# Status codes of compiled steps: level reached, out of steps, no progress, one step taken.
 REACHED, COUNTED, STALLED, MOVED = range(4)
 # Maximum number of levels.
 MOST_LEVELS = 100
-# Maximum number of samples for which the optimum is found to rounding, whatever the tolerance.
+# Maximum number of samples for which the optimum is found to rounding error, whatever the
+# tolerance.
 POLISHED = 500
 # Maximum number of steps for each sample, or of passes, after the tolerance is met.
 STEPS_OF_POLISH = 500
@@ -81,8 +83,8 @@ class BoxState(NamedTuple):
 
     w: Array
     g: Array  # K w + ridge w + linear
-    up: Array  # g + up is the slope of f when the weight rises, infinite at the upper bound
-    down: Array  # g + down is the slope of f when the weight falls, from above
+    up: Array  # g + up is the slope of f if the weight rises, inf at the upper bound
+    down: Array  # g + down is the slope of f if the weight falls, -inf at the lower bound
     diagonal: Array  # diagonal of K + diag(ridge)
     ridge: Array
     low: Array
@@ -163,13 +165,13 @@ def box_qp(
         count += done
         it.residual = gap(state.w, state.g)
         if status == COUNTED:
-            level /= factor  # not reached
+            level /= factor  # the level was not reached
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
     result = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
 
-    # 2. Solve to rounding if there are few samples
+    # 2. If there are few samples, solve to rounding error
     if it.converged and len(state.w) <= POLISHED:
         result = result._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 10 * ROUNDING * float(np.abs(state.g).max(initial=0.0))
@@ -242,10 +244,10 @@ def _to_level(
 def bring_worst(store: Rows, violation: Array, ends: Array, level: float) -> None:
     """Compute missing rows of `ends` and of the worst violators above `level`, up to 64 in all.
 
-    Samples that violate by less than half of the worst wait: steps along the others may be enough
-    for them. `violation` is zero for stored rows, and is overwritten.
+    Samples with less than half of the largest violation wait, because steps along other weights
+    may remove their violation. `violation` is zero for stored rows, and is overwritten.
     """
-    store.used[ends] = store.clock + 1  # a full store replaces other rows
+    store.used[ends] = store.clock + 1  # so that a full store replaces other rows
     ends = ends[store.slot[ends] < 0]
     violation[ends] = 0.0
     enough = max(level, 0.5 * float(violation.max()))
@@ -293,7 +295,7 @@ def violations(state, slot, segments, violation):
             i_worst = i
             j_worst = j
         for q in range(first, last):
-            # how far the slope is from the slope of the best partner, either way
+            # compute how far the slope is from the slope of the best partner, in both directions
             if slot[q] < 0:
                 n_missing += 1
                 violation[q] = max(g[q] + down[q] - low, high - g[q] - up[q])
@@ -381,7 +383,7 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     plus = plus[first:last]
     diagonal = diagonal[first:last]
     row = row[first:last]
-    # none of them is negative, so that their bit patterns have the same order
+    # rises and gains are not negative, so their bit patterns have the same order
     rises = np.empty(size)
     gains = np.empty(size)
     rise_bits = rises.view(np.int64)
@@ -389,7 +391,7 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     for q in range(size):
         rise = max(g[q] + plus[q] - low, 0.0)
         rises[q] = rise
-        # in this order the square of tiny kernel values does not underflow
+        # multiply in this order, so that squares of tiny kernel values do not underflow
         gains[q] = rise * (
             rise / max(curvature_i + diagonal[q] - 2.0 * row[q], SMALLEST_DIVISOR)
         )
@@ -440,7 +442,7 @@ def exchange(state, row_i, row_j, i, j, step, segments):
     g[i] += step * state.ridge[i]
     g[j] -= step * state.ridge[j]
 
-    # update the weights: exactly to the bound, or to the edge of the tube, without rounding errors
+    # update the weights; set a weight that reaches a bound or the edge of the tube exactly to it
     end_i = 0.0 if w[i] < 0.0 < state.tube else state.high[i]
     end_j = 0.0 if w[j] > 0.0 < state.tube else state.low[j]
     w[i] = w[i] + step if step < up else end_i
@@ -478,7 +480,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     rise = state.g[j] + state.down[j] - low
     if curvature > 0.0 and rise < step * curvature:
         step = rise / curvature
-    if not step < np.inf:  # neither a bound nor curvature
+    if not step < np.inf:  # neither a bound nor curvature limits the step
         return STALLED
     if state.w[i] + step == state.w[i] and state.w[j] - step == state.w[j]:
         return STALLED
@@ -488,7 +490,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
 
 @jit
 def pair_steps(values, slot, used, state, segments, limits):
-    """Exchange weights of samples with stored rows until the slopes of segments are together.
+    """Exchange weights of samples with stored rows until the slopes in each segment agree.
 
     `limits` are the level of the slopes to reach, the segment of the next step, the time, and the
     maximum number of steps. Returns the number of steps, the segment and the status.
@@ -505,7 +507,7 @@ def pair_steps(values, slot, used, state, segments, limits):
         if status == STALLED:
             break
 
-        # alternate between the segments, until a round without a step
+        # alternate between the segments, and stop after a round without a step
         turn = (turn + 1) % len(segments)
         if status == MOVED:
             count += 1

@@ -31,7 +31,7 @@ from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of steps after which the gradient is updated, in one pass over memory.
 STEPS_TOGETHER = 4
-# Number of stored rows for each row that may be replaced after a pass.
+# Number of stored rows divided by the number of rows that may be replaced after a pass.
 NEW_ROWS = 8
 
 
@@ -51,9 +51,9 @@ def coordinate_descent(
     """Minimise f of `box_qp` by passes over its weights, in place.
 
     A step moves by `omega` times the distance to the minimum of f in one weight, the gradient
-    divided by the curvature `k_ii + ridge_i`. The printed step 1 is the same for ``k_ii = 1`` and
-    diverges for ``k_ii > 2``. The loop stops at the relative gap `tol`, or if the sum of weights
-    exceeds `largest`, which means that the problem has no solution.
+    divided by the curvature `k_ii + ridge_i`. The step size 1 of the paper is equivalent for
+    ``k_ii = 1`` and diverges for ``k_ii > 2``. The loop stops at the relative gap `tol`, or if the
+    sum of weights exceeds `largest`, which means that the problem has no solution.
 
     A pass covers the samples whose rows are stored, which are all samples if there is enough
     memory. After a pass, rows of samples that violate more than any sample of the pass replace the
@@ -85,7 +85,7 @@ def coordinate_descent(
     if it.converged and n <= POLISHED:
         floor = ROUNDING * float(np.abs(state.g).max(initial=1.0))
         longer = it.n_iter + STEPS_OF_POLISH
-        # the dual decreases from pass to pass, but the gap need not
+        # the dual objective decreases from pass to pass, but the gap need not
         while count < max_iter and (reached > tol or (worst > floor and count < longer)):
             worst = one_pass()
             count += 1
@@ -127,7 +127,7 @@ def coordinates_to_levels(
             it.ended = level <= least
             level = max(next_level(it.residual, tol) * level, least)
         elif count == 0 and (store.slot[violation > level] >= 0).all():
-            it.ended = True  # rounding errors, or NaN
+            it.ended = True  # only rounding errors are left, or NaN
 
     reached = gap(state.w, state.g)
     return BoxResult(state.w, state.g, reached, it.n_iter, reached <= tol)
@@ -137,8 +137,8 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     """Pass over the stored samples until no slope exceeds `level`; return the number of steps.
 
     A pass steps along the weights whose slopes are more than half of the worst slope of the last
-    pass. So greater steps come first without a search for the greatest: this takes 1.4 times as
-    many steps as the search, in a quarter of the time.
+    pass. Thus, large steps come first without a search for the largest. This takes 1.4 times as
+    many steps as with a search, but only a quarter of the time.
     """
     stored = np.flatnonzero(store.slot >= 0)
     enough = STEPS_PER_GAP * len(state.w)
@@ -151,7 +151,7 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
         )
         store.clock += len(stored)
         total += count
-        if count == 0:  # steps round to zero
+        if count == 0:  # all steps are rounded to zero
             break
     return total
 
@@ -169,7 +169,7 @@ def bring_above(store: Rows, state: BoxState, level: float, max_rows: int) -> No
 
 
 def take_weights(store: Rows, state: BoxState, w: Array) -> None:
-    """Set weights that are zero to w, compute their rows, and update the gradient.
+    """Set the weights, which are all zero, to w; compute their rows, and update the gradient.
 
     The gradient is as accurate as after steps to these weights. Double precision would require
     computing the rows twice.
@@ -177,7 +177,7 @@ def take_weights(store: Rows, state: BoxState, w: Array) -> None:
     support = np.flatnonzero(w)
     for first in range(0, len(support), ROWS_TOGETHER):
         rows = support[first : first + ROWS_TOGETHER]
-        store.used[rows] = store.clock + 1  # a full store replaces other rows
+        store.used[rows] = store.clock + 1  # so that a full store replaces other rows
         store.bring(rows[store.slot[rows] < 0])
         state.g[:] += w[rows] @ store.values[store.slot[rows]]
     state.g[:] += state.ridge * w
@@ -186,17 +186,17 @@ def take_weights(store: Rows, state: BoxState, w: Array) -> None:
 
 @jit
 def projected_slopes(state):
-    """Return the distance of each weight from the minimum of f in it, times the curvature."""
+    """Return the distance of each weight from the minimum of f along it, times the curvature."""
     violation = np.zeros(len(state.w))
     for i in range(len(violation)):
-        if state.diagonal[i] > 0.0:  # no step without curvature
+        if state.diagonal[i] > 0.0:  # without curvature there is no step
             violation[i] = projected_slope(state, i, minimum_along(state, i, state.g[i]))
     return violation
 
 
 @jit
 def minimum_along(state, i, g_i):
-    """Return the minimum in one weight without bounds, times the curvature: a soft threshold."""
+    """Return the unbounded minimum along one weight, times the curvature: a soft threshold."""
     target = state.w[i] * state.diagonal[i] - g_i
     return max(target - state.tube, 0.0) + min(target + state.tube, 0.0)
 
@@ -212,8 +212,9 @@ def projected_slope(state, i, target):
 def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
     """Step along the weights of `order` whose slopes exceed `cut`; their rows are stored.
 
-    The gradient is updated for four steps together, in 40 to 50 % of the time; pending steps are
-    added to each slope when it is computed. Returns the largest slope, and the number of steps.
+    The gradient is updated once for four steps, which takes 40 to 50 % of the time of four single
+    updates; pending steps are added to each slope when it is computed. Returns the largest slope,
+    and the number of steps.
     """
     w = state.w
     g = state.g
@@ -228,7 +229,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         if d <= 0.0:
             continue
 
-        # 1. Compute the slope in this weight, and the minimum
+        # 1. Compute the slope and the minimum along this weight
         g_i = g[i]
         for k in range(n_pending):
             g_i += steps[k] * values[slots[k], i]
@@ -249,7 +250,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         w[i] = new
         g[i] += step * state.ridge[i]
 
-        # 3. Update the gradient in all weights
+        # 3. Update the gradient with respect to all weights
         slots[n_pending] = slot[i]
         steps[n_pending] = step
         n_pending += 1
@@ -258,7 +259,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
             n_pending = 0
 
     if n_pending:
-        slots[n_pending:] = slots[0]  # rows of unused slots may hold anything
+        slots[n_pending:] = slots[0]  # use a stored row; others may hold anything
         steps[n_pending:] = 0.0
         add_rows(values, slots, steps, g)
     return worst, count

@@ -23,7 +23,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
 )
 from skmoderndata._solvers.margins.tolerances import ROUNDING
 
-# Number of variables in a working set, without a matrix.
+# Number of variables in a working set, if the matrix is not stored.
 WORKING_SET = 4000
 # Maximum number of working sets, and of passes over all points in the search for a certificate.
 MOST_PASSES = 1000
@@ -58,11 +58,11 @@ class Core:
         self.g = np.zeros(0)
         self.level = self.rho = 0.0
 
-        self.held = True  # whether there is a matrix
+        self.held = True  # whether the matrix is stored
         self._K = np.empty((0, 0))
-        self._diagonal = np.zeros(0)  # used without a matrix
+        self._diagonal = np.zeros(0)  # used if the matrix is not stored
         self._rng = np.random.RandomState(0)  # draws half of each working set
-        self.n_drops = 0  # how often indices have been renumbered
+        self.n_drops = 0  # number of times that indices have been renumbered
         self.add(indices)
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class Core:
             used = self.a > 0
             g = self.problem.products(new, self.indices[used], self.a[used]) - 0.5 * linear
 
-        # state of the indices: weights, linear terms, gradient
+        # extend the state of the indices: linear terms, weights, gradient
         self.indices = self.problem.core = np.concatenate([self.indices, new])
         self.v = np.concatenate([self.v, linear])
         start = 1.0 / total if m == 0 else 0.0
@@ -177,11 +177,12 @@ class Core:
         self._measure()
 
     def _solve_by_working_sets(self, tol: float) -> None:
-        """Solve on working sets, with the other variables fixed, until all agree [Joachims 1999].
+        """Solve on working sets, other variables fixed, until all are optimal [Joachims 1999].
 
-        One half of a working set are the variables that violate optimality most. The other half is
-        drawn from all that have a weight or violate it: the worst alone would be the same ones
-        again and again, and would miss what the remaining ones have in common.
+        Half of a working set consists of the variables that violate optimality most. The other
+        half is drawn from all variables that have weight or violate optimality: the worst
+        variables alone would be the same again and again, and would miss what the remaining
+        variables have in common.
         """
         size = min(self.limit, WORKING_SET)
         tol = max(tol, ROUNDING / 10 * float(np.abs(self._diagonal).max()))
@@ -211,7 +212,7 @@ class Core:
             )
             idle = 0 if steps else idle + 1
 
-            # 3. Update the whole gradient, from the columns whose weights changed
+            # 3. Update the whole gradient by the columns whose weights have changed
             change = a - self.a[members]
             moved = np.flatnonzero(change)
             self.g += self.problem.products(self.indices, working_set[moved], change[moved])
@@ -253,7 +254,7 @@ class Core:
         self.rho = float(self.a @ (self.g + 0.5 * self.v))
 
     def polish(self) -> None:
-        """Solve for the weights of the support up to rounding, if optimality is preserved."""
+        """Solve for the weights of the support to rounding error, if optimality is preserved."""
         if not self.held or len(self) < 2:
             return
         rounding = max(self.spread, 10 * ROUNDING * self.rho)
@@ -292,7 +293,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
             "parameters of the kernel."
         )
 
-    # new indices with old ones, then among themselves, averaging the two rounded values
+    # write new indices with old ones, then among themselves, averaging the two rounded values
     among_new = block[:, m:]
     asymmetry = float(np.abs(among_new - among_new.T).max())
     if asymmetry > 1e-5 * max(SMALLEST_DIVISOR, size):
@@ -303,7 +304,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     K[np.arange(m, total), np.arange(m, total)] += slack
 
     diagonal = K.diagonal()[:total]
-    # |phi_i - phi_j|^2 of the new indices, which is never negative for a kernel
+    # compute |phi_i - phi_j|^2 of the new indices; it is never negative for a kernel
     distances_sq = -2.0 * K[m:total, :total]
     distances_sq += diagonal
     distances_sq += diagonal[m:, None]

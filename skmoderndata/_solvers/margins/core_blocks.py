@@ -56,8 +56,8 @@ class WorstRows:
     ----------
     rows : RowSet
     excess : ndarray of shape (n_rows, n_problems)
-        Violation of optimality by each row, in half the gradient; rows with values up to 0 do not
-        violate it.
+        Violation of optimality by each row, in half the gradient; rows with values of at most 0
+        do not violate it.
     count : int
         Number of rows retained for each problem.
     """
@@ -87,7 +87,7 @@ class WorstRows:
 
 
 class HingeLook(NamedTuple):
-    """Evaluation of a pass for a problem of `SignedRows`; all rows of one class have its label."""
+    """Evaluation of a pass for a problem of `SignedRows`; with one class, labels are equal."""
 
     label: int  # class with sign one
     scale: float
@@ -105,7 +105,7 @@ class HingeLook(NamedTuple):
 class TubeLook(NamedTuple):
     """Evaluation of a pass for a problem of `TubeRows`."""
 
-    unit: float  # size of the unit of values, in targets
+    unit: float  # unit of values, in units of the targets
     offset: float
     level: float
     width: float
@@ -131,7 +131,7 @@ class Question(NamedTuple):
     units: Array  # samples with coefficients
     coef: Array
     look: HingeLook | TubeLook
-    answer: Callable[[Array], Answer]  # from the sums of losses
+    answer: Callable[[Array], Answer]  # computes the result from the sums of losses
 
 
 def hinge_question(problem: SignedRows, result: CoreSetResult, label: int) -> Question:
@@ -141,7 +141,7 @@ def hinge_question(problem: SignedRows, result: CoreSetResult, label: int) -> Qu
     a = result.weights[used]
     coef = a * problem.signs[core] / problem.scale
 
-    # the multiple with margin one, and the best one on the rows of the subset
+    # evaluate the multiple with margin one, and the best multiple on the rows of the subset
     _, best = problem.best_multiple(result.values, core, a, result.rho)
     multiples = np.array([multiple_at(result.rho), best])
     norm = max(result.rho - float((a * a) @ problem.slack(core)), 0.0)
@@ -165,7 +165,7 @@ def tube_question(problem: TubeRows, result: CoreSetResult) -> Question:
     units, coef = problem.coefficients(core, a)
     _, width = problem.solution(result.values, core, a, result.rho)
 
-    # norm and dual value, in targets
+    # compute norm and dual value in units of the targets
     level = problem.level
     squares = level**2 * problem.scale
     linear = float(problem.linear(core) @ a)

@@ -37,7 +37,7 @@ from skmoderndata._solvers.margins.ranking import (
 
 # Number of points among which the second point of the first core set is chosen.
 START_SAMPLE = 100
-# Number of rows with lower grades that one search for further pairs passes through.
+# Maximum number of rows with lower grades that one search for further pairs visits.
 LOOKED_AT = 100_000_000
 
 
@@ -221,10 +221,10 @@ class SignedRows(_SignedUnits):
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         scaled = np.asarray(costs, dtype=np.float64) * self.scale
         self.costs = np.broadcast_to(scaled, signs.shape)
-        self.own = np.broadcast_to(1.0 / scaled, signs.shape)  # added to the diagonal
+        self.own = np.broadcast_to(1.0 / scaled, signs.shape)  # term added to the diagonal
         self.n_indices = self.n_units
         self.largest_diagonal = 1.0 + float(self.own.max())
-        # shared with other labels: the matrix without signs, and a cache of all kernel rows
+        # share the matrix without signs and a cache of all kernel rows with other labels
         self._whole: list[Array] = []
         self._stored: list[Any] = []
         self._lock = threading.Lock()
@@ -576,7 +576,7 @@ class GradedRows(_Pairs):
         self.grades = grades
         self.queries = np.asarray(queries, np.int64)
         self.n_indices = self.n_units**2
-        # rows by query, with grades ascending
+        # sort rows by query, then by ascending grade
         self.by_query = np.lexsort((grades, self.queries))
         counts = np.bincount(self.queries)
         self.ends_of = np.cumsum(counts)
@@ -652,7 +652,7 @@ class GradedRows(_Pairs):
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Pair each row with the highest-scoring row of a lower grade in its query."""
-        # in the order of grades within queries, one pass finds the highest row of a lower grade
+        # sort by query and grade, so that one pass finds the highest row of a lower grade
         rows = self.numbers(units)
         order = np.lexsort((self.grades[rows], self.queries[rows]))
         sorted_rows = rows[order]
@@ -660,7 +660,7 @@ class GradedRows(_Pairs):
         grades = self.grades[sorted_rows]
         f = values[order]
         partner, top = worst_below(queries, grades, f)
-        # skip pairs of the core set: if the worst pair is one, take the next
+        # skip pairs of the core set: if the worst pair is in it, use the next worst pair
         pair = sorted_rows * self.n_units + np.where(
             partner >= 0, sorted_rows[partner], sorted_rows
         )

@@ -24,7 +24,7 @@ from skmoderndata._solvers.margins.core import MOST_PASSES, Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
 from skmoderndata._solvers.margins.tolerances import ROUNDING
 
-# Number of units in the first block to score; blocks grow.
+# Number of units in the first block to score; later blocks are larger.
 FIRST_BLOCK = 1000
 # Number of units in the largest block.
 LAST_BLOCK = 200_000
@@ -34,16 +34,16 @@ FEWEST_ADDED = 16
 MOST_ADDED = 512
 # Number of consecutive samples without a violator before all points are scored.
 QUIET_SAMPLES = 20
-# Fraction of violators that random samples of the published rule do not find.
+# Maximum fraction of violators that the published rule tolerates, as random samples miss them.
 RARE = 1e-2
-# Maximum number of variables for which all are solved for, without a core set.
+# Maximum number of variables of a problem that is solved as a whole, without a core set.
 WHOLE = 2000
-# Size of two decimal digits: what tolerances on half the gradient start from, in margins, and how
-# far they fall at a time.
+# Size of two decimal digits: initial tolerance on half the gradient, in margins, and factor by
+# which this tolerance falls at a time.
 TWO_DIGITS = 1e-2
-# Fraction to which other tolerances fall at a time.
+# Fraction to which other tolerances are lowered at a time.
 FALL = 0.25
-# Maximum number of units of a problem that is solved to rounding.
+# Maximum number of units in a problem that is solved to rounding error.
 EXACT_UNITS = 100
 # Fraction of support vectors above which a core set saves nothing.
 CROWDED = 0.2
@@ -54,7 +54,7 @@ SINGLE = 1e-6
 class CoreSetResult(NamedTuple):
     """A weighted core set and its distance from the optimum."""
 
-    core: Array  # indices, also if their weight is zero
+    core: Array  # indices, including those with zero weight
     weights: Array
     rho: float  # a' K' a
     gap: float  # relative duality gap
@@ -107,7 +107,7 @@ def core_set(
         falls until the gap is reached.
     eps : float or None
         If given, stop by the published rule: no point is further from the centre than
-        `(1 + eps)` radii, as judged by random samples, that is with 1 % of exceptions.
+        `(1 + eps)` radii. Random samples check this, so that 1 % of the points may be exceptions.
     solver : {"core_set", "ball", "cvxpy"}
         Method that finds the weights on the core set; "ball" shifts a ball of fixed radius.
     sampling : (sample_size, batch_size) or None
@@ -176,7 +176,7 @@ def whole_set(
         a = np.zeros(n)
         a[start[0]] = start[1] / start[1].sum()
 
-    # half the gradient, and rho = a' K' a
+    # compute half the gradient, and rho = a' K' a
     spread = 0.1 * ACCUMULATED_ROUNDING if problem.n_units <= EXACT_UNITS else TWO_DIGITS
     g = half_gradient(Q, v, a, signs)
     rho = float(a @ (g + 0.5 * v))
@@ -184,7 +184,7 @@ def whole_set(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. Solve until the spread is small beside the margin, which only the solution reveals
+        # 1. Solve until the spread is small compared with the margin, which the solution reveals
         unit = problem.margin_unit(rho)
         aim = np.inf
         solved = True
@@ -197,11 +197,11 @@ def whole_set(
             rho = float(a @ (g + 0.5 * v))
             unit = problem.margin_unit(rho)
 
-        # 2. Compute the gap over all units; if it is too large, ask for two more digits
+        # 2. Compute the gap over all units; if it is too large, solve to two more digits
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
         gap = problem.relative_gap(values, used, a[used], rho)
-        # never zero, so that rounding does not satisfy tol = 0
+        # keep it above zero, so that rounding does not satisfy tol = 0
         it.residual = max(gap, SMALLEST_DIVISOR)
         it.ended = (
             rho <= 0 or spread < ACCUMULATED_ROUNDING
@@ -239,7 +239,7 @@ def signed_rows_first(
     core = search.core
     store = problem.stored()
     evaluations_before = store.n_evaluations
-    # weights of the core set, with signs, in units of the problem on all samples
+    # convert the weights of the core set, with signs, to units of the problem on all samples
     start = np.zeros(len(y))
     signed = core.a * y[core.indices]
     start[core.indices] = signed / (core.rho * problem.scale)
@@ -260,7 +260,7 @@ def signed_rows_first(
     def gap(w: Array, g: Array) -> float:
         return float(problem.relative_gap(*on_simplex(w, g)))
 
-    # step along single weights over all samples, starting from these
+    # step along single weights of all samples, starting from the weights of the core set
     zero = np.zeros(len(y))
     state = box_state(store, zero, low=low, high=high, ridge=ridge, linear=-y, tube=0.0)
     take_weights(store, state, start)
@@ -302,7 +302,7 @@ class _Search:
         self.settings = settings
         self.rng = rng
 
-        # memory for matrices: "ball" needs a matrix, and the cone solver needs all of it
+        # limit the memory for matrices; "ball" needs a matrix, the cone solver the whole matrix
         self.max_core = problem.n_indices
         if settings.max_core is not None:
             self.max_core = max(settings.max_core, 2)
@@ -312,7 +312,7 @@ class _Search:
         elif settings.solver == "cvxpy":
             max_rows = max(max_rows, CVXPY_LIMIT)
 
-        # tolerances, which fall; small problems are solved to rounding
+        # set initial tolerances, which fall later; small problems are solved to rounding error
         self.tol = settings.tol
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
@@ -324,7 +324,7 @@ class _Search:
             self.share = TWO_DIGITS
             self.tol = min(self.tol, ACCUMULATED_ROUNDING)
 
-        # reasons to stop
+        # set up what stops the search
         self.it = Iterations(settings.max_iter, -1.0, progress)
         self._ticks = iter(self.it)
         self.n_passes = 0
@@ -332,7 +332,7 @@ class _Search:
         self.full = False
         self.crowd = np.inf  # number of weights above which a core set saves nothing
 
-        # the first core set
+        # choose the first core set
         one_matrix = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
@@ -377,7 +377,7 @@ class _Search:
             core.solve(self.ball_eps, self.kappa)
             return True
 
-        for _ in range(60):  # repeat, as the tolerance depends on the solution
+        for _ in range(60):  # repeat, because the tolerance depends on the solution
             aim = 0.5 * self.tau
             before = core.a
             core.solve(aim)
@@ -422,7 +422,7 @@ class _Search:
                 self.crowd = CROWDED * (first + len(units))
             values = self.core.scorer()(units, exact=False)
 
-            # the published rule: stop if a large block has few violators
+            # by the published rule, stop if a large block has few violators
             rare = self.settings.eps is not None and len(units) >= 4 * FIRST_BLOCK
             rare = rare and len(self._violators(units, values)[0]) <= RARE * len(units)
             self.add_violators(units, values, exact=False)
@@ -447,7 +447,7 @@ class _Search:
 
             a = core.a
             drops = core.n_drops
-            # without a matrix, each solution costs a pass over the whole core set
+            # if the matrix is not stored, each solution costs a pass over the whole core set
             limit = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
             half = -(-len(indices) // 2)
             if not self._join(indices, g, min(limit, max(FEWEST_ADDED, half))):
@@ -489,7 +489,7 @@ class _Search:
         n_violators = len(self._violators(slice(0, self.problem.n_units), values)[0])
 
         if self.settings.solver == "ball":
-            # no point outside the ball widened by eps, which falls with the gap
+            # stop if no point is outside the ball widened by eps, once eps has fallen to its goal
             goal = ACCUMULATED_ROUNDING if self.settings.eps is None else self.settings.eps
             if n_violators == 0 and self.ball_eps > goal:
                 if self.settings.eps is None and gap <= self.tol:
@@ -502,10 +502,10 @@ class _Search:
         return n_violators <= RARE * self.problem.n_units
 
     def _ask_more_digits(self) -> bool:
-        """Lower the tolerance on the core set; return False if it is at rounding errors."""
+        """Lower the tolerance on the core set; return False if it has reached rounding errors."""
         if self.share < (ACCUMULATED_ROUNDING if self.exact else ROUNDING):
             return False
-        # without a matrix an unnecessary digit costs minutes
+        # if the matrix is not stored, an unnecessary digit costs minutes
         usual = FALL if self.core.held else 0.5
         self.share *= TWO_DIGITS**2 if self.exact else usual
         return True
@@ -536,7 +536,7 @@ class _Search:
                 break
             violation = relative_gap(core.level, lowest, unit=unit)
 
-            # 2. Stop by the rule of the method
+            # 2. Check the stopping rule of the method
             converged = self._has_ended(values, gap)
             if converged or self.stopped:
                 break
@@ -550,7 +550,7 @@ class _Search:
                 if len(self._violators(everything, values)[0]) == 0:
                     continue
 
-            # 4. Add violators within a margin of the level, drop indices beyond it
+            # 4. Add violators within a margin of the level, and drop indices beyond it
             reach = problem.margin_unit(core.rho)
             near = problem.involved(np.arange(len(g)), g < core.level + reach, indices)
             units = np.flatnonzero(near)
@@ -569,7 +569,7 @@ class _Search:
             values=values,
             n_iter=max(1, self.it.n_iter),
             n_passes=self.n_passes,
-            # problems solved to rounding may not reach a tolerance that is below it
+            # problems solved to rounding error may miss their lowered tolerance, but meet `tol`
             converged=converged or (self.exact and gap <= self.settings.tol),
             full=self.full,
         )

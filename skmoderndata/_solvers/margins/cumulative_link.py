@@ -80,7 +80,7 @@ def cumulative_link(
     below = np.cumsum(totals)[:-1]
     start = np.r_[np.log(below) - np.log(totals.sum() - below), 0.0]
 
-    # 3. Minimise
+    # 3. Minimise the loss
     link = _newton(start, s, labels, totals) if not constant else None
     if link is None or link.slope < 0:
         loss, slopes, _ = _loss(start, s, labels, totals)
@@ -113,7 +113,7 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
                 break
             length *= 0.5
 
-        # the last steps reduce the gradient, but the loss only within rounding
+        # the last steps still reduce the gradient, but change the loss only by rounding errors
         steepest = float(np.abs(new[1]).max())
         if not new[0] < loss and steepest >= np.abs(gradient).max():
             it.ended = True

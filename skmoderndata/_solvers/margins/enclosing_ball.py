@@ -29,7 +29,7 @@ from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of entries that are centred, or converted to dense or double precision, at a time.
 DENSE_ENTRIES = 2**20
-# Maximum number of points whose ball is computed to rounding.
+# Maximum number of points whose ball is computed to rounding error.
 POLISHED = 200
 
 
@@ -127,7 +127,7 @@ class Ball:
         values = self.points.values(expansion, self.everything)
         self.n_passes += 1
 
-        # |phi_i - c|^2 = v_i - 2 (K a)_i + a' K a, and the dual value v' a - a' K a
+        # compute |phi_i - c|^2 = v_i - 2 (K a)_i + a' K a, and the dual value v' a - a' K a
         norm = float(weights @ values[support])
         lower = float(weights @ self.v[support]) - norm
         values *= -2.0
@@ -210,7 +210,7 @@ def enclosing_ball(
     ball = Ball(points, heights_sq)
     it = Iterations(1 if solver == "cvxpy" else max_iter, tol, progress)
 
-    # weights of the centre
+    # find the weights of the centre
     if solver == "core_set":
         rng = np.random.RandomState(0) if rng is None else rng
         sampling = None if search != "sampling" else (sample_size, rng)
@@ -302,7 +302,7 @@ def _core_set(
         a = a[keep]
         K = K[np.ix_(keep, keep)]
 
-        # 2. Find the furthest point of random samples, while samples still find one outside
+        # 2. Find the furthest point in a random sample, as long as samples contain points outside
         new = np.zeros(0, int)
         if sampling is not None and quiet < QUIET_SAMPLES:
             norm = float(a @ K @ a)
@@ -330,7 +330,7 @@ def _core_set(
                 it.ended = True  # no better ball within rounding
                 continue
 
-        # 4. Add them with weight zero
+        # 4. Add the points that were found, with weight zero
         cross = ball.points.matrix(new, core)
         K = np.block([[K, cross.T], [cross, ball.points.matrix(new, new)]])
         core = np.concatenate([core, new])
@@ -343,7 +343,7 @@ def _core_set(
 
 
 def _polished(K: Array, v: Array, a: Array) -> Array:
-    """Solve on the support to rounding, so that the result does not depend on the route."""
+    """Solve on the support to rounding error; the result does not depend on earlier steps."""
     better = polished(K, v, a)
     return better if simplex_gap(K, v, better) <= simplex_gap(K, v, a) else a
 
@@ -369,7 +369,7 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
             values = points.values(points.expansion(support, a[support]), ball.everything)
             ball.n_passes += 1
 
-        # bound the squared radius by the furthest distance and the dual value
+        # bound the squared radius by the furthest distance (above) and the dual value (below)
         norm = float(a[support] @ values[support])
         lower = float(a[support] @ v[support]) - norm
         distances = v - 2.0 * values + norm
@@ -379,18 +379,18 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
         if it.residual <= it.tol:
             continue
 
-        # step towards the furthest point (Frank-Wolfe), or away from the nearest with weight
+        # step towards the furthest point (Frank-Wolfe), or away from the nearest point with weight
         step = (far - lower) / (2.0 * far) if away else 1.0 / (it.n_iter + 1)
         full = -np.inf
         nearest = int(support[distances[support].argmin()])
         near = float(distances[nearest])
         if away and far - lower < lower - near and len(support) > 1:
-            # at most all its weight
+            # remove at most the whole weight of this point
             target = nearest
             full = -float(a[nearest] / (1.0 - a[nearest]))
             step = max((near - lower) / (2.0 * near), full) if near > 0 else full
 
-        # update all values, from the column of one point
+        # update all values by the column of one point
         column = points.values(
             points.expansion(np.array([target]), np.ones(1)), ball.everything
         )

@@ -36,7 +36,7 @@ HARD_COST = 1e4
 N_CANDIDATES = 5
 # Maximum number of rows of unused features in a linear program.
 STALE_ROWS = 60
-# Smallest decrease of the objective that counts, relative to it.
+# Smallest decrease of the objective that counts, relative to the objective.
 GAIN = 1e-7
 # Minimum penalty on |w|_1 for the first two sets of `followed`.
 GUIDE_ALPHA = 1.0
@@ -259,7 +259,7 @@ class _Sets:
         promise = np.where(self.may, slope / self.norms, 0.0)
         promise[out] = 0.0
 
-        # u, shrunk until it also satisfies the constraint of j, is a lower bound of H with j
+        # the value of u, shrunk to satisfy the constraint of j too, is a lower bound of H with j
         if problem.alpha > 0 and np.isfinite(limit):
             bound = problem.margin * float(dual.dual.sum()) + dual.dual_direction
             shrunk = bound * problem.alpha / np.maximum(slope, problem.alpha)
@@ -286,7 +286,7 @@ def drop_cheapest(
     least : float
         The value of this set.
     value : callable
-        From a set to its value.
+        Function from a set to its value.
     price : float
         Cost below which a feature is dropped.
 
@@ -301,7 +301,7 @@ def drop_cheapest(
 
     current: set[int] = set()  # features whose bound is the value for the current set
     while ordered:
-        # take the feature of least bound; compute its value first if the bound is not current
+        # choose the feature of least bound; compute its value first if the bound is not current
         j = min(ordered, key=lambda j: bounds[j])
         if bounds[j] >= least + price:
             break
@@ -310,7 +310,7 @@ def drop_cheapest(
             current.add(j)
             continue
 
-        # drop it; all values become bounds again
+        # drop the feature; all values become bounds again
         ordered.remove(j)
         current.clear()
         least = bounds[j]
@@ -354,7 +354,7 @@ def exchange(
 
     it = Iterations(max_iter, 0.0, progress)
     for _ in it:
-        # 1. Drop features; if this set is new, also add and swap
+        # 1. Drop features; if this set is new, try to add and swap features, too
         before = sets.value
         sets.drop()
         if frozenset(sets.features) not in program.settled:
@@ -400,7 +400,8 @@ def followed(
     )
     last = np.inf if problem.slack_cost is None else float(problem.slack_cost.mean())
 
-    # costs of slack and prices on the size: cheap, middle, then without the extra price, expensive
+    # choose costs of slack and prices on the size: a cheap and a middle cost with an extra price,
+    # then the middle and an expensive cost without it
     middle = min(cost, last)
     stages = [(middle / 4, max(problem.alpha, GUIDE_ALPHA))]
     stages += [(middle, max(problem.alpha, GUIDE_ALPHA)), (middle, problem.alpha)]

@@ -37,7 +37,7 @@ from skmoderndata._solvers.margins.zero_norm import (
 
 # Number of label permutations with which a further round is compared.
 N_PERMUTATIONS = 5
-# Probability of the quantile of the sizes with permuted labels that a round has to stay below.
+# Probability of the quantile of the sizes with permuted labels; a round has to stay below it.
 QUANTILE = 0.1
 # Maximum number of rounds.
 MAX_ROUNDS = 100
@@ -56,8 +56,8 @@ MOST_FACTOR = 2
 MOST_EXTRA = 10
 # Largest price of a feature at which its worth is in doubt, so that the information criterion may
 # drop it. Without this limit the criterion drops features that save much slack: at 200 x 1000 with
-# ten relevant features and 5 % wrong labels the mean F1 falls from .94 to .83, with the limit to
-# .93.
+# ten relevant features and 5 % wrong labels, the mean F1 falls from .94 to .83, but only to .93
+# with the limit.
 DOUBTFUL_PRICE = 1.25
 
 
@@ -224,12 +224,12 @@ def _best_of_starts(
     rng: np.random.RandomState,
     progress: WatchedProgress | None,
 ) -> SparseSeparation:
-    """Return the result of smallest value, and among equals of smallest approximation.
+    """Return the result of smallest value or, among equal values, of smallest approximation.
 
     The first start has equal costs, the other starts have random costs. If the user stops the fit,
     no further start begins, and the first one solves a single linear program.
     """
-    # equal costs, then random ones
+    # use equal costs first, then random costs
     n_starts = 1 if search.algorithm == "splicing" else search.n_init
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_starts).tolist()
     soft = problem.slack_cost is not None
@@ -277,7 +277,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     else:
         Z = np.asfortranarray(X * side[:, None])
 
-    # difference of the class means, along which w is one
+    # compute the difference of the class means, along which w is fixed to one
     direction = None
     if form.centers:
         positive_weight = task.weight[side > 0].sum()
@@ -403,7 +403,7 @@ def _improved(
     program = LeastSlack(problem)
     best = None
     for k, start in enumerate(starts):
-        # try all features of the linear programs only if the largest ones were not as good
+        # try all features of the linear programs only if the largest ones gave a worse value
         unnecessary = best is not None and k == 2 and best.value <= result.value
         stopped = progress is not None and progress.stopped
         if unnecessary or stopped:
@@ -541,7 +541,7 @@ def _costs_by_centers(
     if not largest > ACCUMULATED_ROUNDING:
         return costs
 
-    # low costs for large weights of that form
+    # assign low costs to features with large weights in that form
     near = problem._replace(margin=START_MARGIN, direction=direction)
     try:
         program = make(near)

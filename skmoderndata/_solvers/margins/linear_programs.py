@@ -113,11 +113,11 @@ class ColumnGeneration:
         self._present = np.zeros((2, p), dtype=bool)  # by sign
         self._done = highspy.HighsModelStatus.kOptimal
 
-        # the solver
+        # set up the solver
         self._highs: Any = quiet_highs()
         self._highs.setOptionValue("simplex_strategy", PRIMAL)
 
-        # margin rows, and one for the direction
+        # add a row for each margin, and one for the direction
         lower = np.full(n, problem.margin)
         upper = np.full(n, np.inf)
         if problem.direction is not None:
@@ -140,7 +140,7 @@ class ColumnGeneration:
         Infeasible
             If a hard problem has no solution.
         """
-        # Phase 1: for a hard problem, find out with free features whether there is a solution
+        # Phase 1: check, with features that cost nothing, whether a hard problem has a solution
         n = len(self.problem.y)
         price = self.problem.slack_cost
         if not len(self._features):
@@ -177,7 +177,7 @@ class ColumnGeneration:
         problem = self.problem
         n = len(self.problem.y)
 
-        # close columns of infinite cost, and set the cost of the other ones
+        # fix columns of infinite cost to zero, and set the costs of the other columns
         inner = costs[self._features]
         columns = self._n_fixed + np.arange(inner.size)
         self._close(columns[np.isinf(inner)])
@@ -185,7 +185,7 @@ class ColumnGeneration:
         self._highs.changeColsCost(columns.size, columns.astype(np.int32), inner)
 
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
-        # with costs of zero (phase 1), compare with rounding of the gradient instead of the cost
+        # if costs are zero (phase 1), compare with rounding errors of the gradient, not with costs
         slack = FEASIBILITY_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
 
         while True:
@@ -202,7 +202,7 @@ class ColumnGeneration:
             if not excess.any():
                 return values, dual
 
-            # add columns with the largest excess for their cost first
+            # add the columns with the largest excess relative to their cost first
             with np.errstate(divide="ignore", invalid="ignore"):
                 promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
             self._take(promise, negative, costs)
@@ -297,7 +297,7 @@ class CvxpyProgram:
         w[columns] = up.value - down.value
         drop_rounding(w)
 
-        # dual values of the margins and of the direction
+        # collect the dual values of the margins and of the direction
         dual = [np.ravel(rows.dual_value) for rows in self._stated.constraint]
         along = -float(dual[1][0]) if len(dual) > 1 else 0.0
         return Vertex(w, 0.0 if bias is None else float(bias.value), dual[0], along)

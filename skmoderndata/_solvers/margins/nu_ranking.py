@@ -57,7 +57,7 @@ HANDED_OVER = 1e-2
 STEPS_PER_FACE = 0.004
 # Minimum number of free weights that is assumed when the cost of a face step is estimated.
 FEW_FREE = 100
-# Tolerance on the duality gap of the interior point method: rounding allows little less.
+# Tolerance on the duality gap of the interior point method; rounding hardly allows a smaller gap.
 INTERIOR_TOL = 1e-9
 # Number of samples from which the direction of the start is computed.
 LOOKED_AT = 256
@@ -116,20 +116,21 @@ def nu_ranking(
     g = upper.g
     level = max(float(np.ptp(g)), 0.0)
 
-    # in units of the kernel: norms that count as zero, and changes that count as rounding
+    # set the norm that counts as zero and the change that counts as rounding, in units of the
+    # kernel
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat = FLAT * float(np.sqrt(size))
     rounding = ROUNDING / 10 * size
 
     count = 0
     chunk = STEPS_PER_GAP * n
-    if interior:  # this method takes about the time of these steps
+    if interior:  # the interior point method takes about as long as these steps
         max_iter = chunk
     tol_of_steps = max(tol, HANDED_OVER) if small else tol
     it = Iterations(MOST_LEVELS, tol_of_steps, progress)
 
     for _ in it:
-        # 1. Lower the level, and step until no step gains more
+        # 1. Lower the level, and step until no step gains more than the level
         factor = next_level(it.residual, it.tol)
         level *= factor
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
@@ -141,13 +142,13 @@ def nu_ranking(
         flat_function = certified.norm <= flat
         it.residual = certified.gap if certified.norm > flat else np.inf
         if status == COUNTED:
-            level /= factor  # not reached
+            level /= factor  # the level was not reached
         if it.residual > it.tol:
             used_up = 0 <= max_iter <= count
             it.ended = status == STALLED or flat_function or used_up
             it.ended |= level < rounding
 
-    # 3. Solve to rounding by faces if there are few samples
+    # 3. If there are few samples, solve to rounding error with the face method
     at_optimum = it.converged and not small
     if it.converged and small:
         done, at_optimum = by_faces(store, upper, lower, segments, max_iter - count)
@@ -203,7 +204,7 @@ def _by_way_of_faces(
     count = 0
     patience = 1.0
     while True:
-        # 1. Take as many steps as cost as much as a face step
+        # 1. Take pair steps that together cost as much as a face step
         m = max(n_free(upper, lower), FEW_FREE)
         steps_of_face = max(m, STEPS_PER_FACE * m**3 / n)
         steps = 1 + int(patience * steps_of_face)
@@ -267,7 +268,7 @@ def _bring_violators(
         at_high[side, y] = samples.start + down.argmax()
         low[side, y] = up.min()
         high[side, y] = down.max()
-    # and the best slopes of both sums of a threshold
+    # find the best slopes of both sums of a threshold, too
     rising = low[0] - high[1]
     falling = high[0] - low[1]
     r = int(rising.argmin())
@@ -315,13 +316,14 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
     """Start with the worst samples at their bounds, in the direction of the rank means."""
-    # sums of the weights of each threshold, in proportion to the smaller of its ranks
+    # set the sums of the weights of each threshold in proportion to the smaller of its ranks
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
     totals = np.minimum(sums[1:], sums[:-1])
     totals = 0.5 * totals / totals.sum()
 
-    # values along the direction of the means, and the worst samples of each rank
+    # compute values along the direction of the means, and put the worst samples of each rank at
+    # their bounds
     f = store.product(_difference_of_means(n, segments, totals))
     upper_weights, lower_weights = _weights_at_bounds(f, segments, bounds, totals)
 
@@ -387,7 +389,7 @@ def by_faces(
     largest = float(np.abs(store.diagonal).max())
     K = (K + K.T) / (2.0 * largest)
 
-    # state one weight v >= 0 for each constraint
+    # use one weight v >= 0 for each constraint
     sample, sign, threshold = constraints(segments)
     v = np.where(sign > 0, upper.w[sample], -lower.w[sample])
     high = upper.high[sample]
@@ -396,7 +398,7 @@ def by_faces(
     count = 0
     max_faces = n if budget < 0 else min(budget, n)
     zeros = np.zeros(n_thresholds)
-    sums = np.r_[zeros, 1.0]  # exact values, as faces of many samples lose 1e-10
+    sums = np.r_[zeros, 1.0]  # exact values, because faces of many samples lose 1e-10
     at_minimum = False
     at_optimum = False
 
@@ -416,7 +418,7 @@ def by_faces(
             d, minimum = _towards_minimum(K, sample, sign, E, sums, v, high)
             slope = -1.0
 
-            # accept it if it is feasible and lower
+            # accept the minimum if it is feasible and lower
             change = np.bincount(sample, sign * (minimum - v), minlength=n)
             inside = ((minimum >= 0.0) & (minimum <= high)).all()
             inside &= np.abs(sums - E.T @ minimum).max() < ACCUMULATED_ROUNDING
@@ -433,7 +435,7 @@ def by_faces(
         step_bounds[np.isnan(step_bounds)] = np.inf
         nearest = float(step_bounds.min(initial=np.inf))
 
-        # 4. Take the exact step, or go to the bound, which joins the face
+        # 4. Take the exact step, or go to the bound and fix the weight there
         change = np.bincount(sample, sign * d, minlength=n)
         curvature = float(change @ K @ change)
         full = 1.0
@@ -463,7 +465,7 @@ def _towards_minimum(
     minimum = _minimum_of_face(K, sample, sign, E, sums, v, free)
     d = minimum - v
 
-    # fix many bounds at once, in the hope that this lowers the objective
+    # fix many weights at their bounds at once, in the hope that this lowers the objective
     for _ in range(BOUNDED_TIMES):
         if ((minimum >= 0.0) & (minimum <= high)).all():
             break
@@ -484,7 +486,7 @@ def _minimum_of_face(
     free_sign = sign[q]
     free_E = E[q]
 
-    # equations for the slopes and the sums of the free weights
+    # set up the equations for the slopes and the sums of the free weights
     system = np.zeros((m + k, m + k))
     K_free = K[np.ix_(free_sample, free_sample)]
     system[:m, :m] = np.outer(free_sign, free_sign) * K_free
@@ -496,7 +498,8 @@ def _minimum_of_face(
     sums_missing = sums - E.T @ v
     right = np.r_[-slope, sums_missing]
 
-    # make it quasi-definite: the minimum may not be unique, a threshold may have no free weight
+    # make the system quasi-definite, because the minimum may not be unique and a threshold may
+    # have no free weight
     ridge = np.repeat([100 * ROUNDING, -100 * ROUNDING], [m, k])
     lu_factor: Any = linalg.lu_factor
     factor = lu_factor(system + np.diag(ridge))
@@ -529,8 +532,7 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
             if descent > best:
                 best = float(descent)
                 exchange = ((i,), (j,))
-        # four weights: one side of a threshold rises and the other falls, at two thresholds
-        # one side rises and the other falls, at two thresholds: four weights
+        # four weights: both sides of one threshold rise, and both sides of another one fall
         (i, k), (j, m) = ends
         rising.append((up[i] + up[j], i, j))
         falling.append((down[k] + down[m], k, m))
@@ -686,7 +688,7 @@ def factor_of_few(store: Any) -> Array | None:
         row /= np.sqrt(residual[pivot])
         F = np.vstack([F, row])
         residual -= row * row
-        # set it to zero exactly, so that rounding does not choose it again
+        # set the residual exactly to zero, so that rounding does not choose the row again
         residual[pivot] = 0.0
     return F
 
@@ -718,7 +720,7 @@ def nu_ranking_by_cvxpy(
     if not solve(program, solver="CLARABEL", **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
-    # an interior point method returns no exact zeros
+    # set small weights to zero, because an interior point method returns no exact zeros
     a = np.asarray(program.variable.value) * float(bounds.max())
     size = np.abs(a)
     a[size < ZERO_WEIGHT * size.max()] = 0.0
@@ -732,7 +734,7 @@ def nu_ranking_by_cvxpy(
     if norm <= FLAT * unit:
         return _flat_ranking(a, norm, unit, segments, 1)
 
-    # the function of norm one, and the value of the primal objective
+    # scale the function to norm one, and compute the value of the primal objective
     f = f / norm
     b, margin = thresholds_by_program(f, segments, bounds, enforced)
     value = ranking_value(f, b, margin, segments, bounds)
@@ -746,7 +748,7 @@ def thresholds_by_program(
 ) -> tuple[Array, float]:
     """Return thresholds and margin of least loss for given values, by a linear program."""
     n_b = len(segments) - 1
-    # rows of the losses, followed by their slack
+    # collect the rows of the losses, followed by their slack
     blocks = []
     rights = []
     costs = []
@@ -767,7 +769,7 @@ def thresholds_by_program(
     slack = sparse.eye_array(n_slack)
     A: Any = sparse.hstack([losses, -slack])
 
-    # b_k <= b_(k + 1)
+    # require b_k <= b_(k + 1)
     if enforced and n_b > 1:
         n_pairs = n_b - 1
         pairs = np.arange(n_pairs)

@@ -26,7 +26,7 @@ class Expanded(NamedTuple):
     """A function `sum_j coef_j k(x, z_j)` that changes over time, and its mean over time."""
 
     coef: Array  # coefficient of each column of the current kernel matrix
-    late: Array  # sum of the changes of coef, times when they happened
+    late: Array  # sum of the changes of coef, each multiplied by its time
     born: Array  # time when a column got its first coefficient, -1 for never
 
 
@@ -53,7 +53,7 @@ def prank_block(
     function : Expanded
         Coefficients of the columns.
     thresholds, late : ndarray of shape (n_ranks - 1,)
-        Thresholds, and the sum of their changes times the time.
+        Thresholds, and the sum of their changes, each multiplied by its time.
     ranks : ndarray of int of shape (n_block,)
         Ranks from 0.
     time : int
@@ -201,7 +201,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             least = np.inf
             for j in range(m):
                 size = abs(coef[j]) * function.born[j] if smallest else function.born[j]
-                # take the first of equal sizes, up to rounding
+                # choose the first of sizes that are equal up to rounding
                 if coef[j] != 0.0 and (
                     worst < 0 or size < least * (1.0 - ACCUMULATED_ROUNDING)
                 ):
@@ -252,7 +252,7 @@ def projectron_block(
     factored = len(S) == 0
 
     for i in range(n):
-        # samples on the right side change nothing
+        # skip samples on the right side, which change nothing
         if steps[i] * float(K[i, S] @ coef[S]) > 0.0 or steps[i] == 0.0:
             continue
         count += 1
@@ -261,7 +261,7 @@ def projectron_block(
             R = _upper_factor(own[np.ix_(S, S)])
             factored = True
 
-        # distance from the span of the support
+        # compute the distance from the span of the support
         half = linalg.solve_triangular(R, K[i, S], trans="T", check_finite=False)
         norm_sq = float(K[i, old + i])
         residual_sq = norm_sq - float(half @ half)
@@ -289,7 +289,7 @@ def _upper_factor(K: Array) -> Array:
     """Return the Cholesky factor `R'R = K`, adding a ridge if rounding errors require one."""
     try:
         return np.asarray(linalg.cholesky(K, check_finite=False))
-    except linalg.LinAlgError:  # kernel values in single precision
+    except linalg.LinAlgError:  # possible with kernel values in single precision
         lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
         ridge = 2.0 * abs(lowest) + ROUNDING * float(np.trace(K))
         return np.asarray(linalg.cholesky(K + ridge * np.eye(len(K)), check_finite=False))

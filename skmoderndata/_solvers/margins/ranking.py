@@ -22,7 +22,7 @@ from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 SKETCH = 5000
 # Maximum number of steps of conjugate gradients.
 MOST_CG_STEPS = 200
-# Fraction of the tolerance that the error within the factor may take.
+# Maximum error within the factor, as a fraction of the tolerance.
 SHARE_OF_TOL = 0.3
 # Largest relative change of the objective that counts as rounding error.
 FLAT = 1e-13
@@ -140,11 +140,12 @@ def _gap(primal: float, active: ActivePairs, norm: float, cost: float) -> float:
 
 
 def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: float) -> Array:
-    """Solve `(I + cost F' L F) p = -slope` by conjugate gradients, to a tenth or better.
+    """Solve `(I + cost F' L F) p = -slope` by conjugate gradients.
 
-    The preconditioner replaces L by `D - d d' / sum(d)`, where d are the degrees, on some rows.
+    The relative error is a tenth or less. The preconditioner replaces L by `D - d d' / sum(d)`,
+    where d are the degrees, on some rows.
     """
-    # preconditioner: factorise the Hessian of a subset of the rows
+    # compute the preconditioner: factorise the Hessian of a subset of the rows
     n, r = factor.shape
     rows = np.arange(n) if n <= SKETCH else np.linspace(0, n - 1, SKETCH).astype(int)
     d = active.degree[rows] * (n / len(rows))
@@ -186,7 +187,7 @@ def _line_search(
 ) -> tuple[Array, ActivePairs, bool]:
     """Halve the Newton step until the objective falls; return False if it cannot fall further.
 
-    If the objective changes only by rounding, the slope decides, which has twice the digits.
+    If the objective changes only by rounding errors, the slope, with twice the digits, decides.
     """
     value = _primal(theta, active, cost)
     decrease = float(slope @ direction)
@@ -265,7 +266,7 @@ def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
     for way in (
         slice(None),
         slice(None, None, -1),
-    ):  # partners of lower grades, then of higher
+    ):  # partners of lower grades, then of higher grades
         sign = 1.0 if way.step is None else -1.0
         values = sign * f[way]
         rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")

@@ -56,7 +56,7 @@ def certificate(
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     """Return the margin of the function: midway between slopes of rising and falling sums."""
-    # slopes when a weight rises and when it falls; both states share their gradient
+    # compute the slopes if a weight rises and if it falls; both states share their gradient
     upper_up = upper.g + upper.up
     upper_down = upper.g + upper.down
     lower_up = upper.g + lower.up
@@ -92,13 +92,14 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
         v = np.concatenate([f[below] + margin, f[above] - margin])
         c = np.concatenate([bounds[below], bounds[above]])
 
-        # slope of the loss at the sorted values
+        # compute the slope of the loss at the sorted values
         order = np.argsort(v, kind="stable")
         v = v[order]
         passed = np.cumsum(c[order])
         half = float(bounds[below].sum())
 
-        # take the value where it changes its sign, or the middle of the interval where it is zero
+        # choose the value at which the slope changes its sign, or the middle of the interval on
+        # which it is zero
         k = int(np.searchsorted(passed, half * (1 - ACCUMULATED_ROUNDING)))
         b[y] = v[k]
         level = passed[k] <= half * (1 + ACCUMULATED_ROUNDING)

@@ -16,11 +16,11 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, mark_all
 from skmoderndata._solvers.margins.tolerances import ROUNDING
 
-# Maximum number of free weights: their matrix has 512 MB.
+# Maximum number of free weights, whose matrix takes 512 MB.
 MANY_FREE = 8000
 # Maximum number of times that all weights beyond their bounds are fixed there.
 BOUNDED_TIMES = 10
-# Size of the ridge relative to the diagonal: allows for single-precision rows and for copies of
+# Size of the ridge relative to the diagonal; it allows for single-precision rows and for copies of
 # samples.
 RIDGE_OF_FACE = 1e-5
 
@@ -135,7 +135,7 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
         # 2. Fix all weights beyond their bounds, or stop if there are none
         beyond = np.flatnonzero((w < face.low) | (w > face.high))
         if not len(beyond):
-            # the sums of weights that add up to one must not change
+            # the sums must not change; all weights add up to one, so the tolerance is absolute
             feasible = np.abs(face.E.T @ (w - face.w)).max() < 100 * ACCUMULATED_ROUNDING
             return w if feasible else None
         fixed = np.concatenate([fixed, beyond])
@@ -151,6 +151,6 @@ def _solution(S: Array, right: Array) -> Array:
     size = np.sqrt(S.diagonal())
     size[size == 0.0] = 1.0
     S = S / np.outer(size, size)
-    S[np.diag_indices(len(S))] += 10 * ROUNDING  # a ridge
+    S[np.diag_indices(len(S))] += 10 * ROUNDING  # add a ridge
     root: Any = linalg.cho_factor
     return np.asarray(linalg.cho_solve(root(S), right / size)) / size

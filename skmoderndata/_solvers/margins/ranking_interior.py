@@ -24,11 +24,11 @@ from skmoderndata._solvers.margins.ranking_certificate import (
 from skmoderndata._solvers.margins.ranking_faces import constraints
 from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ROUNDING, ZERO_WEIGHT
 
-# Fraction of the distance to the nearest bound that a step goes.
+# Fraction of the distance to the nearest bound that a step covers.
 FRACTION_TO_BOUND = 0.995
 # Fractions of the upper bounds between which the weights start.
 START_FRACTION = (0.1, 0.9)
-# Fraction of the least norm so far below which a norm counts as progress.
+# Fraction of the least norm so far; a norm below this fraction counts as progress.
 NORM_DECREASE = 0.9
 # Number of steps without progress after which the method stops.
 STEPS_WITHOUT_PROGRESS = 5
@@ -58,7 +58,7 @@ class _Point(NamedTuple):
     """Weights, distances from the upper bounds, and multipliers of sums and bounds."""
 
     v: Array
-    t: Array  # a variable, as `high - v` would be rounded to zero
+    t: Array  # a variable, because `high - v` would be rounded to zero
     y: Array  # multipliers of the sums
     z: Array  # multipliers of the lower bounds
     s: Array  # multipliers of the upper bounds
@@ -123,7 +123,7 @@ def interior_point(
         if best is None or certified.gap < best.certified.gap or flat_function:
             best = Interior(upper, lower, certified, step)
             last_progress = step
-        # the gap stays near 1 while the norm falls towards an optimum of zero
+        # count a lower norm as progress: the gap stays near 1 while the norm falls towards zero
         if norm < NORM_DECREASE * least_norm:
             least_norm = norm
             last_progress = step
@@ -200,7 +200,7 @@ def _newton_step(problem: _Problem, point: _Point, f: Array) -> _Point:
     """Take one step of Mehrotra's method."""
     system = _newton_system(problem, point, f)
 
-    # 1. Predictor: a step towards the optimum without centring
+    # 1. Predictor: compute a step towards the optimum without centring
     d = _direction(system, point, 0.0, 0.0)
     predicted = _moved(point, d, _step_bound(point, d))
 
@@ -210,7 +210,7 @@ def _newton_step(problem: _Problem, point: _Point, f: Array) -> _Point:
     n_products = 2 * len(point.v)
     target = ratio**3 * mean / n_products
 
-    # 2. Corrector: a step towards the centre, with the products of the predictor's changes
+    # 2. Corrector: step towards the centre, with the products of the predictor's changes
     vz = target - d.v * d.z
     ts = target - d.t * d.s
     d = _direction(system, point, vz, ts)
@@ -230,7 +230,7 @@ def _newton_system(problem: _Problem, point: _Point, f: Array) -> _System:
     symmetric = 0.5 * (schur + schur.T)
     inverse = np.linalg.pinv(symmetric, rcond=ROUNDING / 10, hermitian=True)
 
-    # residuals of Qv - Ey - z + s = 0 and E'v = sums
+    # compute the residuals of Qv - Ey - z + s = 0 and E'v = sums
     gradient = problem.sign * f[problem.sample]
     dual_residual = E @ y + z - s - gradient
     sums_missing = problem.sums - E.T @ v
@@ -256,13 +256,13 @@ def _factorised(problem: _Problem, point: _Point) -> _Factored:
     several = np.bincount(sample)[sample] > 1
     stiff = several & (D == stiffest[sample])
 
-    # I + W K W
+    # form I + W K W
     inverse = 1.0 / D
     G = np.bincount(sample, inverse, minlength=n)
     W = np.sqrt(G)
     S = W[:, None] * K * W
     diagonal = np.diag_indices(n)
-    # a ridge of K, as rounding may have made its eigenvalues negative
+    # add a ridge to K, because rounding may have made its eigenvalues negative
     S[diagonal] += 1.0 + ROUNDING * W**2
     cho_factor: Any = linalg.cho_factor
     cholesky = cho_factor(S, overwrite_a=True)
@@ -275,7 +275,7 @@ def _solve(factored: _Factored, right: Array) -> Array:
     sign = problem.sign
     sample = problem.sample
 
-    # (1 + G K) da = b
+    # solve (1 + G K) da = b
     b = _coefficients(problem, right / D)
     solution = linalg.cho_solve(cholesky, b / W)
     change = W * np.asarray(solution)
@@ -303,7 +303,7 @@ def _direction(system: _System, point: _Point, vz: Array | float, ts: Array | fl
     dy = np.zeros(len(sums_missing))
     # solve, and correct the rounding errors once
     for _ in range(2):
-        # residuals of (Q + D) dv - E dy = right and E' dv = sums_missing
+        # compute the residuals of (Q + D) dv - E dy = right and E' dv = sums_missing
         f = problem.K @ _coefficients(problem, dv)
         gradient = problem.sign * f[problem.sample]
         lacking = right - gradient - factored.D * dv + E @ dy

@@ -12,7 +12,7 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import smallest
 from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
 
-# Minimum number of variables among which steps are taken.
+# Minimum number of variables in a subset to which steps are restricted.
 LEAST = 100
 # Number of steps after which the gradient is recomputed.
 FRESH = 4000
@@ -87,7 +87,7 @@ def simplex_qp(
     while done < patience:
         # 1. Take pairwise steps, on all indices or on a few
         few = max(3 * int(np.count_nonzero(a)) // 2, LEAST)
-        if done >= m // 2 and 2 * few <= m:  # use the weights and the least gradients
+        if done >= m // 2 and 2 * few <= m:  # use indices of nonzero weight or low gradient
             weights_first = np.where(a > 0.0, -np.inf, g)
             subset = np.argpartition(weights_first, few)[:few]
             weights = a[subset]
@@ -176,10 +176,10 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     Problems that differ only in their signs share K. Returns the number of steps. [Platt's
     sequential minimal optimisation; the pairwise steps of Frank and Wolfe.]
 
-    Both searches compare the bit patterns of the numbers, see `smallest`: from 400 variables on
-    this takes 53 to 71 % of the time of the plain loop, with the same steps.
+    Both searches compare the bit patterns of the numbers, see `smallest`: for 400 or more
+    variables, this takes 53 to 71 % of the time of the plain loop, with the same steps.
     """
-    # none of them is negative, so that their bit patterns have the same order
+    # gains and rises are not negative, so their bit patterns have the same order
     gains = np.empty(m)
     rises = np.empty(m)
     gain_bits = gains.view(np.int64)
@@ -329,9 +329,9 @@ def active_set(
 
 
 def polished(K: Array, v: Array, a: Array) -> Array:
-    """Continue from a to the optimum on its support, up to rounding."""
+    """Continue from a to the optimum on its support, up to rounding errors."""
     better = active_set(K, v, a, tol=0.0, max_iter=20)
-    # rounding may have changed the sum, if the points span few dimensions
+    # restore the sum, which rounding may have changed if the points span few dimensions
     return np.asarray(better / better.sum())
 
 
@@ -355,7 +355,7 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
         if np.isfinite(total) and total > 0 and np.isfinite(of_linear).all():
             level = (1.0 - float(of_linear.sum())) / total
             solution = of_linear + level * of_ones
-            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # otherwise it is rounding error
+            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # else it is rounding error
                 return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0
 
@@ -374,7 +374,7 @@ def gram_factor(K: Array) -> Array:
 def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
     """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy."""
     program = simplex_program(factor, v)
-    # no check of the status: the duality gap shows how accurate the solution is
+    # do not check the status: the duality gap shows how accurate the solution is
     solve(program, solver="CLARABEL", **ACCURATE)
     if program.variable.value is None:
         raise ValueError(f"solver='cvxpy' failed: CLARABEL returned {program.problem.status}.")

@@ -77,7 +77,7 @@ class RidgeLogistic:
         self.candidates = candidates
         self.intercept = intercept
 
-        # mean squares of the columns, about their means if there is an intercept (y_i^2 is 1)
+        # compute mean squares of the columns, about the means with an intercept (y_i^2 is 1)
         share = cost / cost.sum()
         squares = Z.power(2) if hasattr(Z, "power") else np.square(Z)
         scale = np.asarray(squares.T @ share)
@@ -86,7 +86,7 @@ class RidgeLogistic:
             scale = scale - means**2
         self.scale = np.maximum(scale, 0.0)
 
-        # price of a feature in the criterion
+        # compute the price of a feature in the criterion
         log_n = max(float(np.log(y.size)), 1.0)
         n_candidates = max(candidates.sum(), 1)
         self.price = float(np.log(n_candidates) * np.log(log_n))
@@ -119,7 +119,7 @@ class RidgeLogistic:
             gradient = penalty * theta - A.T @ slope
             curvature = slope * (1.0 - q)
             hessian = (A.T * curvature) @ A + np.diag(penalty)
-            # the intercept of saturated samples has no curvature
+            # add a ridge, because the intercept of saturated samples has no curvature
             hessian[0, 0] += 1e-9 * float(self.cost.sum())
 
             # 2. Compute the direction, and the decrease that it predicts
@@ -164,7 +164,7 @@ class RidgeLogistic:
         curvature = self._derivatives(subset)[1]
         columns = dense(self.Z[:, subset.features])
         h = curvature @ columns**2
-        # take it about the weighted means, because the intercept adapts
+        # use squares about the weighted means, because the intercept adapts
         if self.intercept:
             total = max(float(curvature.sum()), SMALLEST_DIVISOR)
             mixed = curvature * self.y @ columns
@@ -174,7 +174,7 @@ class RidgeLogistic:
         return np.asarray(w**2 * h)
 
     def _derivatives(self, subset: Subset) -> tuple[Array, Array]:
-        """Return slope and curvature of the loss at each sample, the slope without its cost."""
+        """Return slope and curvature of the loss at each sample; the slope excludes its cost."""
         columns = dense(self.Z[:, subset.features])
         margins = columns @ subset.theta[1:] + self.y * subset.theta[0]
         q = expit(-margins)
@@ -278,7 +278,8 @@ def prune(
     features : iterable of int
         The first set.
     rises : callable
-        Function of a set: whether another quantity would rise too much, which excludes the set.
+        Function of a set that returns True if another quantity would rise too much; such a set is
+        excluded.
     """
     subset = problem.fit(features)
     weight = dict(zip(subset.features, subset.theta[1:], strict=True))

@@ -44,19 +44,19 @@ def squared_hinge_by_newton(
         try:
             w_new, b_new = _weighted_ridge(X[inside], y[inside], costs[inside])
         except linalg.LinAlgError:
-            # the columns differ so much in scale that the matrix is only rounding error
+            # stop: the columns differ so much in scale that the matrix is only rounding error
             it.ended = True
             continue
         d = w_new - w
         change = y * (X @ w_new + b_new) - margins
 
-        # 2. Stop if the same samples are inside after a full step: this is the optimum
+        # 2. Stop if a full step leaves the same samples inside the margin: this is the optimum
         if np.array_equal(margins + change <= 1.0, inside):
             margins += change
             it.ended = True
             continue
 
-        # 3. Otherwise minimise on the line; stop if only rounding is left to gain
+        # 3. Otherwise minimise on the line; stop if rounding prevents a decrease
         lower, step = _least_on_line(w, d, margins, change, costs)
         it.ended = not lower < value
         if it.ended:

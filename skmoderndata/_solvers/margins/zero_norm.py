@@ -26,7 +26,7 @@ from skmoderndata._solvers.margins.tolerances import ROUNDING, SHORTEST_STEP
 
 # Cost of squared slack that stands for infinity.
 HARD = 1e6
-# Tolerance on the margin in that case.
+# Tolerance on the margin if slack has this cost.
 MARGIN_TOL = 1e-2
 
 
@@ -83,7 +83,7 @@ def reweighted_l1(
         This is equivalent to multiplying the columns by the weights and solving the first program
         again.
     enough : int
-        Number of non-zero weights at which the steps stop, or fewer.
+        Stop if at most this number of weights is non-zero.
     max_iter, tol : int, float
         Stop if no weight changes by more than `tol` times the largest weight.
     progress : Progress or None
@@ -110,7 +110,7 @@ def reweighted_l1(
         if step == 1:
             e = epsilon * (largest or 1.0)
 
-        # 2. The logarithm lies below its tangents, so any increase is rounding error
+        # 2. Check that F falls; the logarithm lies below its tangents, so an increase is rounding
         value = log_objective(problem, new.w, new.bias, e, epsilon)
         if (
             objective
@@ -218,7 +218,7 @@ def stationarity_gap(
     which is zero only if F is stationary. If a hard problem is violated by more than the gap, the
     violation is returned instead.
     """
-    # primal value, after scaling w into the constraints if possible
+    # compute the primal value, after scaling w into the constraints if possible
     margins = scores(problem, w, bias)
     finite = np.isfinite(costs)
     length = float(costs[finite] @ np.abs(w[finite]))
@@ -241,7 +241,7 @@ def stationarity_gap(
         primal = length
         violation = max(violation, relative_gap(0.0, float(margins.min()), unit=1.0))
 
-    # dual value, scaled until no column prices out
+    # compute the dual value, scaled until no column prices out
     u = _balanced(problem, dual)
     gradient = _gradient(problem, u, dual_direction)
     excess = float(np.max(np.abs(gradient[finite]) / costs[finite], initial=0.0))
@@ -266,7 +266,7 @@ def support_gap(problem: Separation, vertex: Vertex) -> float:
     bound = problem.margin * float(u.sum()) + vertex.dual_direction
     bound -= 2.0 * float(np.abs(w).sum()) * excess
 
-    # violation of the constraints by w
+    # compute the violation of the constraints by w
     violation = 0.0
     if problem.direction is not None:
         violation = abs(float(problem.direction @ w) - 1.0)
@@ -282,7 +282,7 @@ def support_gap(problem: Separation, vertex: Vertex) -> float:
 
 
 def _balanced(problem: Separation, dual: Array) -> Array:
-    """Return close dual values with ``0 <= u <= slack_cost``; ``y' u = 0`` with an intercept."""
+    """Return nearby dual values with ``0 <= u <= slack_cost``; ``y' u = 0`` with an intercept."""
     u = np.maximum(dual, 0.0)
     if problem.slack_cost is not None:
         u = np.minimum(u, problem.slack_cost)
@@ -400,7 +400,7 @@ def squared_hinge_svm(
         cost = weight[active]
         gradient = ridge * theta - 2.0 * rows.T @ (cost * y[active] * lacking[active])
         hessian = 2.0 * (rows.T * cost) @ rows + np.diag(ridge)
-        # an intercept without loss on either side has no curvature, so take the least norm step
+        # use the step of least norm: an intercept without loss on either side has no curvature
         step = np.linalg.lstsq(hessian, gradient, rcond=ROUNDING)[0]
         length = 1.0
         while length > SHORTEST_STEP and value(theta - length * step) > now:
