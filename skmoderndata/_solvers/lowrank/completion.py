@@ -30,13 +30,13 @@ CHECK_EVERY = 10
 # Number of passes after which ADMM stops if the cap on the rank binds.
 CAPPED = 30
 
-# Size of the first penalty of a table with missing cells, over the curvature of the loss.
+# Size of the first penalty of a table with missing cells, relative to the curvature of the loss.
 FIRST_PENALTY = 0.3
 
 # Size of the factor by which the penalty changes.
 PENALTY_FACTOR = 1.5
 
-# Maximum ratio of the eigenvalues of a Gram matrix that counts as singular.
+# Maximum ratio of smallest to largest eigenvalue at which a Gram matrix counts as singular.
 SINGULAR = 1e-8
 
 
@@ -261,7 +261,7 @@ def complete(
         (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
     )
     x = table.known(factors)
-    # curvature of the conjugate of the loss, per cell if cells have weights
+    # compute the curvature of the conjugate of the loss, per cell if cells have weights
     c = lam if table.weights is None else lam / table.weights
     if lam > 0:
         mu = (1.0 if table.full else FIRST_PENALTY) / float(np.median(c))
@@ -417,7 +417,7 @@ def solve_rows(
             singular = spread[:, 0] <= SINGULAR * spread[:, -1]
             G[singular] = np.eye(r)
 
-        # solve ``G a = B' x`` for all rows of the block; use the cells if G is singular
+        # solve ``G a = B' x`` for all rows of the block; if G is singular, use the cells instead
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
         for i in block.start + np.flatnonzero(singular):
             cells = slice(X.indptr[i], X.indptr[i + 1])

@@ -34,13 +34,13 @@ from skmoderndata._solvers.lowrank.completion import (
 # Fraction of the known cells that are hidden to choose lam.
 HIDDEN = 0.1
 
-# Minimum number of known cells for which a part is hidden to choose lam.
+# Minimum number of known cells at which some of them are hidden to choose lam.
 ENOUGH_CELLS = 30
 
-# Fraction of lam_max that is used with fewer known cells.
+# Fraction of lam_max that is used if fewer cells are known.
 FALLBACK = 0.1
 
-# Fraction of lam from one step of the path to the next; the path ends at 8e-4 lam_max.
+# Fraction to which lam falls in each step of the path; the path ends at 8e-4 lam_max.
 PATH_RATIO = 0.7
 
 # Number of steps of the path.
@@ -90,11 +90,12 @@ class CompletionTask(NamedTuple):
         if self.solver == "cvxpy":
             return self.finish(table, lam, self.conic(table, lam))
 
-        # weights have no effect on equations
+        # weights have no effect if the known cells must be met exactly
         if lam == 0 and self.max_rank is None:
             table = Table(table.X, table.dense)
 
-        # penalty or bound on the rank; with a bound only, go from a small penalty to least squares
+        # use a penalty or a bound on the rank; with a bound alone, start from a small penalty and
+        # end with least squares
         if lam > 0 or self.max_rank is not None:
             result = self.descend(table, lam or 1e-3 * lam_max, lam_max)
             if lam > 0:
@@ -103,7 +104,7 @@ class CompletionTask(NamedTuple):
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
 
-        # with neither, return the table itself, or the least nuclear norm that fits its cells
+        # with neither, return the table itself, or the matrix of least nuclear norm with its cells
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(
@@ -212,7 +213,7 @@ class CompletionTask(NamedTuple):
         return d, refit_penalty(lam, d) / table.mean_weight()
 
     def polished(self, table: Table, result: CompletionResult) -> Completion:
-        """Refine a solution for ``lam = 0`` at its rank, if the result is as optimal."""
+        """Refine a solution for ``lam = 0`` at its rank, if the result is no less optimal."""
         solution = self.finish(table, 0.0, result)
         factors = result.factors
         (n, p) = table.shape
@@ -273,7 +274,7 @@ class CompletionTask(NamedTuple):
             if self.progress.stopped:
                 return errors
 
-            # predict the hidden cells, with the shrinkage undone as in the imputer
+            # predict the hidden cells, undoing the shrinkage as the imputer does
             factors = result.factors
             scores = factors.U * factors.s
             if self.debias:

@@ -39,7 +39,7 @@ GROWING_PASSES = 45
 # Maximum number of passes without a decision.
 DECIDING_PASSES = 1000
 
-# Tolerance of pursuit while deciding; a loose optimum fits cells that it should not.
+# Tolerance of pursuit while deciding; with a loose tolerance, it fits cells that it should not.
 DECIDING_TOL = 1e-7
 
 # Tolerance of the relative duality gap while deciding.
@@ -51,10 +51,10 @@ FIRST_PROBE = 20
 # Minimum ratio of exactly fitted cells to degrees of freedom; below it there is noise.
 LEAST_RATIO = 1.0
 
-# Minimum ratio of exact data; rounded cells are fitted exactly by chance, too.
+# Minimum ratio for exact data, above 1 because some rounded cells are fitted exactly by chance.
 SAFE_RATIO = 1.2
 
-# Maximum fraction of clipped cells with which a probe still has enough cells.
+# Maximum fraction of clipped cells at which a probe still has enough cells.
 MOST_CLIPPED = 0.6
 
 # Minimum number of rows of a probed block.
@@ -78,22 +78,22 @@ LATE_STEPS = 2
 # Minimum residual of a gross error, in median absolute residuals.
 GROSS = 5.0 * MEDIAN_TO_STD
 
-# Maximum residual of exact cells over the median cell; rounding of float32 counts as exact.
+# Maximum residual of exact cells, relative to the median cell; float32 rounding counts as exact.
 EXACT_RELATIVE = 1e-7
 
-# Maximum residual of exact cells over the median absolute deviation of their column.
+# Maximum residual of exact cells, relative to the median absolute deviation of their column.
 EXACT_IN_COLUMN = 1e-5
 
 # Minimum fraction of exact columns in an exact table.
 MOST_COLUMNS = 0.9
 
-# Minimum residual of noise over the median cell.
+# Minimum residual of noise, relative to the median cell.
 FLOOR_RELATIVE = 3e-7
 
 # Minimum ratio of late to early residual of a stalled probe.
 STALLED = 0.98
 
-# Minimum ratio of late residual to residual of the pursuit, of a stalled probe.
+# Minimum ratio of the late residual of a stalled probe to the residual of the pursuit.
 NO_GAIN = 0.3
 
 
@@ -111,7 +111,7 @@ class Probe(NamedTuple):
     before: float  # residual of the pursuit
     early: float  # residual after 3 steps of the last round
     late: float  # residual after 5 steps
-    exact_columns: float  # fraction of live columns with residuals negligible to their spread
+    exact_columns: float  # fraction of live columns with residuals far below their spread
 
 
 def exact_or_noisy(
@@ -218,7 +218,8 @@ class _Watch:
         same_rank = rank == self.last_rank
         self.last_rank = rank
 
-        # noise: fewer cells are fitted exactly than a matrix of this rank can fit
+        # conclude that there is noise if fewer cells are fitted exactly than a matrix of this rank
+        # can fit
         ratio = self.ratio(Y, rank)
         if ratio < LEAST_RATIO:
             if not self.grows:
@@ -227,7 +228,7 @@ class _Watch:
         if self.verdict or n_iter < FIRST_PROBE:
             return False
 
-        # probe whether least squares on the exactly fitted cells leaves a residual
+        # check whether least squares on the exactly fitted cells leaves a residual
         clipped = is_clipped(Y, self.lam)
         if clipped.mean() > MOST_CLIPPED:
             return False

@@ -1,7 +1,7 @@
 """Least absolute deviations and Huber regression of many rows on the same few components.
 
-Differs from the paper (Portnoy and Koenker 1997): rows are solved in blocks, also with Huber's
-loss and slopes per entry.
+Differs from the paper (Portnoy and Koenker 1997): rows are solved in blocks, and Huber's loss and
+a slope per entry are supported.
 """
 
 from typing import NamedTuple
@@ -11,13 +11,13 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of entries of a block of rows, whose arrays stay in the cache.
+# Maximum number of entries of a block of rows; its arrays then stay in the cache.
 CELLS = 2**15
 
 # Size of the ridge of a Newton step, relative to the trace, if entries do not determine scores.
 RIDGE_RELATIVE = 1e-13
 
-# Minimum of divisors.
+# Minimum value of a divisor.
 TINY = 1e-300
 
 
@@ -103,7 +103,7 @@ def scores_in_units(
     if (scale == 1.0).all():
         return robust_scores(rows, components, width=widths, slopes=slopes)
 
-    # columns of unequal noise: components / scale = R' Q' with orthonormal Q
+    # for columns of unequal noise, factorise components / scale = R' Q' with orthonormal Q
     weighted = (components / scale).T
     Q, R = linalg.qr(weighted, mode="economic")
     solved = robust_scores(rows, Q.T, width=widths, slopes=slopes)
@@ -180,7 +180,7 @@ def _interior_point(
         dt = 0.0
 
         for is_corrector in (False, True):
-            # targets of s u and t w
+            # set the targets of s u and t w
             su = target + dy * ds
             tw = target - dy * dt
             g = e - su / u + tw / w
@@ -192,7 +192,7 @@ def _interior_point(
             ratio = np.maximum(np.maximum(dy / u, -dy / w), np.maximum(-ds / s, -dt / t))
             step = 0.995 / np.maximum(ratio.max(axis=1, keepdims=True), 0.995)
 
-            # 3. choose the centring by the progress of the predictor [Mehrotra 1992]
+            # 3. choose the centring from the progress of the predictor [Mehrotra 1992]
             if not is_corrector:
                 after = (s + step * ds) * (u - step * dy) + (t + step * dt) * (w + step * dy)
                 ratio = (counted * after).sum(axis=1, keepdims=True) / np.maximum(gap, TINY)

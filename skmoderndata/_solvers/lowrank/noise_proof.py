@@ -1,4 +1,4 @@
-"""Prove noise in a large table by a part of it, which avoids pursuit of the whole table."""
+"""Prove noise in a large table from a part of it, which avoids pursuit of the whole table."""
 
 import numpy as np
 from scipy import linalg
@@ -16,13 +16,13 @@ from skmoderndata._solvers.lowrank.table_noise import (
 # Minimum number of cells of a large table.
 LARGE = 3 * 10**6
 
-# Maximum size of the smaller side, whose spectrum is computed.
+# Maximum size of the smaller side, because the spectrum of a matrix of this size is computed.
 MOST_ROWS = 2000
 
 # Number of rows and columns of the block.
 SIDE = 300
 
-# Maximum number of rounds for the noise of the block.
+# Maximum number of rounds to estimate the noise of the block.
 ROUNDS = 6
 
 # Maximum residual of a trusted cell of the block, in standard deviations.
@@ -82,7 +82,7 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     if np.count_nonzero(trusted) < (1 - PLAIN_SHARE) * n_observed:
         return False
 
-    # 3. test that no rank which pursuit would recover contains the residual
+    # 3. check that no matrix of a rank that pursuit would recover contains the residual
     residual = np.where(trusted, residual, 0.0)
     energies = linalg.eigvalsh(residual @ residual.T)[::-1]
     largest = energies[: int(RECOVERED_RANK * n)].sum()

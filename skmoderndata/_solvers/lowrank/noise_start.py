@@ -24,7 +24,7 @@ BEYOND_SHARE = 0.08
 # Fraction of the known cells that are hidden.
 HIDDEN_SHARE = 0.1
 
-# Size of the divisor of the noise from one trial to the next.
+# Size of the factor by which the noise falls from one trial to the next.
 FALL = 4.0
 
 # Maximum number of trials.

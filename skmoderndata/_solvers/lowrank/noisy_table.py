@@ -57,7 +57,7 @@ def decompose_noisy(
     no divisors, because the weights already describe how the noise of cells differs. The
     components are those above the noise, or `n_components` of them if given.
     """
-    # 1. stable pursuit; if the noise of the columns differs, divide the columns by it
+    # 1. run stable pursuit; if the noise of the columns differs, divide the columns by it
     scale = np.ones(X.shape[1])
     convex = solve(X, noise_width(sigma, X.shape))
     L = (convex.U * convex.s) @ convex.Vt
@@ -68,7 +68,7 @@ def decompose_noisy(
             convex = solve(X / scale, noise_width(sigma, X.shape))
             L = (convex.U * convex.s) @ convex.Vt
 
-    # 2. refit, unless this explains the cells worse
+    # 2. refit, unless the refit explains the cells worse
     table = X / scale
     noise_options: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
     fitted = None
@@ -132,7 +132,7 @@ def explains_more(
     slope: float | Array,
     width: float | Array,
 ) -> bool:
-    """Return True if the refit has at most the Huber loss of the same number of convex components.
+    """Return True if the Huber loss of the refit is at most the loss of the convex solution.
 
     The convex solution is cut to the rank of the refit.
     """

@@ -26,13 +26,13 @@ GAP = 1e-8
 # scores by about a width, so that a gross error of 1e4 widths would take thousands of sweeps.
 MAX_SWEEPS = 30
 
-# Maximum number of Newton steps; errors of 1 to 1e13 widths took 5 to 11.
+# Maximum number of Newton steps; errors of 1 to 1e13 widths took 5 to 11 steps.
 MAX_NEWTON = 100
 
 # Tolerance of the last step of the scores, relative to the scores and the width.
 STEP = 1e-10
 
-# Maximum entry, in widths, with which the sweeps start near enough.
+# Maximum entry, in widths, for which the sweeps start near enough to the solution.
 FAR_WIDTHS = 1e6
 
 # Size of the multiple of the identity that keeps a Newton step finite, relative to the components.
@@ -94,8 +94,8 @@ def pursuit_loss(
     """Return the penalties for which the objective equals stable pursuit with noise `sigma`.
 
     Stable pursuit has ``delta |L|_* + alpha delta |S|_1`` with ``delta = sigma sqrt(2 max(n, p))``
-    and ``alpha = 1 / sqrt(max(n, p))``. Each of the n rows, here `weight`, has the nth part. The
-    argument `alpha` multiplies the nuclear norm.
+    and ``alpha = 1 / sqrt(max(n, p))``. Each row contributes 1 / n of it, where the number n of
+    rows is `weight`. The argument `alpha` multiplies the nuclear norm.
     """
     width = float(np.sqrt(2.0)) * sigma
     ratio = max(1.0, n_features / max(weight, 1.0))
@@ -141,7 +141,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
             residual *= observed
         dual = np.clip(residual, -width, width)
 
-        # 2. compute the duality gap from the gradient by the scores
+        # 2. compute the duality gap from the gradient with respect to the scores
         slope = dual @ V
         slope -= ridge * scores
         gap = _row_dots(slope, slope)
@@ -255,7 +255,7 @@ def _lowest_point(
     curvature; `slope` is its rate of descent at t = 0. The slope is linear in t between the points
     where a residual enters the width, which adds ``change_j^2`` to the curvature, or leaves it.
     """
-    # step lengths at which each residual enters the width, and leaves it
+    # find the step lengths at which each residual enters the width, and leaves it
     squares = change**2
     moves = change != 0
     divisor = np.where(moves, change, 1.0)
@@ -264,7 +264,7 @@ def _lowest_point(
     enters = np.minimum(at_width, at_minus_width)
     leaves = np.maximum(at_width, at_minus_width)
 
-    # points where the curvature changes; changes before t = 0 count at the start
+    # find the points where the curvature changes; changes before t = 0 count at the start
     inside = moves & (enters <= 0)
     inside &= leaves > 0
     start = curvature + (squares * inside).sum(axis=1)
@@ -276,7 +276,7 @@ def _lowest_point(
     times = np.where(ahead, times, np.inf)
     jumps = np.where(ahead, jumps, 0.0)
 
-    # curvature after each point, in order; rounding must not make it negative
+    # compute the curvature after each point, in order; rounding must not make it negative
     order = np.argsort(times, axis=1)
     times = np.take_along_axis(times, order, axis=1)
     jumps = np.take_along_axis(jumps, order, axis=1)
@@ -284,7 +284,8 @@ def _lowest_point(
     bends = np.hstack([start, bends])
     bends = np.maximum(bends, 0.0)
 
-    # remaining slope at each point; the first without slope ends the piece of the minimum
+    # compute the remaining slope at each point; the first point without slope ends the piece that
+    # contains the minimum
     origin = np.zeros((len(times), 1))
     points = np.hstack([origin, times])
     finite = np.isfinite(points)
@@ -432,7 +433,7 @@ def add_batch(
     cleaned = V @ gram
     cleaned += batch.dual.T @ R
 
-    # residuals from which the noise is estimated
+    # add up the squares of the residuals from which the noise is estimated
     trusted_residual = residual * trusted
     squares = np.einsum("ij,ij->j", trusted_residual, residual)
     counts = trusted.sum(axis=0)

@@ -43,13 +43,13 @@ DIRECTIONS = 500
 # Fraction of the rows that every concentration step keeps.
 CORE = 0.6
 
-# Minimum number of kept rows per dimension plus one, for a covariance.
+# Minimum number of kept rows for a covariance, in multiples of the number of dimensions plus one.
 LEAST_CORE = 2
 
 # Fraction of good rows that the last steps keep.
 REWEIGHT = 0.975
 
-# Number of concentration steps, and number of those that reweight.
+# Number of concentration steps, and number of the last of them, which reweight.
 STEPS = (8, 3)
 
 # Size of the standard deviation of the log-median of m Gaussian sizes, times the root of m.
@@ -87,7 +87,7 @@ class OutlierMap(NamedTuple):
         n_known = np.count_nonzero(~np.isnan(residual), axis=1)
         along[n_known <= rank] = 0.0
 
-        # off the components: only rows that are larger than their noise count
+        # measure the distance off the components; only rows larger than their noise count
         size, logarithm = row_sizes(residual, rank)
         z = (logarithm - self.centre) / self.spread
         z = np.where(size > LEAST_SIZE, z, 0.0)
@@ -116,13 +116,13 @@ def judge_rows(
     weights: Array | None,
     rng: np.random.RandomState,
 ) -> RowVerdict:
-    """Find the rows that are off the components of the other rows, and fit the latter.
+    """Find the rows that are off the components of the other rows, and fit these other rows.
 
     `first` is the decomposition of all rows with noise; ``decompose(rows)`` decomposes the rows of
     a mask. At most the fraction `share` of the rows is outlying: a larger group is structure of
     the table. If no row is outlying, the verdict contains the terms `first`.
     """
-    # 1. find suspects, far in the scores or off the components; at most the farthest half
+    # 1. find suspects, which are far in the scores or off the components: at most half of the rows
     first = _with_fixed_signs(first)
     is_empty = np.isnan(X).all(axis=1)
     bound = int(share * np.count_nonzero(~is_empty))
@@ -141,7 +141,7 @@ def judge_rows(
         terms = _with_left_out(X, refitted, outlying, scores, threshold, weights)
         terms = terms._replace(convex=terms.convex._replace(n_iter=spent))
 
-    # 3. compute distances from the rows that are not outlying, as for new rows
+    # 3. compute distances with parameters from the rows that are not outlying, as for new rows
     inside = scores[~outlying]
     farness = outlyingness(inside, rng)
     scatter = _concentrate(inside, farness)
@@ -170,14 +170,14 @@ def _suspects(
     rng: np.random.RandomState,
 ) -> Array:
     """Mark the rows that may be outlying."""
-    # off the components
+    # find rows off the components
     rank = len(first.s)
     low_rank = scores @ first.Vt
     residual = in_noise(X, low_rank, first.noise_scale, weights)
     all_rows = np.ones(len(X), bool)
     z = _off_components(residual, rank, all_rows)
 
-    # far along the components
+    # find rows far along the components
     farness = outlyingness(scores, rng)
     scatter = _concentrate(scores, farness)
     along = _mahalanobis(scores, *scatter)
@@ -212,7 +212,8 @@ def _convict(
         if not refitted.noise_std > 0:  # exact rows have no noise to compare with
             return None, no_rows, 0, spent
 
-        # convict rows off the components, suspects with a lower cutoff; the rest returns
+        # convict rows off the components, with a lower cutoff for suspects; all other rows return
+        # to the fit
         _, residual = _judged(X, refitted, left_out, weights)
         z = _off_components(residual, len(refitted.s), ~left_out)
         suspects = suspects | (z > OFF)
@@ -224,7 +225,7 @@ def _convict(
             return refitted, left_out, n_convicted, spent
         left_out = convicted
 
-    # use the last mask if it still changes
+    # use the last mask, even if it would still change
     if not left_out.any():
         return None, no_rows, n_convicted, spent
     refitted = _with_fixed_signs(decompose(~left_out))
@@ -371,7 +372,7 @@ def _judged(
     X: Array, refitted: TableTerms, left_out: Array, weights: Array | None
 ) -> tuple[Array, Array]:
     """Compute scores of all rows, by robust regression for left-out rows, and residuals."""
-    # take the scores of fitted rows, and project left-out rows
+    # use the scores of the fitted rows, and regress the left-out rows on the components
     scores = np.empty((len(X), len(refitted.s)))
     scores[~left_out] = refitted.U * refitted.s
     their_weights = None if weights is None else weights[left_out]

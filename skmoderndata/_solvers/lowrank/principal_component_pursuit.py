@@ -27,26 +27,26 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 
-# Number of passes without over-relaxation.
+# Number of passes before over-relaxation begins.
 RELAX_AFTER = 40
 
 # Size of the over-relaxation.
 RELAXATION = 1.6
 
-# Minimum of divisors.
+# Minimum value of a divisor.
 TINY = float(np.finfo(float).tiny)
 
-# Tolerance of the dual residual over the tolerance of the primal one.
+# Tolerance of the dual residual, in multiples of the tolerance of the primal residual.
 DUAL_TOL_RATIO = 100.0
 
-# Size of the factor of the penalty in a pass of the inexact method.
+# Size of the factor by which the penalty grows in each pass of the inexact method.
 GROWTH = 1.5
 
-# Maximum ratio of the grown penalty to the first one.
+# Maximum ratio of the grown penalty to the first penalty.
 GROWTH_LIMIT = 1e7
 
-# Fraction of the paper's penalty at the start of balancing; it keeps the rank low, and rising
-# later is cheap.
+# Fraction of the paper's penalty at the start of balancing; a low start keeps the rank low, and
+# raising the penalty later is cheap.
 LOW_START = 0.3
 
 # Number of passes between two certificates while the residuals are nearly small enough.
@@ -129,7 +129,7 @@ def principal_component_pursuit(
     if size == 0.0:
         return _zero_result(filled)
 
-    # an L below the noise need not be more accurate than the noise
+    # if L is smaller than the noise, it need not be more accurate than the noise
     noise = max(1e-6 * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2)))
     step: Any = update_splitting if np.ndim(lam) == 0 else update_weighted
     penalty = _penalty_of(filled, X.size - int(missing.sum()), schedule)
@@ -166,7 +166,7 @@ def principal_component_pursuit(
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         accuracy = min(accuracy, max(0.1 * it.residual, 1e-11))
 
-        # 4. compute the gap, which costs a spectral norm, only if the residuals allow to stop
+        # 4. compute the gap, which costs a spectral norm, only if the residuals are small
         grown_out = penalty.growth > 1.0 and primal <= tol  # the inexact method stops here
         tail = n_iter % TAIL_EVERY == 0 and it.residual <= 10 * tol
         if grown_out or tail or it.residual <= tol * check_at or n_iter == max_iter:
@@ -296,7 +296,7 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
             y = min(max(t * shrink, -lam), lam)
             z = t - y * inverse
 
-            # 2. squares for the residuals
+            # 2. add up the squares for the residuals
             primal += (x - low - z) ** 2
             change += (z - z_old) ** 2
             dual += y * y
@@ -329,13 +329,13 @@ def update_weighted(
     y = np.clip(t * mu / (1.0 + delta * mu), -lam, lam)
     z = t - y / mu
 
-    # 2. missing: Z = X - L costs nothing, Y stays 0 and W repeats L
+    # 2. set missing entries: Z = X - L costs nothing, Y stays 0 and W repeats L
     y[missing] = 0.0
     z[missing] = z_old[missing] = (x - L)[missing]
     np.copyto(Y, y)
     np.copyto(W, np.where(missing, L, x - z + y / mu_next))
 
-    # 3. squares for the residuals
+    # 3. compute the squares for the residuals
     primal, change, dual = (float((a * a).sum()) for a in (x - L - z, z - z_old, y))
     return primal, change, dual, fill
 
@@ -395,7 +395,7 @@ def polish(
     iteration. Near the solution, the error shrinks linearly, by about the fraction of the replaced
     entries. Returns ``U, s, Vt, sparse``, or None if the misfit stays above ``tol * |X|_F``.
     """
-    # find the entries that take the values of L
+    # find the entries that are replaced by the values of L
     free = np.isnan(X) | (sparse != 0)
     W = np.where(np.isnan(X), 0.0, X - sparse)
     size = float(linalg.norm(np.where(np.isnan(X), 0.0, X)))

@@ -32,7 +32,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     update_splitting,
 )
 
-# Minimum number of rows for each column, for passes to be cheap.
+# Minimum number of rows per column at which passes are cheap.
 TALL = 10
 
 
@@ -101,11 +101,11 @@ class Threshold(NamedTuple):
 
     Vt: Array
     s: Array  # thresholded singular values
-    shares: Array  # thresholded over original singular values
+    shares: Array  # thresholded singular values divided by the original ones
 
 
 def norm_of_gram(gram: Array) -> float:
-    """Bound the spectral norm of A from above by ``A'A``, as `spectral_norm` does."""
+    """Bound the spectral norm of A from above, given ``A'A``, as `spectral_norm` does."""
     top = float(np.linalg.eigvalsh(gram)[-1])
     rounding = 10 * len(gram) * np.finfo(float).eps
     return float(np.sqrt(max(top, 0.0) * (1 + rounding)))
@@ -124,7 +124,7 @@ class Grams(NamedTuple):
         gram = self.WW + cross + shift**2 * self.YY
         values, Q = np.linalg.eigh(gram)
 
-        # singular values in descending order
+        # sort the singular values in descending order
         largest_first = Q[:, ::-1]
         s = np.sqrt(np.maximum(values[::-1], 0.0))
         r = int(np.count_nonzero(s > level))
@@ -210,7 +210,7 @@ def pursue_blocks(
         Vt = np.zeros((0, sizes.shape[1]))
         return BlockPursuit(blocks, Vt, np.zeros(0), 0.0, 0.0, 0.0, 1, True)
 
-    # an L below the noise need not be more accurate than the noise
+    # if L is smaller than the noise, it need not be more accurate than the noise
     noise = 1e-6 * sizes.norm
     if not completes:
         noise = max(noise, loss.delta * float(np.sqrt(min(sizes.shape) / 2)))
@@ -304,16 +304,16 @@ def _start_rows(block: Block, units: Units, mu: float, lam: float) -> Any:
 
 def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
     """Threshold W, and update Y and W; return the new state and the sums for the driver."""
-    # compute L by the singular vectors of all rows
+    # compute L from the singular vectors of all rows
     X = units.rows(block)
     threshold = move.threshold
-    Y = block.state.Y.copy()  # earlier states may be read again
+    Y = block.state.Y.copy()  # copied, because earlier states may be read again
     W = block.state.W + move.shift * Y
     scores = (W @ threshold.Vt.T) * threshold.shares
     L = scores @ threshold.Vt
     squares = update_splitting(X, L, Y, W, move.mu, move.mu, loss.lam, loss.delta, move.relax)
 
-    # terms that the driver adds up
+    # compute the terms that the driver adds up
     grams = W.T @ W, W.T @ Y, Y.T @ Y
     fit = loss.of(X - L)
     product = float(np.nansum(X * Y))

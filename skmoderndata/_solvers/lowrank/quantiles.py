@@ -5,7 +5,7 @@ from scipy.special import ndtr, ndtri
 
 from skmoderndata._solvers.common.typing import Array
 
-# Size of the standard deviation of Gaussian noise over its median absolute value.
+# Size of the standard deviation of Gaussian noise, in median absolute values.
 MEDIAN_TO_STD = 1.4826
 
 # Number of evenly spaced rows from which the scale of a column is estimated.
@@ -27,7 +27,7 @@ def masked_quantile(X: Array, share: float) -> Array:
 
 def masked_quantiles(X: Array, shares: tuple[float, ...]) -> list[Array]:
     """Compute several quantiles of the columns by a single sort."""
-    # NaN are sorted to the end: count positions among the known cells only
+    # NaNs are sorted to the end, so count positions among the known cells only
     ordered = np.sort(X.T, axis=1)
     last = np.count_nonzero(~np.isnan(X), axis=0) - 1
     columns = np.arange(X.shape[1])

@@ -23,7 +23,7 @@ from skmoderndata._solvers.lowrank.svt import svt
 from skmoderndata._solvers.lowrank.table_noise import column_noise
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 
-# Size of the first cut, in standard deviations; with a larger one, many gross errors hide others.
+# Size of the first cut, in standard deviations; with a larger cut, gross errors hide one another.
 FIRST_CUT = 2.5
 
 # Maximum number of rounds at each cut.
@@ -38,7 +38,7 @@ STEPS_PER_ROUND = 5
 # Minimum singular value of a component, relative to the largest singular value of noise.
 NOISE_EDGE = 1.2
 
-# Minimum noise as a fraction of the scale over all cells; cut cells must not define the noise.
+# Minimum noise, as a fraction of the scale of all cells; cut cells must not define the noise.
 ALL_CELLS_FLOOR = 0.6
 
 # Number of rounds that adapt the noise to heavy tails.
@@ -151,8 +151,8 @@ def refit(
             if (last == outlying).all():
                 break
 
-        # fit rows and columns anew that follow their gross errors: least squares cannot detect
-        # this, and takes the errors of a column for its noise
+        # refit rows and columns that follow their gross errors: least squares cannot detect this,
+        # and mistakes the errors of a column for its noise
         least_squares = L
         if rank and stage < LAST_STAGE:
             L, is_robust = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
@@ -203,7 +203,7 @@ def steps_towards(
     if weights is None:
         return np.where(trusted, X, L), trusted
 
-    # move noisier cells by the ratio of their weight to the median weight
+    # move noisier cells only in part, by the ratio of their weight to the median weight
     usual = float(np.median(weights[~np.isnan(X)]))
     part_of_way = np.minimum(weights / usual, 1.0)
     filled = np.where(trusted, L + part_of_way * (X - L), L)
@@ -240,7 +240,7 @@ def fit_doubtful(
             better = doubtful[gains]
             low_rank[better] = fitted[gains]
 
-    # mark the columns, which the last pass has fitted
+    # mark the refitted columns, which are the rows of the last pass
     is_robust = np.zeros(X.shape[1], bool)
     is_robust[better] = True
     return L, is_robust

@@ -34,7 +34,7 @@ ELONGATED = 0.1
 GRAM_RANK = 1 / 8
 
 
-# Maximum tolerance that allows more than six passes.
+# Maximum tolerance for which more than six passes are allowed.
 COARSE = 1e-3
 
 
@@ -286,7 +286,7 @@ def top_singular_pair(A: Any, accuracy: float = 1e-6) -> tuple[float, Array]:
     scale = float(abs(A).max())
     if scale == 0:
         return 0.0, np.eye(p, 1)[:, 0]
-    A = A / scale if n <= p else A.T / scale  # wide
+    A = A / scale if n <= p else A.T / scale  # transpose wide matrices
     At = A.T
     side = min(n, p)
     if side <= DENSE_UP_TO:

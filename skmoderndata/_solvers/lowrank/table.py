@@ -91,7 +91,7 @@ def decompose_table(
     if settings.decides:
         is_noisy = proves_noise(X, lam=settings.lam, solver=settings.svt_solver, rng=rng)
 
-    # 2. solve for exact cells, which may still reveal noise, and then with weights
+    # 2. solve for exact cells, which may still reveal noise; then use the weights, if any
     if settings.noise_std == 0 or not is_noisy:
         if weights is None or settings.decides:
             result, is_exact = _pursue(X, settings, progress, rng)
