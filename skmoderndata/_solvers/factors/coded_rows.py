@@ -202,7 +202,7 @@ def improved_codes(
     if length:
         ahead = extrapolated(side, improved, codes.improved, length)
 
-    # the components are fitted to the extrapolated codes
+    # compute the sums of the extrapolated codes, to which the components are fitted
     sums = data.sums(ahead)
     penalty = penalty_value(side, ahead, data.weights)
     return Codes(codes.best, improved, ahead), (sums, penalty)
@@ -279,7 +279,7 @@ class Lacking(NamedTuple):
         n_rows = self.n_rows
         sizes = np.append(self.sizes, other.sizes)
         lacks = np.vstack([self.lacks, other.lacks])
-        # ties: the first row stays first
+        # keep the order of rows of equal size
         first = np.argsort(-sizes, kind="stable")[:n_rows]
         return Lacking(sizes[first], lacks[first], n_rows)
 

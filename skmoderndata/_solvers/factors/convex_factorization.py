@@ -1,4 +1,4 @@
-"""Convex non-negative factorisation, also of a kernel matrix.
+"""Convex non-negative factorisation of a data matrix or a kernel matrix.
 
 Notation: X (n, p), non-negative codes W (n, k), components ``B' X`` with non-negative weights
 B (n, k), whose columns sum to 1.
@@ -114,11 +114,11 @@ def convex_factorize(
         B = np.where(empty[:, None], 0.0, B)
         B = B / B.sum(axis=0)
 
-    # coordinate descent with extrapolation, which falls back to the best step
+    # run coordinate descent with extrapolation, falling back to the best step
     best = np.inf
     best_W = W
     best_B = B
-    # factors of the last pass, before extrapolation
+    # keep the factors of the last pass, before extrapolation
     last_W = W
     last_B = B
     extrapolation = Extrapolation()
@@ -233,7 +233,7 @@ def _sweep_rows(
     delta = np.empty(k)
     change = np.empty(k)
     for i in range(len(indptr) - 1):
-        # gradient of the row
+        # compute the gradient of the row
         g[:] = 0.0
         for position in range(indptr[i], indptr[i + 1]):
             f = indices[position]

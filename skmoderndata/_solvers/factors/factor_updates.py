@@ -1,4 +1,4 @@
-"""Update one factor of ``X ~ W H`` for a fixed other: non-negative, free or of given sparseness.
+"""Update a factor of ``X ~ W H``, with the other fixed: non-negative, free or of given sparseness.
 
 Notation: X (n, p), codes W (n, k), components H (k, p). The components are stored as ``V = H'``,
 so that the same functions update codes and components row by row.
@@ -81,7 +81,7 @@ class Data:
     observed : bool array of shape (n, p), optional
         Mask of the observed entries. None if every entry is observed.
     weights : array of shape (n,), optional
-        Weights of the rows, penalties included.
+        Weights of the rows, which also multiply the penalties of their codes.
     cells : array of shape (n, p), optional
         Weights of the squared residuals, 0 for missing entries; they multiply the weights of the
         rows. None if all observed entries have equal weights.
@@ -100,7 +100,7 @@ class Data:
         self.cells = cells
         self.shape: tuple[int, int] = X.shape
 
-        # weights of the entries, in the layouts for codes and for components
+        # store the weights of the entries in the layouts for codes and for components
         self._masks: list[Array] | None = None
         counts = observed if cells is None else cells
         if counts is not None:
@@ -168,7 +168,8 @@ class Data:
             yield slice(0, len(F)), V.T @ V, F
             return
 
-        # missing or weighted entries: each row sums the products of the components it observes
+        # if entries are missing or weighted, each row sums the products of the components that it
+        # observes
         pairs = self._narrow(_pairs(V, V))
         for rows in _gram_blocks(len(F), V.shape[1]):
             yield rows, _unpacked(self._masks[0][rows] @ pairs, V.shape[1]), F[rows]
@@ -177,7 +178,7 @@ class Data:
         """Return the sums over these rows and their codes that determine the components."""
         weighted = W if self.weights is None else W * self.weights[:, None]
         narrow = self._narrow(weighted)
-        # with few rows on the left, BLAS takes half as long as for the transposed X
+        # put few rows on the left, because BLAS takes twice as long with the transposed X
         if is_sparse(self.X):
             T = self._weighted.T @ narrow
         else:
@@ -187,7 +188,7 @@ class Data:
         if self._masks is None:
             return SummedData(W.T @ weighted, T, weight=weight)
 
-        # a lower triangle for each column, summed over the rows that observe it
+        # compute a lower triangle for each column, summed over the rows that observe it
         mask = self._masks[1]
         k = W.shape[1]
         pairs = self._narrow(_pairs(W, weighted))
@@ -235,7 +236,7 @@ class SummedData(NamedTuple):
     weight: float = 0.0
 
     def __add__(self, other: "SummedData") -> "SummedData":  # type: ignore[override]
-        # entries are missing in only one of the two
+        # use sums by column if entries are missing in only one of the two
         if self.by_column != other.by_column:
             return self._of_columns() + other._of_columns()
         return SummedData(
@@ -302,17 +303,17 @@ def update(
 ) -> Update:
     """Lower the objective over the factor Z, in place.
 
-    With 0 `sweeps` only the measures are computed; with -1 the solution is exact. More than
-    `MAX_SWEEPS` continue until nothing moves; codes of rows with given sparseness then have
-    several starts. `scales` multiply the columns of Z in the residual; `weights` are the weights
-    of the rows of Z.
+    With 0 `sweeps` only the measures are computed; with -1 the solution is exact. If `sweeps` is
+    above `MAX_SWEEPS`, they continue until nothing moves; codes of rows with given sparseness then
+    have several starts. `scales` multiply the columns of Z in the residual; `weights` are the
+    weights of the rows of Z.
     """
     total = np.zeros(3)
     k = Z.shape[1]
-    # constraints on columns need all rows in one compiled call; otherwise calls are bounded
+    # constraints on columns need all rows in one compiled call; otherwise limit the cost of a call
     cost = 0.0 if side.kind.startswith("columns") else _cost(side, k)
 
-    # take rows with their Gram matrices, and add the penalties
+    # go through rows with their Gram matrices, and add the penalties
     for rows, G, F in terms:
         if side.l1_sq or side.l2:
             G = G + (side.l1_sq + side.l2 * np.eye(k))
@@ -390,18 +391,18 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     elif side.kind == "nonnegative" and sweeps < 0:
         z[:] = nnls(G, F, start=z).Z
 
-    # gradient
+    # compute the gradient
     Y = _gradient(G, F, z)
     if sweeps <= 0 or side.kind == "free":
         return Y
 
-    # non-negative entries: coordinate descent
+    # use coordinate descent for non-negative entries
     if side.kind == "nonnegative":
         enough = ENOUGH if sweeps <= MAX_SWEEPS else ACCUMULATED_ROUNDING
         descend_rows(G if has_gram_per_row else G[None], z, Y, sweeps, enough)
         return Y
 
-    # rows with given sparseness
+    # update rows with given sparseness
     if side.kind == "rows":
         if sweeps > MAX_SWEEPS or not 0 < side.level < 1:
             z[:] = cone_codes(G, F, side.level, start=z)
@@ -419,7 +420,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
             if curves[j] <= 0:
                 continue
 
-            # project the unconstrained minimum to the sparseness
+            # project the unconstrained minimum to the given sparseness
             minimum = z[:, j] - Y[:, j] / curves[j]
             new = project_sparseness(minimum[None], side.level, norm=norm)[0]
             change = (new - z[:, j])[:, None]

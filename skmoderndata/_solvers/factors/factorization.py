@@ -1,4 +1,4 @@
-"""Factorisations ``X ~ W H`` by alternation; factors non-negative, free or of given sparseness.
+"""Factorisations ``X ~ W H`` by alternation: non-negative, free or of given sparseness.
 
 Notation: X (n, p), codes W (n, k), components H (k, p). The components are stored as ``V = H'``.
 
@@ -49,8 +49,8 @@ AFRESH = 20
 # Maximum norm of a component, and of its inverse, before components are rescaled to norm 1.
 LARGEST_NORM = 1e4
 
-# Maximum number of initial passes without penalty; without them, objectives are up to 1.6 times
-# higher, and components of digits stay zero.
+# Maximum number of initial passes without penalty; without these passes, objectives are up to 1.6
+# times higher, and components of digits stay zero.
 APART = 20
 
 
@@ -208,13 +208,13 @@ def factorize(
         ahead = extrapolated(components_side, new, state.last, extra) if extra else new
         state = _Iterates(state.best, new, ahead)
         drift = None if fixed or codes_side.kind != "nonnegative" else state.drift()
-        if drift is not None:  # lengths drift without a penalty
+        if drift is not None:  # without a penalty, lengths drift
             state = _Iterates(*(components / drift for components in state))
             rows = rows.times(drift)
             cached_products = _CachedProducts()
         extrapolation.went_well()
 
-        # 6. stopping rule: the residual of the codes costs a pass, so compute it rarely
+        # 6. check the stopping rule; the residual of the codes costs a pass, so compute it rarely
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= rows.negligible:
@@ -272,7 +272,7 @@ def start_from(
     if given or codes_side.kind == "rows":
         return rows.step(first_codes, V, codes_side, True)[0], V, 0
 
-    # codes with other constraints: solve without them, then project
+    # for codes with other constraints, solve without these constraints, then project
     if codes_side.kind not in ("nonnegative", "free"):
         return rows.step(first_codes, V, codes_side, False)[0], V, 0
     plain = Side(codes_side.kind)
@@ -398,7 +398,7 @@ def nndsvd_components(
         root = np.sqrt(data.weights)
         X = sparse.csr_array(X.multiply(root[:, None])) if is_sparse(X) else X * root[:, None]
 
-    # right singular vectors, and left ones times the singular values
+    # compute right singular vectors, and left singular vectors times the singular values
     V = _right_singular_vectors(X, k, rng)
     U = np.asarray(X @ V.astype(X.dtype, copy=False), dtype=np.float64)
 
@@ -449,7 +449,7 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
             Q = Q / np.where(length > 0, length, 1.0)
         return np.asarray(Q)
 
-    # otherwise Lanczos iterations
+    # otherwise use Lanczos iterations
     values = X.data if is_sparse(X) else X
     if not values.any():
         return np.zeros((p, k))

@@ -115,7 +115,7 @@ def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> 
 def products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
     """Compute the entries of ``C U'`` at the given rows and columns."""
     out = np.empty(len(rows))
-    entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)  # compiled for one type
+    entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)  # compiled for int64
     return out
 
 
@@ -152,7 +152,7 @@ def fold_in(
     X = sparse.csr_array(entries, shape=(n, len(U)), copy=True)
     X.eliminate_zeros()
 
-    # factors that turn fractions of observed tokens into mixtures
+    # compute the factors that turn fractions of observed tokens into mixtures
     lifts = None if exposures is None else _inverse(exposures)
 
     C = np.full((n, k), 1.0 / k)
@@ -201,7 +201,7 @@ def fold_in(
             if not todo.any():
                 break
 
-            # second derivatives, from products of topics
+            # compute the second derivatives from products of topics
             x.data /= s
             H = np.empty((len(active), k, k))
             H[:, i, j] = H[:, j, i] = x @ pairs
@@ -246,7 +246,7 @@ def _newton_step(
     step = Z - C
     slope = ((gradient - 1) * step).sum(axis=1)
 
-    # Armijo's rule on the exact likelihood, for all documents at once
+    # apply Armijo's rule to the exact likelihood, for all documents at once
     moved = products(rows, columns, step if lift is None else step * lift, U) / s
     mass = step.sum(axis=1)
     length = np.ones(len(C))
@@ -269,7 +269,7 @@ def _newton_step(
 def _gradients(
     counts: Counts, C: Array, U: Array, in_documents: Array, in_words: Array
 ) -> float:
-    """Add the gradients of the log-likelihood by C and U, and return the log-likelihood."""
+    """Add the gradients of the log-likelihood with respect to C and U; return its value."""
     indptr, indices, data, _ = counts
     k = C.shape[1]
     value = 0.0
@@ -283,7 +283,7 @@ def _gradients(
             u = U[w]
             h = in_words[w]
 
-            # probability of the word in the document
+            # compute the probability of the word in the document
             s = 0.0
             for z in range(k):
                 s += c[z] * u[z]

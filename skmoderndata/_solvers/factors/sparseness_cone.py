@@ -75,7 +75,7 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
         entry = total / np.where(size > 0, size, 1.0)
         return np.repeat(entry[:, None], k, axis=1)
 
-    # starts: non-negative least squares, the linear term, and single entries of large gain
+    # start from non-negative least squares, the linear term, and single entries of large gain
     metric = _metric(G, F)
     unconstrained = nnls(G, F).Z
     starts = [_with_slack(diagonal, unconstrained, _ratio(k, level)), F / metric]
@@ -111,12 +111,12 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     one gained nothing, a projected gradient step adds entries to the support. A row is done when
     both kinds of step gain nothing. Every accepted step lowers the value.
     """
-    # take blocks of rows to bound the memory
+    # process blocks of rows, to limit the memory
     m, k = Z.shape
     size = max(1, ENTRIES // (k + 1) ** 2)
     values = [np.zeros(0)]
     for first in range(0, m, size):
-        # rows share a Gram matrix, or each has its own
+        # rows share a Gram matrix, or each row has its own
         b = slice(first, first + size)
         gram = G if G.ndim == 2 else G[b]
         values.append(_descend(gram, F[b], Z[b], level, rounds=rounds))
@@ -128,7 +128,7 @@ def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Arra
     m, k = Z.shape
     one_gram = G.ndim == 2
 
-    # a bound on the curvature
+    # bound the curvature
     ratio = _ratio(k, level)
     metric = _metric(G, F)
     if one_gram:
@@ -223,7 +223,7 @@ def _newton_step(
     constraint is ``((sum z)^2 - ratio^2 |z|^2) / 2 = 0``, with the gradient `normal`. The unknowns
     are scaled so that the metric is the identity. A step ends where an entry becomes 0.
     """
-    # support, and the normal of the cone at z
+    # find the support, and the normal of the cone at z
     (m, k) = Z.shape
     unit = 1 / np.sqrt(metric)
     inside = Z > ACCUMULATED_ROUNDING * Z.max(axis=1, keepdims=True)
@@ -232,7 +232,7 @@ def _newton_step(
     largest = np.abs(normal).max(axis=1, keepdims=True)
     size = (normal * normal).sum(axis=1)
 
-    # Hessian of the Lagrangian, with the constraint as a border
+    # form the Hessian of the Lagrangian, with the constraint as a border
     along = (normal * Y * unit).sum(axis=1)
     multiplier = -along / np.where(size > 0, size, 1.0)
     of_constraint = 1 - ratio**2 * np.eye(k)
@@ -248,7 +248,7 @@ def _newton_step(
     system[:, diagonal, diagonal] += np.where(inside, RIDGE_RELATIVE, 1.0)
     system[:, k, k] = -RIDGE_RELATIVE
 
-    # drop steps uphill, and stop at the first entry that reaches zero
+    # discard uphill steps, and stop at the first entry that reaches zero
     slope = np.where(inside, -Y * unit, 0.0)
     right = np.pad(slope, ((0, 0), (0, 1)))
     solution = np.linalg.solve(system, right[:, :, None])
@@ -271,7 +271,7 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     Z = np.where(inside, Z, 0.0)
     total = Z.sum(axis=1)
 
-    # coefficients of the quadratic equation for the step t
+    # compute the coefficients of the quadratic equation for the step t
     v = np.where(inside, total[:, None] - ratio**2 * Z, 0.0) / metric
     across = v.sum(axis=1)
     a = across**2 - ratio**2 * (v * v).sum(axis=1)
@@ -298,7 +298,7 @@ def _with_slack(diagonal: Array, Z: Array, ratio: float) -> Array:
     Z[rows, entry] = 0.0
     total = Z[rows].sum(axis=1)
     square = (Z[rows] ** 2).sum(axis=1)
-    # (total + x)^2 = ratio^2 (square + x^2)
+    # solve (total + x)^2 = ratio^2 (square + x^2) for the entry x
     curve = ratio * ratio - 1
     root = total**2 + curve * (total**2 - ratio**2 * square)
     slack = (total + np.sqrt(np.maximum(root, 0))) / curve

@@ -28,7 +28,7 @@ from skmoderndata._solvers.factors.factorization import revive
 # count after later batches.
 ROWS_PER_COMPONENT = 8
 
-# Size of the power of the fraction of earlier rows by which their sums fade.
+# Size of the exponent: sums fade by this power of the fraction of rows that came earlier.
 FADING = 10.0
 
 # Number of alternations between the codes of a batch and the components.
@@ -150,7 +150,7 @@ def _balanced(
 
 def _idle(V: Array, sums: SummedData) -> Array:
     """Find components that are zero or that hardly any row uses."""
-    # energy: squares of the part of the data that each component explains by itself
+    # compute the energy: squares of the part of the data that each component explains by itself
     squares = (V * V).sum(axis=0)
     energy = np.diag(sums.S) * squares
     return energy <= IDLE * energy.mean()

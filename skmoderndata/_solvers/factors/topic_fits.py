@@ -41,7 +41,7 @@ class Mixtures(NamedTuple):
     best: Array  # mixtures of the last accepted pass
     safe: Array  # last plain step that was kept
     used: Array  # mixtures in the present pass
-    plain: Array  # expectation maximisation step from these
+    plain: Array  # expectation maximisation step from `used`
 
     def after(self, decision: Decision) -> "Mixtures":
         """Return the mixtures after a decision, with `used` for the next pass."""
@@ -173,7 +173,7 @@ def _expectations(
         k = U.shape[1]
         mixtures = Mixtures.of(np.full((counts.shape[0], k), 1.0 / k))
 
-    # expected counts, and the likelihood
+    # compute expected counts and the likelihood
     in_documents, in_words, value = expected(counts, mixtures.used, U, beta)
     plain = normalised(in_documents, 1)
     return mixtures._replace(plain=plain), (in_words, value)
@@ -219,7 +219,7 @@ def fit_topics(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. expectation step for all words at once [Hofmann 2001]
+        # 1. run the expectation step for all words at once [Hofmann 2001]
         rows, (in_words, value) = rows.step(_expectations, U, beta)
         if smoothing > 0:
             value += smoothing * float(np.log(np.maximum(U, TINY)).sum())
@@ -234,13 +234,13 @@ def fit_topics(
             history.append(best)
             continue
 
-        # gain per token
+        # compute the gain per token
         it.residual = (value - best) / total
         best = max(best, value)
         best_U = U
         history.append(best)
 
-        # 3. maximisation step
+        # 3. run the maximisation step
         safe = normalised(in_words + smoothing, 0)
         if fresh:
             fresh = False
@@ -254,7 +254,7 @@ def fit_topics(
         step = min(step * 1.1, step_limit)
         step_limit = min(step_limit * 1.02, 30.0)
 
-    # certificate of the best topics
+    # compute the certificate of the best topics
     rows = rows.decided(rows.decision._replace(step=0.0))
     value, distance = rows.certified(best_U)
     course = (it.n_iter, it.converged, history)

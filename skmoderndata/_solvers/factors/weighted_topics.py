@@ -1,8 +1,8 @@
 """Probabilistic latent semantic analysis with weights of the counts, 0 for unobserved counts.
 
 A count x of weight c enters as ``y = c x`` tokens of a word with exposure c. An observed token of
-document d is word w with probability ``c[d, w] P(w | d) / sum_v c[d, v] P(v | d)``; counts of
-weight 0 are in no sum. With rates ``A = n_d P(z | d)`` this is the likelihood of Poisson counts y
+document d is word w with probability ``c[d, w] P(w | d) / sum_v c[d, v] P(v | d)``; no sum has
+counts of weight 0. With rates ``A = n_d P(z | d)`` this is the likelihood of Poisson counts y
 with rates ``c (A U')``, maximised over the length n_d of each document: weighted factorisation
 with the Kullback-Leibler divergence. Notation as in `latent_semantics`; weights c (n, p) are
 dense.
@@ -69,7 +69,7 @@ def fit_weighted_topics(
             scale = U.sum(axis=0)
             U = normalised(U, 0)
 
-        # 3. stopping rule, for the objective before the pass
+        # 3. check the stopping rule for the objective before the pass
         it.residual = (value - last) / total
         last = value
         history.append(value)
@@ -90,7 +90,7 @@ def _first_rates(
     C = np.full((len(tokens), k), 1.0 / k) if mixtures is None else mixtures.best
     A = C * tokens[:, None]
 
-    # constant part of the likelihood: each document has its best length
+    # compute the constant part of the likelihood, for the best length of each document
     of_lengths = (tokens - tokens * np.log(np.maximum(tokens, TINY))).sum()
     return Mixtures.of(A), (float(of_lengths), _log_weights(counts, weights))
 
@@ -136,11 +136,12 @@ def weighted_log_likelihood(
 def weighted_gap(counts: Counts, weights: Array, C: Array, U: Array) -> float:
     """Bound the gain of better mixtures for these topics or better topics for these rates.
 
-    Both problems are concave. Let g be the gradients of ``sum y log (A U')`` by the rates. The
-    tokens ``A q`` of the topics, with exposures ``q = weights U``, sum to n_d, so no mixture gains
-    more than ``n_d (max g / q - 1)``. Let G be the gradients of the same sum minus the exposed
-    rates by the topics. No topic gains more than ``max_w G[w, z] - U[:, z]' G[:, z]``. Returns the
-    larger of the two sums, in nats per token; it is 0 exactly at stationary points.
+    Both problems are concave. Let g be the gradients of ``sum y log (A U')`` with respect to the
+    rates. The tokens ``A q`` of the topics, with exposures ``q = weights U``, sum to n_d, so no
+    mixture gains more than ``n_d (max g / q - 1)``. Let G be the gradients of the same sum minus
+    the exposed rates, with respect to the topics. No topic gains more than
+    ``max_w G[w, z] - U[:, z]' G[:, z]``. Returns the larger of the two sums, in nats per token; it
+    is 0 exactly at stationary points.
     """
     gain, slopes = weighted_gains(counts, weights, C, U)
     return largest_gain(gain, slopes, U, counts.total)
@@ -148,12 +149,12 @@ def weighted_gap(counts: Counts, weights: Array, C: Array, U: Array) -> float:
 
 def weighted_gains(counts: Counts, weights: Array, C: Array, U: Array) -> tuple[float, Array]:
     """Return the possible gain of the mixtures, and the slopes of the topics."""
-    # rates at the best length of each document
+    # compute the rates at the best length of each document
     tokens = _tokens(counts)
     exposures = weights @ U
     A = C * _ratio(tokens, (C * exposures).sum(axis=1))[:, None]
 
-    # gradients of the sum of y log (A U')
+    # compute the gradients of the sum of y log (A U')
     rates = products(_rows(counts), counts.indices, A, U)
     data = _ratio(counts.data, rates)
     shape = (len(A), len(U))
