@@ -50,7 +50,7 @@ def stress_of_rows(d, Y, first, last, g):
     total = 0.0
 
     for i in range(first, last):
-        # squared distances to all later points of the map
+        # compute squared distances to all later points of the map
         m = n - i - 1
         pairs = d[i * n - i * (i + 1) // 2 :][:m]
         for t in range(m):
@@ -61,7 +61,7 @@ def stress_of_rows(d, Y, first, last, g):
             for t in range(m):
                 r[t] += (row[t] - y) * (row[t] - y)
 
-        # stress of each pair, and the pull along its line
+        # compute the stress of each pair, and the pull along its line
         for t in range(m):
             safe = pairs[t] if pairs[t] > 0.0 else 1.0
             w = 1.0 / safe if pairs[t] > 0.0 else 0.0
@@ -73,7 +73,7 @@ def stress_of_rows(d, Y, first, last, g):
         for t in range(m):
             total += r[t]
 
-        # gradient at both ends
+        # add the gradient at both ends
         for a in range(k):
             y = Y[a, i]
             row = Y[a, i + 1 :]
@@ -96,7 +96,7 @@ def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Ar
     n, k = Y.shape
     Z = np.ascontiguousarray(Y.T)
     n_blocks = 8
-    # later rows have fewer pairs: cut so that blocks have about equally many pairs
+    # later rows have fewer pairs, so cut into blocks with about the same number of pairs
     fractions = np.arange(n_blocks + 1) / n_blocks
     cuts = (n * (1 - np.sqrt(1 - fractions))).astype(int)
 
@@ -144,7 +144,7 @@ def sammon_descent(
         trace.append(float(intermediate_result.fun))
         steps.end(small(trace[-1]))
 
-    # no limit of SciPy's on stress or gradient: `after_step` decides when to stop
+    # switch off SciPy's limits on stress and gradient: `after_step` decides when to stop
     steps = Steps(max_iter, progress)
     limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0, "gtol": 0}
     settings: Any = {"method": "L-BFGS-B", "options": {"maxcor": 20, **limits}}
@@ -190,7 +190,7 @@ def place(d: Array, Y: Array) -> Array:
         if not active.size:
             break
 
-        # gradient and Hessian of each point
+        # compute gradient and Hessian of each point
         dd = d[active]
         ww = w[active]
         z_old = z[active]
@@ -202,7 +202,7 @@ def place(d: Array, Y: Array) -> Array:
         H = 2 * np.einsum("qn,qnk,qnl->qkl", b, difference, difference)
         H += 2 * a.sum(axis=1)[:, None, None] * np.eye(k)
 
-        # Newton step with the magnitudes of the eigenvalues: always a descent direction
+        # use the magnitudes of the eigenvalues, so that the Newton step always descends
         s, U = np.linalg.eigh(H)
         s = np.abs(s)
         floor = 1e-8 * s.max(axis=1, keepdims=True)

@@ -61,7 +61,7 @@ LENGTH_TOL = 1e-9
 # Maximum number of least-squares iterations in a Newton step.
 LSQR_STEPS = 200
 
-# Minimum multiplier of an edge that keeps its length, as a fraction of the largest.
+# Minimum multiplier of an edge that keeps its length, as a fraction of the largest multiplier.
 HELD_RELATIVE = 1e-6
 
 # Maximum number of moves away from saddles.
@@ -194,14 +194,14 @@ def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
     if n <= DENSE_UP_TO:
         D = L.toarray()
         largest = float(np.abs(D).sum(axis=1).max())
-        lift = 2 * largest / n  # moves the vector of ones away
+        lift = 2 * largest / n  # moves the eigenvalue of the vector of ones away
         lowest, V = eigh(D + lift, subset_by_index=[0, 0])
         return float(lowest[0]), V[:, 0]
 
     positive = L - sparse.diags_array(L.diagonal())
     negative_weights = positive.maximum(0).sum(axis=1)
     shift = 1e-3 + 2 * float(negative_weights.max())
-    start = np.random.RandomState(0).normal(size=n)  # fixed: repeated fits are equal
+    start = np.random.RandomState(0).normal(size=n)  # fixed, so that repeated fits are equal
     values, V = eigsh(L, k=2, sigma=-shift, which="LM", v0=start)
     low, high = np.argsort(values)
     rounding = 1e-8 * abs(L.diagonal()).max()
@@ -244,7 +244,7 @@ def unfold_softly(
         it.residual = gap_below(bound, value(graph, Y, nu))
         it.ended = total >= max_iter or (ended and kicks == KICKS)
 
-        # a stop above the tolerance may be a saddle
+        # leave the point if the ascent ended above the tolerance, because it may be a saddle
         if ended and it.residual > tol and not it.ended:
             kicks += 1
             Y = leave_saddle(graph, Y, multipliers)
@@ -272,8 +272,8 @@ def unfold_at_most(
     Y = start
     w = np.zeros(len(graph.d2))
     total = 0
-    top = 1e3 * nu  # beyond, rounding errors exceed the steps
-    stalled = 0  # number of passes in a row with at most one step
+    top = 1e3 * nu  # beyond this, rounding errors exceed the steps
+    stalled = 0  # number of consecutive passes with at most one step
     kicked = False  # if True, the last pass began with a move away from a saddle
     best = np.zeros_like(start)
     best_w = w
@@ -291,7 +291,8 @@ def unfold_at_most(
         excess = graph.lengths(Y) - graph.d2
         w = np.maximum(0.0, w + 2 * nu * excess)
 
-        # 3. update the best feasible point and the bound; try Newton steps if they are near
+        # 3. update the best feasible point and the bound; try Newton steps if edges are nearly
+        # short enough
         closer = pulled(graph, Y)
         feasible = [best, shrunk(graph, Y), shrunk(graph, closer)]
         best = max(feasible, key=np.linalg.norm)
@@ -307,9 +308,10 @@ def unfold_at_most(
             best = max(best, shrunk(graph, exact), key=np.linalg.norm)
         it.residual = gap_below(bound, float((best**2).sum()))
 
-        # 4. nearly feasible but not optimal: leave a saddle, unless the last pass did so and the
-        # multipliers lag behind; else raise the penalty if the violation has not halved and
-        # contributes more to the gap than the bound, which a large penalty spoils
+        # 4. if the points are nearly feasible but not optimal, leave a saddle, unless the last
+        # pass did so and the multipliers lag behind; otherwise raise the penalty if the violation
+        # has not halved and contributes more to the gap than the bound, which a large penalty
+        # spoils
         spread = float(((Y - Y.mean(axis=0)) ** 2).sum())
         is_infeasible = spread - float((best**2).sum()) > new_bound - spread
         kicked = violation <= tol < it.residual and not kicked
@@ -369,7 +371,7 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
         if (delta <= graph.d2 * (1 + LENGTH_TOL)).all():
             break
 
-        # each row belongs to an edge and has entries in the coordinates of both ends
+        # build a row for each edge, with entries in the coordinates of both ends
         width = Y.shape[1]
         rows = np.repeat(np.arange(len(held)), width)
         k = np.tile(np.arange(width), len(held))
@@ -434,7 +436,7 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
         longest = float((graph.lengths(Y) / graph.d2).max())
         Y /= np.sqrt(max(1.0, longest))
 
-    # multipliers of the edges; their sign depends on the solver
+    # find the multipliers of the edges, whose sign depends on the solver
     if soft:
         w = 2 * nu * (graph.lengths(Y) - graph.d2)
     else:
@@ -448,7 +450,7 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
     bound, w = min(bounds, key=lambda pair: pair[0])
     n_iter = int(stated.problem.solver_stats.num_iters)
 
-    # the form "equal" must also satisfy its constraints
+    # check that the form "equal" satisfies its constraints, too
     miss = 0.0
     if form == "equal":
         excess = graph.lengths(Y) / graph.d2 - 1
@@ -474,7 +476,7 @@ def _ascend(
         P = P - P.mean(axis=0)
         step = B @ P
 
-        # v: multipliers of the distances, equal to w without violation
+        # compute v, the multipliers of the distances, which equal w if nothing is violated
         delta = np.einsum("ek,ek->e", step, step)
         v = w + 2 * nu * (delta - graph.d2)
         if one_sided:
@@ -505,12 +507,12 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     if n > LANDMARKS:
         landmarks = np.sort(rng.choice(n, LANDMARKS, replace=False))
 
-    # distances along edges, from the landmarks to all nodes
+    # compute distances along edges, from the landmarks to all nodes
     entries = np.sqrt(graph.d2), (graph.i, graph.j)
     lengths = sparse.csr_array(entries, shape=(n, n))
     D2 = dijkstra(lengths, directed=False, indices=landmarks) ** 2  # landmarks x nodes
 
-    # classical scaling of the landmarks
+    # apply classical scaling to the landmarks
     between = D2[:, landmarks]
     mean = between.mean(axis=1)
     B = -0.5 * (between - mean - mean[:, None] + mean.mean())
@@ -519,7 +521,7 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     V = V[:, ::-1][:, :rank]
     k = int(np.count_nonzero(values > 1e-6 * values[0]))
 
-    # place all points by their distances to the landmarks
+    # place all points according to their distances to the landmarks
     size = np.sqrt(values[0] / n)
     Y = 1e-3 * size * rng.normal(size=(n, rank))
     axes = V[:, :k] / np.sqrt(values[:k])
