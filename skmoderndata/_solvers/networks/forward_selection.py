@@ -1,4 +1,4 @@
-"""Forward selection by orthogonal least squares, with the number of columns by leave-one-out.
+"""Forward selection by orthogonal least squares; leave-one-out chooses the number of columns.
 
 Differs from the paper (Chen, Cowan and Grant 1991): 1. The leave-one-out error chooses the number
 of columns, not a threshold on the explained part. 2. Several targets count equally. 3. Samples
@@ -12,7 +12,7 @@ import numpy as np
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.networks.ridge_path import SMALLEST_FREEDOM
 
-# Maximum number of columns in a row that do not lower the leave-one-out error.
+# Maximum number of consecutive columns that do not lower the leave-one-out error.
 COLUMNS_WITHOUT_GAIN = 10
 
 
@@ -49,7 +49,7 @@ def forward_selection(
     intercept : bool
         If True, the model always contains a constant.
     """
-    # weighted and centred columns
+    # weight and centre the columns
     root = np.sqrt(w)[:, None]
     leverage = np.zeros(len(P))
     if intercept:
@@ -65,7 +65,7 @@ def forward_selection(
     R = R / units
     norms = (P**2).sum(axis=0)
     products = P.T @ R
-    floor = 1e-10 * norms  # below, the selected columns explain a candidate
+    floor = 1e-10 * norms  # below this, the selected columns explain a candidate
     free = norms > 0
 
     Q = np.empty((len(P), 0))
@@ -85,7 +85,7 @@ def forward_selection(
         if gains[j] <= 0:
             break
 
-        # 2. orthogonalise it
+        # 2. orthogonalise the column
         q = P[:, j].copy()
         for _ in range(2):  # twice is enough for orthogonality
             q -= Q @ (Q.T @ q)

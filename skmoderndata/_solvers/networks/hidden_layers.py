@@ -18,7 +18,7 @@ def draw_weights(
 ) -> tuple[Array, Array]:
     """Draw weights (p x L) and intercepts (L) of a random layer.
 
-    Columns of the weights have the norm `scale` (for "uniform" and "normal" only in the mean), so
+    Columns of the weights have the norm `scale` (for "uniform" and "normal" only on average), so
     that standardised inputs give pre-activations of order `scale`. Intercepts are uniform within
     `scale`. "orthogonal" draws blocks of p orthogonal columns.
     """
@@ -84,7 +84,7 @@ def standardised_layer(W: Array, b: Array, mean: Array, std: Array) -> tuple[Arr
 
 
 def _sigmoid(z: Array) -> Array:
-    return (1 + namespace(z).tanh(z / 2)) / 2  # no overflow
+    return (1 + namespace(z).tanh(z / 2)) / 2  # this form cannot overflow
 
 
 ACTIVATIONS = {

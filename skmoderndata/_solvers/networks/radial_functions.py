@@ -26,7 +26,7 @@ def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
             out = out + difference**2
         return out
 
-    # |x|^2 + |c|^2 - 2 x'c
+    # compute |x|^2 + |c|^2 - 2 x'c
     shift = xp.mean(centers, axis=0)
     X = X - shift
     C = centers - shift
@@ -45,7 +45,7 @@ def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:
 def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
     xp = namespace(d)
     z = xp.sqrt(d) / s**2 - theta
-    return (1 - xp.tanh(z / 2)) / 2  # no overflow
+    return (1 - xp.tanh(z / 2)) / 2  # this form cannot overflow
 
 
 # Functions of squared distances d and widths s.

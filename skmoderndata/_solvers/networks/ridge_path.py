@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any
 
-# Minimum of 1 - leverage; below, a sample alone determines a direction.
+# Minimum of 1 - leverage; below it, a sample determines a direction alone.
 SMALLEST_FREEDOM = 1e-10
 
 # Minimum mean of 1 - leverage; its square must exceed the rounding error of squares, 1e-14.
@@ -53,7 +53,7 @@ def statistics(H: Array, Y: Array, w: Array, *, intercept: bool) -> Statistics:
     xp = namespace(H)
     weight = float(xp.sum(w))
 
-    # about the means, if there is an intercept
+    # centre about the means if there is an intercept
     h_mean = xp.zeros_like(H[0, :])
     y_mean = xp.zeros_like(Y[0, :])
     if intercept and weight > 0:
@@ -77,7 +77,7 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     weight = a.weight + b.weight
     share = b.weight / weight if weight > 0 else 0.0
 
-    # part between the two sets, from the difference of their means
+    # compute the part between the two sets from the difference of their means
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share
@@ -110,7 +110,7 @@ def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     matrix = total.S if rows is None else rows @ rows.T
     values, V = xp.linalg.eigh(matrix)
 
-    # null space: eigenvalues that may be rounding errors of zero
+    # drop the null space: eigenvalues that may be rounding errors of zero
     size = max(total.n_samples, total.S.shape[0])
     largest = float(values[-1])
     cut = largest * size * EPS
@@ -119,7 +119,7 @@ def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     values = values[first:]
     V = V[:, first:]
 
-    # V = rows' U / sqrt(values), where U are the eigenvectors of rows rows'
+    # compute V = rows' U / sqrt(values), where U are the eigenvectors of rows rows'
     if rows is not None:
         V = rows.T @ V / xp.sqrt(values)
     return Spectrum(values, V, V.T @ total.B)
@@ -145,11 +145,11 @@ def held_out(
     predictions : array of shape (n, n_alphas, t)
         Predictions for every alpha.
     determined : array of bool of shape (n_alphas,)
-        True if ``1 - h`` is above rounding for every sample.
+        True if ``1 - h`` is above rounding errors for every sample.
     """
     xp = namespace(H)
 
-    # leverages of the samples for each penalty
+    # compute the leverages of the samples for each penalty
     U = (H - total.h_mean) @ parts.V
     inverse = 1 / (parts.values[:, None] + alphas[None, :])  # (rank, k)
     leverage = (U * U) @ inverse
@@ -157,7 +157,7 @@ def held_out(
         leverage = leverage + 1 / total.weight
     free = 1 - w[:, None] * leverage
 
-    # fitted values (n, k, t), by one product
+    # compute the fitted values (n, k, t) by one product
     n = H.shape[0]
     k = alphas.shape[0]
     t = Y.shape[1]
@@ -184,17 +184,17 @@ def cross_validated_squares(
     """
     xp = namespace(parts.values)
 
-    # (rank, k)
+    # shape eigenvalues and penalties so that they broadcast to (rank, k)
     values = parts.values[:, None]
     a = alphas[None, :]
 
-    # sum w r^2 = y'y - b' (2 (S + a)^-1 - (S + a)^-1 S (S + a)^-1) b
+    # compute sum w r^2 = y'y - b' (2 (S + a)^-1 - (S + a)^-1 S (S + a)^-1) b
     shrunk = (values + 2 * a) / (values + a) ** 2
     explained = shrunk.T @ (parts.VB * parts.VB)
     squares = total.y_sq[None, :] - explained
     squares = xp.where(squares > 0, squares, xp.zeros_like(squares))
 
-    # 1 - mean leverage
+    # compute 1 - mean leverage
     of_intercept = 1.0 if intercept else 0.0
     n_par = xp.sum(values / (values + a), axis=0) + of_intercept
     free = 1 - n_par / max(total.n_samples, 1)
@@ -245,7 +245,7 @@ def optimality(total: Statistics, coef: Array, alpha: float) -> float:
     if size == 0:
         return 0.0
 
-    # in units of the largest entry, so that squares neither overflow nor vanish
+    # compute squares in units of the largest entry, so that they neither overflow nor vanish
     squares = xp.sum((gradient / size) ** 2)
     squares_of_B = xp.sum((total.B / size) ** 2)
     return float(xp.sqrt(squares / squares_of_B))
