@@ -36,7 +36,8 @@ def common_path_logarithms(
     logarithm = np.zeros(shape)
     waiting: dict[int, Array] = {}
 
-    # from the leaves to the root: emissions of x and z, times the messages of the children
+    # go from the leaves to the root: multiply the emissions of x and z by the messages of the
+    # children
     for v in range(len(parents) - 1, -1, -1):
         beta = by_symbol[codes[..., v]] * by_symbol[codes_y[..., v]]
         if v in waiting:
@@ -52,7 +53,7 @@ def common_path_logarithms(
                 logarithm += np.log(beta @ startprob)
             continue
 
-        # the message to the parent
+        # send the message to the parent
         message = beta @ transmat.T
         u = int(parents[v])
         waiting[u] = waiting[u] * message if u in waiting else message

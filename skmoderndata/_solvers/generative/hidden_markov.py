@@ -42,7 +42,7 @@ def _product(v, M, columns, out):
     both passes take a third of the time of sums of rows. For more states, sums of rows handle
     several entries at once; they are as fast with 20 states and take a third of the time with 50.
     """
-    # few states: dot products with columns; more states: sums of rows
+    # use dot products with columns for few states, and sums of rows for more states
     if len(v) <= 12:
         for k in range(len(v)):
             total = 0.0
@@ -69,7 +69,7 @@ def _forward(startprob, transmat, columns, table, rows, alpha, c):
     and the pass returns False.
     """
     for t in range(len(rows)):
-        # one step of the chain, times the emission
+        # take one step of the chain, and multiply by the emission
         new = alpha[t]
         b = table[rows[t]]
         if t > 0:
@@ -103,7 +103,7 @@ def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
         beta[k] = 1.0
 
     for t in range(len(rows) - 1, -1, -1):
-        # posterior of the state at time t
+        # compute the posterior of the state at time t
         b = table[rows[t]]
         now = alpha[t]
         scale = 1.0 / c[t]
@@ -113,7 +113,7 @@ def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
         if t == 0:
             continue
 
-        # expected moves from the state at time t - 1
+        # add the expected moves from the state at time t - 1
         _product(v, columns, transmat, beta)
         before = alpha[t - 1]
         for k in range(S):
@@ -170,7 +170,8 @@ def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteri
     """Return posterior probabilities of states and moves by both passes of Rabiner 1989.
 
     `moves` is the expected number of moves divided by the probability of the move. This quotient
-    is the derivative of the log-likelihood in that probability; it exists at probability 0 too.
+    is the derivative of the log-likelihood with respect to that probability; it exists at
+    probability 0, too.
     """
     n = len(seen.offsets) - 1
     S = len(startprob)
@@ -228,10 +229,10 @@ def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -
 def start_scores(
     startprob: Array, posterior: Posteriors, offsets: Array, constrained: bool
 ) -> Array:
-    """Return derivatives by the start probabilities, ``gamma_1(k) / pi_k``, 0 where pi is 0.
+    """Return derivatives with respect to the start probabilities, 0 where pi is 0.
 
-    Constrained scores are the derivatives by the logits of the softmax function, divided by the
-    probability: ``gamma_1(k) / pi_k - 1``.
+    The derivatives are ``gamma_1(k) / pi_k``. Constrained scores are the derivatives with respect
+    to the logits of the softmax function, divided by the probability: ``gamma_1(k) / pi_k - 1``.
     """
     filled = np.flatnonzero(np.diff(offsets))
     scores = np.zeros((len(offsets) - 1, len(startprob)))
@@ -244,10 +245,10 @@ def start_scores(
 
 
 def move_scores(transmat: Array, posterior: Posteriors, constrained: bool) -> Array:
-    """Return derivatives by the transition probabilities, ``N(k, l) / Q(k, l)``, 0 where Q is 0.
+    """Return derivatives with respect to the transition probabilities, 0 where Q is 0.
 
-    N(k, l) is the expected number of moves. Constrained scores are
-    ``N(k, l) / Q(k, l) - N(k, .)``.
+    The derivatives are ``N(k, l) / Q(k, l)``, where N(k, l) is the expected number of moves.
+    Constrained scores are ``N(k, l) / Q(k, l) - N(k, .)``.
     """
     scores = posterior.moves
     if constrained:
@@ -256,10 +257,10 @@ def move_scores(transmat: Array, posterior: Posteriors, constrained: bool) -> Ar
 
 
 def symbol_scores(emissionprob: Array, counts: Array, constrained: bool) -> Array:
-    """Return derivatives by the emission probabilities, ``N(k, a) / E(k, a)``, 0 where E is 0.
+    """Return derivatives with respect to the emission probabilities, 0 where E is 0.
 
-    N(k, a) is the expected number of times that state k emits a. Constrained scores are
-    ``N(k, a) / E(k, a) - N(k, .)``.
+    The derivatives are ``N(k, a) / E(k, a)``, where N(k, a) is the expected number of times that
+    state k emits a. Constrained scores are ``N(k, a) / E(k, a) - N(k, .)``.
     """
     possible = emissionprob > 0
     scores = np.divide(counts, emissionprob, out=np.zeros(counts.shape), where=possible)

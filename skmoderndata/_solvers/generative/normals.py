@@ -17,7 +17,7 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
     logarithms = np.empty((len(X), len(means)))
     constant = X.shape[1] * np.log(2.0 * np.pi)
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
-        # diagonal covariances, or a Cholesky factor of full ones
+        # divide by diagonal covariances, or solve with a Cholesky factor of full covariances
         if C.ndim == 1:
             squares = ((X - mean) ** 2 / C).sum(axis=1)
             log_det = np.log(C).sum()
@@ -33,7 +33,7 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
 def mean_scores(
     X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
 ) -> Array:
-    """Return derivatives by the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
+    """Return derivatives with respect to the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
     scores = []
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         total = sums_by_sequence(gamma[:, [k]] * (X - mean), offsets)
@@ -44,10 +44,11 @@ def mean_scores(
 def covariance_scores(
     X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
 ) -> Array:
-    """Return derivatives by the covariances, ``(P_k S_k P_k - n_k P_k) / 2``, P the inverse of C.
+    """Return derivatives with respect to the covariances, ``(P_k S_k P_k - n_k P_k) / 2``.
 
-    ``S_k = sum_t gamma_t(k) (x_t - mu_k)(x_t - mu_k)'`` and ``n_k = sum_t gamma_t(k)``; all
-    entries of C count as free. For independent features only the diagonal is returned.
+    P is the inverse of C, ``S_k = sum_t gamma_t(k) (x_t - mu_k)(x_t - mu_k)'`` and
+    ``n_k = sum_t gamma_t(k)``; all entries of C count as free. For independent features only the
+    diagonal is returned.
     """
     scores = []
     n = sums_by_sequence(gamma, offsets)
@@ -61,7 +62,7 @@ def covariance_scores(
             S = sums_by_sequence(weight[:, None] * d * d, offsets)
             scores.append(0.5 * (S / C - n[:, [k]]) / C)
 
-        # full covariances: outer products of deviations in units of the precision
+        # full covariances: use outer products of deviations in units of the precision
         else:
             P = np.linalg.inv(C)
             e = d @ P

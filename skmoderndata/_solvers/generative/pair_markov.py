@@ -12,10 +12,10 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# Size of the unit of scaling; a cell holds its values over a power of it.
+# Size of the unit of scaling; a cell holds its values divided by a power of this unit.
 SCALE_DOWN = 2.0**-256
 
-# Size of the exponent of cells with probability 0, less than any other.
+# Size of the exponent of cells with probability 0, lower than any other exponent.
 IMPOSSIBLE = -(2**60)
 
 # Cost of a cell with three states, in ordinary cells.
@@ -65,7 +65,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
         e_old = exponents[(i + 1) % 2]
 
         for j in range(m + 1):
-            # the largest exponent of the three preceding cells
+            # find the largest exponent of the three preceding cells
             cell = now[j]
             e = IMPOSSIBLE
             if i > 0 and j > 0:
@@ -75,7 +75,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             if j > 0:
                 e = max(e, e_now[j - 1])
 
-            # in turn: the start, s and t emit, s alone emits, t alone emits
+            # set the values in turn: at the start; s and t emit; only s emits; only t emits
             cell[0] = 0.0
             cell[1] = 0.0
             cell[2] = 0.0
