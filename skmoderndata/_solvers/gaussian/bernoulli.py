@@ -67,7 +67,7 @@ def expectations(y: Array, mean: Array, variance: Array) -> tuple[Array, Array, 
     z = y[:, None] * (mean[:, None] + std[:, None] * NODES)
     value = -np.logaddexp(0.0, -z) @ WEIGHTS
 
-    # d log s(y f) / d f = y s(-y f), at the nodes
+    # compute d log s(y f) / d f = y s(-y f) at the nodes
     slopes = y[:, None] * expit(-z)
     return value, slopes @ WEIGHTS, -(slopes @ (WEIGHTS * NODES)) / std
 
@@ -136,9 +136,9 @@ def maximise_bound(
 
 
 def _gap(by_mean: Array, new_B: Array, C_inverse: Array) -> float:
-    """Return half of the squared gradient by m and the Cholesky factor C of S.
+    """Return half of the squared gradient with respect to m and the Cholesky factor C of S.
 
-    The gradient by C is the lower triangle of ``diag(1 / C) - (I + A Lambda A') C``.
+    The gradient with respect to C is the lower triangle of ``diag(1 / C) - (I + A Lambda A') C``.
     """
     S = C_inverse.T @ C_inverse
     C = np.linalg.cholesky(S)
@@ -148,21 +148,21 @@ def _gap(by_mean: Array, new_B: Array, C_inverse: Array) -> float:
 
 
 class KernelSlopes(NamedTuple):
-    """Derivatives of the bound by the kernel values."""
+    """Derivatives of the bound with respect to the kernel values."""
 
     K_uf: Array
-    prior: Array  # by k(x, x)
+    prior: Array  # with respect to k(x, x)
     K_uu: Array
 
 
 def kernel_slopes(L: Array, A: Array, w: Array, bound: Bound) -> KernelSlopes:
-    """Differentiate the bound by the kernel values, at its maximum over m and S."""
+    """Differentiate the bound with respect to the kernel values, at its maximum over m and S."""
     curvature = w * bound.curvature
     half = solve_lower(bound.R, A)
     SA = solve_upper(bound.R, half)
     by_A = np.outer(bound.m, w * bound.slope) - (SA - A) * curvature
 
-    # through A = L^-1 K_uf, and through the Cholesky factor of K_uu
+    # differentiate through A = L^-1 K_uf, and through the Cholesky factor of K_uu
     M = by_A @ A.T
     triangle = -np.tril(M)
     triangle[np.diag_indices(len(M))] *= 0.5

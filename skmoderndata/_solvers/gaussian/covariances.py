@@ -17,7 +17,8 @@ Array = Any
 # 1e-10.
 FAR_SQ = 1e5
 
-# Minimum relative distance of far points whose relative rounding error is below 1e-9.
+# Minimum squared distance of far points, relative to the sum of their squares, for which the
+# relative rounding error is below 1e-9.
 CANCELS = 1e-6
 
 
@@ -43,7 +44,7 @@ class Stationary(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """Derivatives of ``sum_ab G_ab k(a, b)`` by logarithms of parameters and by the points a."""
+    """Derivatives of ``sum_ab G_ab k(a, b)`` with respect to log parameters and the points a."""
 
     variance: float
     scales: Array
@@ -52,23 +53,23 @@ class Gradient(NamedTuple):
 
 
 def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
-    """Compute ``r^2`` between the rows of A and B, accurate to the rounding of each pair.
+    """Compute ``r^2`` between the rows of A and B, accurate to the rounding error of each pair.
 
     Values below the rounding errors become 0, because Matern 1/2 depends on their root.
     """
     xp = namespace(A)
 
-    # keep digits: subtract the median of A, which a few far rows do not move
+    # to keep digits, subtract the median of A, which a few far rows do not move
     centre = median(A)
     A = (A - centre) / kernel.scales
     B = (B - centre) / kernel.scales
 
-    # |a|^2 + |b|^2 - 2 a'b
+    # compute |a|^2 + |b|^2 - 2 a'b
     a2 = xp.sum(A * A, axis=1)
     b2 = xp.sum(B * B, axis=1)
     terms = a2[:, None] + b2[None, :]
     r2 = terms - 2 * (A @ B.T)
-    r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))  # else rounding errors
+    r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))  # otherwise rounding error
 
     # use differences for pairs that are far from the centre and near each other
     farthest = float(xp.max(a2)) + float(xp.max(b2))
@@ -152,11 +153,11 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Grad
     columns = xp.sum(H, axis=0)
     HB = H @ B
 
-    # derivative with respect to the scales: sum_ab H_ab (a_j - b_j)^2
+    # compute the derivative with respect to the scales: sum_ab H_ab (a_j - b_j)^2
     mixed = xp.sum(A * HB, axis=0)
     spread = rows @ (A * A) + columns @ (B * B) - 2 * mixed
 
-    # derivative with respect to the exponent
+    # compute the derivative with respect to the exponent
     alpha = 0.0
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)

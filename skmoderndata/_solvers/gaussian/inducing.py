@@ -132,7 +132,7 @@ def target_moments(total: Sums) -> tuple[Array, Array]:
     mean = total.moments[0, :] / total.n
     variance = total.moments[1, :] / total.n - mean * mean
 
-    # compared with the size of the targets, the variation is only rounding error
+    # check that the variation, compared with the size of the targets, is not just rounding error
     positive = xp.where(variance > 0, variance, 0 * variance)
     size = xp.abs(total.shift + mean) + xp.sqrt(positive)
     varies = variance > (100 * EPS * size) ** 2
@@ -146,12 +146,12 @@ def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
     e = mean - total.shift
     precision = total.precision
 
-    # powers of y - mean, from the powers of y - shift
+    # compute the powers of y - mean from the powers of y - shift
     b = total.b - total.q[:, None] * e[None, :]
     y = total.y - precision * e
     yy = total.yy - 2 * e * total.y + precision * e * e
 
-    # in units of std, divided by the noise
+    # convert to units of std, and divide by the noise
     b = b / std / s
     y = y / std / s
     yy = yy / (std * std) / s
@@ -251,7 +251,7 @@ class Slopes(NamedTuple):
 
 
 def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes:
-    """Differentiate the objective by K_uu and log s, from sums that are scaled by s."""
+    """Differentiate the objective with respect to K_uu and log s, from sums scaled by s."""
     xp = namespace(L)
     t = total.b.shape[1]
     u = fac.u
@@ -259,13 +259,13 @@ def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes
     inverse = solve_lower(fac.R, eye)
     B_inverse = inverse.T @ inverse
 
-    # derivative with respect to the whitened K_uu
+    # compute the derivative with respect to the whitened K_uu
     whitened = t * (eye - B_inverse) - u @ u.T
     log_s = 0.0
     if method == "vfe":
         whitened = whitened - t * total.P
 
-    # derivative with respect to the logarithm of the noise
+    # compute the derivative with respect to the logarithm of the noise
     if method != "fitc":
         n_free = L.shape[0] - float(xp.linalg.trace(B_inverse))
         u_P_u = float(xp.sum(u * (total.P @ u)))
@@ -284,10 +284,10 @@ def unwhiten(L: Array, S: Array) -> Array:
 
 
 class BlockSlopes(NamedTuple):
-    """Derivatives of the objective by the kernel values of one block."""
+    """Derivatives of the objective with respect to the kernel values of one block."""
 
     K_uf: Array
-    prior: Array  # by k(x, x)
+    prior: Array  # with respect to k(x, x)
     K_uu: Array | float
     log_s: float
 
@@ -303,9 +303,9 @@ def block_slopes(
     slope: Slopes,
     u: Array,
 ) -> BlockSlopes:
-    """Differentiate by K_uf (m x n) of one block, where d holds the entries of D.
+    """Differentiate with respect to K_uf (m x n) of one block, where d holds the entries of D.
 
-    With the whitened column a and the entry D of a sample, the derivative by a is
+    With the whitened column a and the entry D of a sample, the derivative with respect to a is
     ``w (u y - (t B^-1 + u u') a) / D``. "vfe" adds ``t w a / s``, "fitc" the derivative through
     ``D = k(x, x) - a'a + s``.
     """
@@ -346,7 +346,7 @@ def identity(K: Array) -> Array:
 def solve_lower(L: Array, B: Array) -> Array:
     """Compute ``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
     if isinstance(L, np.ndarray):
-        # solve from the right for the transpose, which has Fortran layout: no copy of a wide B
+        # solve from the right for the transpose: it has Fortran layout, so a wide B is not copied
         return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=1).T
     return namespace(L).linalg.solve(L, B)
 
@@ -359,7 +359,7 @@ def solve_upper(L: Array, B: Array) -> Array:
 
 
 def greedy_points(diagonal, row, m):
-    """Select at most m samples by pivoted Cholesky, always the one with the largest variance.
+    """Select at most m samples by pivoted Cholesky, each time the one with the largest variance.
 
     `row(i)` gives ``k(x_i, x)`` for all samples. Burt, Rasmussen and van der Wilk (2020), 4.2.
     """
