@@ -162,9 +162,11 @@ def false_pairs(runs):
             figures.append(_few_false(f"{columns}, alpha={alpha!r}", share))
 
     text = (
-        f"{SHAPE[0]} rows of {SHAPE[1]} and {SHAPE[2]} independent columns, mixed at random,\n"
-        f"{N_PERMUTATIONS} permutations, level {LEVEL:g}: fraction of the runs in which at least\n"
-        "one pair is found. Its standard error is .007 for 1,000 runs."
+        f"Each view has {SHAPE[0]} rows; the views have {SHAPE[1]} and {SHAPE[2]} independent "
+        "columns, which are mixed at\nrandom. The test uses "
+        f"{N_PERMUTATIONS} permutations and the level {LEVEL:g}. The table shows the fraction "
+        "of the\nruns in which at least one pair is found; its standard error is .007 for 1,000 "
+        "runs."
     )
     return Section(
         text, ("columns", "analysis", "runs", "runs with false pairs"), rows, figures
@@ -175,7 +177,10 @@ def false_pairs_of_kernels(runs):
     """Runs without relation in which kernels find a pair, evaluated on held-out samples."""
     found = pairs_found(KernelCCA(2), lambda run: curved_views(run, 0.0), runs)
     share = float((found > 0).mean())
-    text = f"The same for {SHAPE[0]} rows of 3 and 3 normal columns, Gaussian kernels."
+    text = (
+        f"The table shows the same fraction for Gaussian kernels and two views of {SHAPE[0]} rows "
+        "and 3 normal\ncolumns each."
+    )
     return Section(
         text,
         ("analysis", "runs", "runs with false pairs"),
@@ -215,11 +220,12 @@ def power(runs):
         most_false = max(most_false, shares[1])
 
     text = (
-        f"Views as above with one or two pairs of correlation rho; {runs} runs. `found`: "
-        "all\nplanted pairs; `more`: more than the planted pairs. Refits, as in cca-zoo, "
-        "compare the j-th\ncorrelation of the data with the j-th correlation of the "
-        "permutations, and remove no pair:\nif there is one pair, they find a second one "
-        "whether it exists or not."
+        "The views are as above, but have one or two pairs of correlation rho. `found` is the "
+        f"fraction of the\n{runs} runs in which all planted pairs are found, and `more` the "
+        "fraction in which more pairs are found\nthan were planted. Refits, as in cca-zoo, "
+        "compare the j-th correlation of the data with the j-th\ncorrelation of the permutations, "
+        "and do not remove any pair: if there is one pair, they find a\nsecond one whether it "
+        "exists or not."
     )
 
     kinds = ("alpha=0", "refits", 'alpha="auto"')
@@ -276,10 +282,10 @@ def strict(runs):
         worst = min(worst, ours[0] - found)
 
     text = (
-        f"Refits at the largest level that {STRICT_PERMUTATIONS:,} permutations allow and at "
-        f"which\nthey find more pairs than planted in at most {MOST_FALSE:.0%} of the {runs} "
-        "runs. You\ncannot know this level for your own data; `none`: more pairs are found at "
-        "any level."
+        f"Here the refits use the largest level, of those that {STRICT_PERMUTATIONS:,} "
+        "permutations allow, at which they\nfind more pairs than planted in at most "
+        f"{MOST_FALSE:.0%} of the {runs} runs. You cannot know this level for\nyour own data. "
+        "`none` means that there is no such level."
     )
     head = ("columns", "pairs", "rho", "alpha=0: found", "alpha=0: more")
     head += ("refits: level", "refits: found", "refits: more")
@@ -321,9 +327,10 @@ def kernels(runs):
             worst = min(worst, across - ranks)
 
     text = (
-        "One column of Y is `strength * abs(x) + noise`, two more columns of each view are "
-        "noise;\nn=100, Gaussian kernels, `alpha=0.1`: fraction of the runs in which the pair is "
-        "found.\nRefits compare correlations of the samples that were fitted."
+        "One column of Y is `strength * abs(x) + noise`, and two more columns of each view are "
+        "noise. There\nare n=100 rows; the kernels are Gaussian, with `alpha=0.1`. The table "
+        "shows the fraction of the\nruns in which the pair is found. Refits compare the "
+        "correlations of the samples to which they were\nfitted."
     )
     head = ("strength", "runs", "KernelCCA", "KernelCCA, refits", "RegularizedCCA")
     figures = [
@@ -350,9 +357,10 @@ def loadings(runs):
         least = min(least, first, second)
 
     text = (
-        "Two factors of correlation .8 and .5 in 6 and 5 columns; loadings of the "
-        "population\nfrom 200,000 rows. Fraction of the loadings that lie in their 95 % "
-        "intervals; 100 samples\neach."
+        "The views have 6 and 5 columns and share two factors, of correlation .8 and .5. The "
+        "loadings of the\npopulation are computed from 200,000 rows. The table shows the "
+        "fraction of these loadings that lie\nin their 95 % intervals, each computed from 100 "
+        "bootstrap samples."
     )
     head = ("rows", "alpha", "runs", "first pair", "second pair")
     figures = [

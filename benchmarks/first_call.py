@@ -190,7 +190,7 @@ Apart from importing scikit-learn, a later process spends two fifths of its time
 and nearly all of the rest on registering numba's own functions, which numba does before it opens
 the first file of the cache: neither step can be avoided. Reading and linking compiled functions
 takes 0.01 to 0.05 s. Methods whose two times are equal have no compiled code. Other programs that
-run at the same time lengthen the processor time, too.
+run at the same time also increase the processor time.
 """
 
 
@@ -204,8 +204,8 @@ def page(rows, repeat, given, tried=0):
         "empty: start of Python, import, `fit`, `transform` or `predict`, and `score`? And how",
         "much does it take later, with a filled cache? The data have 40 rows.",
         f"{which if tried else ''}"
-        f"At most {LIMITS['defaults']:g} s are allowed with default parameters, and "
-        f"{LIMITS['options']:g} s with others.",
+        f"The limit is {LIMITS['defaults']:g} s with default parameters and "
+        f"{LIMITS['options']:g} s with other parameters.",
         "",
         "| estimator | parameters | first (s) | later (s) | within the limit |",
         "|---|---|---|---|---|",

@@ -84,14 +84,15 @@ ENTRY = Entry(
     title="Exact recovery by principal component pursuit",
     cites="Candès, Li, Ma, Wright: Robust principal component analysis? Journal of the ACM 58(3), "
     "2011, section 4.1 and table 1.",
-    source="the text of section 4.1 (arXiv:0912.3599): correct rank and number of errors in all "
-    "cases, relative error of L less than 1e-5 in all examples, number of partial "
-    "singular value decompositions nearly constant and in all cases less than 17. The "
-    "rows of the table itself were not available.",
-    remarks="The errors found are the entries of S above 1e-3. One pass of `RobustPCA` is one "
-    "partial singular value decomposition; by default it continues, beyond the "
-    "accuracy of the paper, until the duality gap is below 1e-6, with a growing "
-    "penalty. With this penalty, it needs 16 to 19 passes to reach the accuracy of "
-    'the paper; with `schedule="balanced"`, below 17.',
+    source="the text of section 4.1 (arXiv:0912.3599), which states that the rank and the "
+    "number of errors are correct in all cases, that the relative error of L is less than "
+    "1e-5 in all examples, and that the number of partial singular value decompositions is "
+    "nearly constant and less than 17 in all cases. The rows of the table itself were not "
+    "available.",
+    remarks="The errors found are the entries of S above 1e-3. One pass of `RobustPCA` is "
+    "one partial singular value decomposition. By default, `RobustPCA` uses a growing "
+    "penalty and continues beyond the accuracy of the paper, until the duality gap is below "
+    "1e-6. With this penalty, it needs 16 to 19 passes to reach the accuracy of the paper; "
+    'with `schedule="balanced"`, it needs fewer than 17.',
     values=values,
 )

@@ -64,9 +64,9 @@ ENTRY = Entry(
     source="we set the expected order ourselves; the paper shows its results in figures, on data "
     "that are not bundled.",
     values=values,
-    remarks="The data of the paper are replaced by Friedman's function with noise 1; values "
-    "are means of three draws. gpoe does not reach its expected place: its variances "
-    "are too large if the experts are good, which costs density, but if the experts "
-    "are poor, this caution makes it the best of all.",
+    remarks="We replace the data of the paper by Friedman's function with noise of standard "
+    "deviation 1, and give means over three draws. gpoe does not reach its expected rank. If "
+    "the experts are good, its variances are too large, which lowers the density of new "
+    "targets; if the experts are poor, this caution makes it the best combination of all.",
     not_reached=tuple(f"{n} experts of {N_SAMPLES // n} samples, all" for n in (10, 40, 160)),
 )

@@ -88,18 +88,19 @@ ENTRY = Entry(
     cites="Lines and Bagnall: Time series classification with ensembles of elastic distance "
     "measures. Data Mining and Knowledge Discovery 29, 2015.",
     source="the table of accuracies `singleTrainTest.csv` in the wheel of tslearn, columns "
-    "`MSM_1NN` and `TWE_1NN`: the results of Bagnall, Lines, Bostrom, Large and Keogh "
-    "2017 for the archive's own split into training and test part.",
+    "`MSM_1NN` and `TWE_1NN`. These are the results of Bagnall, Lines, Bostrom, Large and "
+    "Keogh 2017 for the archive's own split into a training part and a test part.",
     values=values,
-    remarks="The costs are chosen among 100 by leave-one-out on the training part; among equal "
-    "errors the first cost is chosen, as in the publication. MSM agrees, or is off by one sample "
-    "(the data sets of the folder were read from copies with five digits). For TWE, the published "
-    "program adds squared differences of values, as `squared=True` does, whereas the paper of "
-    "Marteau 2009 and other libraries add absolute differences. The program also allows the first "
-    "points of one series to be deleted for their steps alone, which the paper forbids: with that "
-    "border GunPoint and TwoLeadECG agree, too. Data sets are read as for the other page on the "
-    "archive: from wheels, and from the folder "
-    f"`{archive.ARCHIVE}`.",
+    remarks="As in the publication, leave-one-out on the training part chooses the costs from 100 "
+    "candidates, and the first of several candidates with the same error wins. MSM agrees, or "
+    "differs by one sample (we read the data sets in the folder from copies with five digits). "
+    "For TWE, the published program adds squared differences of values, as `squared=True` does, "
+    "whereas the paper of Marteau 2009 and other libraries add absolute differences. The program "
+    "also allows the first points of one series to be deleted at the cost of their steps alone, "
+    "which the paper forbids; with this boundary condition, GunPoint and TwoLeadECG agree, too. "
+    "The data sets come from the same places as on the other page about the archive: from wheels, "
+    "and from the folder that the environment variable "
+    f"`{archive.ARCHIVE}` names.",
     not_reached=(
         "ArrowHead, msm: cost 0.856",
         "ArrowHead, twe: stiffness 0.1, gap_cost 0.0889",

@@ -57,6 +57,5 @@ ENTRY = Entry(
     "timeseriesclassification.com",
     values=values,
     remarks="The data set is read from the wheel of aeon if it is installed. The other data "
-    "sets of the paper are left out, because their printed errors could not be read "
-    "here.",
+    "sets of the paper are left out, because we had no access to their printed errors.",
 )

@@ -55,6 +55,6 @@ ENTRY = Entry(
     source="the bound is stated in section 3; the paper shows in figures how it approaches the "
     "exact likelihood.",
     values=values,
-    remarks="The data are a noisy sine with given hyperparameters; inducing inputs are "
-    "samples, and each set contains the previous one.",
+    remarks="The data are a noisy sine, and the hyperparameters are given. The inducing "
+    "inputs are samples, and each set of inducing inputs contains the previous set.",
 )

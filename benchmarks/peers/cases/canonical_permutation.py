@@ -66,11 +66,11 @@ CASE = Case(
         "and how many pairs do they find?"
     ),
     remarks=(
-        "Both analyses use no penalty. cca-zoo refits for each permutation and compares "
+        "Neither analysis uses a penalty. cca-zoo refits for each permutation and compares "
         "correlations by rank; its documentation says that only the first p-value is valid. "
         "`canonical_permutation_test` removes the earlier pairs first, as in Winkler and "
-        "others (2020), and works on whitened views. To see how often both are right, run "
-        "`python -m benchmarks.canonical_pairs power`."
+        "others (2020), and works on whitened views. To see how often each of them is right, "
+        "run `python -m benchmarks.canonical_pairs power`."
     ),
     ours="canonical_permutation_test",
     sizes={
@@ -96,7 +96,7 @@ CASE = Case(
     quality=quality,
     figures={
         "first": "p-value of the first pair",
-        "wrong": "pairs found too many or too few at the level .05",
+        "wrong": "number of pairs that were found in excess or missed, at the level .05",
     },
     targets=(
         at_most("finds the planted number of pairs", "canonical_permutation_test", "wrong", 0),

@@ -93,9 +93,9 @@ def quality(files, told):
 CASE = Case(
     title="Core vector machine on a memory map",
     question="How much memory does training on ten million rows need?",
-    remarks="The rows have ten numbers in single precision, 400 MB for ten million rows. The "
-    "peak is the resident memory of the whole process, including the pages of the "
-    "file that it has touched.",
+    remarks="Each row has ten numbers in single precision, so ten million rows take 400 MB. "
+    "The peak is the highest resident memory of the whole process, including the pages of "
+    "the file that it has read.",
     ours="max_core",
     sizes={"100 000": 10**5, "1 000 000": 10**6, "10 000 000": 10**7},
     quick_sizes={"50 000": 50_000},

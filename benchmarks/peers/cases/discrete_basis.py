@@ -97,11 +97,12 @@ UP_TO_4000 = ("300 x 30", "500 x 60", "1,000 x 60", "4,000 x 60", "200 x 400")
 
 CASE = Case(
     title="Boolean factorisation",
-    question="How many bits does a Boolean product of six components get wrong, and how long "
-    "does it take?",
-    remarks="The sources overlap, with up to three per row, and 5 % of the bits are flipped: "
-    "no factorisation can explain these. At 500 rows, a third of the time of "
-    "DiscreteBasis is spent on scikit-learn's checks of parameters and input.",
+    question="How many entries does a Boolean product of six components get wrong, and how "
+    "long does the factorisation take?",
+    remarks="The sources overlap, with up to three in each row, and 5 % of the entries are "
+    "flipped; no factorisation can explain these flipped entries. At 500 rows, "
+    "`DiscreteBasis` spends a third of its time in scikit-learn's checks of parameters and "
+    "input.",
     ours="DiscreteBasis",
     sizes={
         "500 x 60": (500, 60),
@@ -140,7 +141,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "error": "fraction of wrong bits",
+        "error": "fraction of wrong entries",
         "explained": "fraction by which the error of an all-zero product is reduced",
     },
     targets=(

@@ -162,10 +162,10 @@ CASE = Case(
         "dictionary learning on 8 x 8 patches of two photographs, and how long does it take?"
     ),
     remarks=(
-        "One thread, and the same start for all contenders. The objective is computed for the "
-        "final atoms, projected onto the unit ball, with optimal codes from the same coder "
-        "for all contenders, in thousandths of half the squared norm of the signals. The "
-        "online methods update their atoms many times per pass."
+        "All contenders use one thread and the same start. The objective is computed from "
+        "the final atoms, projected onto the unit ball, and from optimal codes, which the "
+        "same coder finds for all contenders. It is given in thousandths of half the squared "
+        "norm of the signals. The online methods update their atoms many times per pass."
     ),
     ours="FeatureSignDictionaryLearning",
     sizes=SIZES,
@@ -219,7 +219,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "objective": "thousandths of half the squares of the signals",
+        "objective": "in thousandths of half the squared norm of the signals",
         "atoms": "mean number of atoms in a code",
     },
     targets=(

@@ -136,10 +136,10 @@ CASE = Case(
         "pairs?"
     ),
     remarks=(
-        "All contenders get the same kernels and solve the same problem, whose variances have "
-        "the divisor n - 1. `KernelCCA` divides by n and mvlearn's constraint has no divisor, "
-        "so `alpha` and `regs` are converted. Correlations are recomputed from the "
-        "coefficients that each program returns."
+        "All contenders get the same kernels and solve the same problem, whose variances "
+        "have the divisor n - 1. `KernelCCA` divides by n and mvlearn's constraint has no "
+        "divisor, so the benchmark converts `alpha` and `regs`. It recomputes the "
+        "correlations from the coefficients that each program returns."
     ),
     ours="KernelCCA",
     sizes={"n = 300": 300, "n = 1000": 1000, "n = 2000": 2000},
@@ -168,8 +168,8 @@ CASE = Case(
         "mvlearn": Contender(
             run=mvlearn,
             requires="mvlearn>=0.5",
-            note="the solver of `KMCCA`, with `sval_thresh=1e-15` so that nothing is cut off; "
-            "called as a function, with the tags without which it fails under "
+            note="the solver of `KMCCA`, with `sval_thresh=1e-15` so that nothing is cut "
+            "off; called as a function, with the estimator tags that it needs under "
             "scikit-learn 1.9; requires seaborn, and must be installed with `--no-deps` "
             "because it requires an old matplotlib",
         ),

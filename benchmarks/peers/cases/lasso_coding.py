@@ -38,13 +38,15 @@ SMALL = ("500 patches", "5,000 patches", "2,000 atoms, 20 signals", *QUICK)
 CASE = Case(
     title="Lasso codes of image patches",
     question=(
-        "How fast are noisy 8 x 8 patches coded with 256 over-complete cosines by the lasso, "
-        f"`1/2 |x - a D|^2 + {ALPHA:.0f} |a|_1`, and how close is the worst code to the optimum?"
+        "How long does it take to code noisy 8 x 8 patches with 256 over-complete cosines by the "
+        f"lasso, `1/2 |x - a D|^2 + {ALPHA:.0f} |a|_1`, and how close is the worst code to the "
+        "optimum?"
     ),
     remarks=(
         "Patches have mean zero. The dictionary of 2,000 atoms is Gaussian and has 1,000 "
-        "entries per atom. One thread unless the name of the contender says otherwise. The "
-        "gap is computed from the codes, not read from the program."
+        "entries per atom. Each contender uses one thread unless its name states otherwise. "
+        "The benchmark computes the gap from the codes and does not rely on the gap that a "
+        "program reports."
     ),
     ours="SparseCoder",
     sizes=SIZES,

@@ -114,14 +114,14 @@ CASE = Case(
     title="Prototypes by neural gas",
     question=(
         "For the same number of prototypes, how low is the quantisation error of neural gas, "
-        "k-means and a self-organising map, and what does it cost?"
+        "k-means and a self-organising map, and how long does each of them take?"
     ),
     remarks=(
         "The error is the mean squared distance to the nearest prototype, computed in the "
         "same way for all contenders, in thousandths of the total variance. k-means is much "
-        "faster; the question is how many of its starts, each by k-means++, one neural gas is "
-        "worth. A self-organising map keeps its prototypes on a grid, which is its purpose, "
-        "at the cost of a larger error."
+        "faster, so the question is how many of its starts, each initialised by k-means++, "
+        "are as good as one run of neural gas. A self-organising map keeps its prototypes on "
+        "a grid, which is its purpose, at the cost of a larger error."
     ),
     ours="NeuralGas",
     sizes=SIZES,

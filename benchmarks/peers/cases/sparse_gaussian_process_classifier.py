@@ -114,11 +114,11 @@ CASE = Case(
     question=(
         "How much do the probabilities of a Gaussian process cost, and how good are they?"
     ),
-    remarks="Two thirds of each table are used for training, with standardised inputs; the "
-    "covariance is a constant times a Gaussian with one length scale, and both are "
-    "optimised. With several classes, each class has its own process against the "
-    "rest. GPflow optimises posterior, covariance and inducing inputs together, "
-    "starting from the centres of k-means.",
+    remarks="All contenders are trained on two thirds of each table, with standardised "
+    "inputs. The covariance is a constant times a Gaussian with one length scale; both the "
+    "constant and the length scale are optimised. With several classes, one process for each "
+    "class separates it from the rest. GPflow optimises posterior, covariance and inducing "
+    "inputs together, starting from the centres of k-means.",
     ours="SparseGaussianProcessClassifier",
     sizes={
         "breast cancer, 379 x 30, 50 inducing": ("breast_cancer", 50),

@@ -97,11 +97,13 @@ def quality(problem, K):
 CASE = Case(
     title="Weisfeiler-Lehman kernel",
     question=(
-        "How fast is the matrix of the Weisfeiler-Lehman kernel with three rounds? Random "
-        "graphs of 15 to 60 nodes with four labels, with as few edges as molecules; and of 60 "
-        "nodes with half of all edges."
+        "How long does it take to compute the matrix of the Weisfeiler-Lehman kernel with "
+        "three rounds? The graphs are random: they have 15 to 60 nodes with four labels and "
+        "as few edges as molecules; the dense graphs have 60 nodes and half of all possible "
+        "edges."
     ),
-    remarks="Each contender gets the graphs in its own format; making it is not timed.",
+    remarks="Each contender gets the graphs in its own format; the conversion to this format "
+    "is not timed.",
     ours="WeisfeilerLehman",
     sizes={
         "20 graphs": (20, molecules),
