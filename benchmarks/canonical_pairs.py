@@ -285,7 +285,7 @@ def strict(runs):
         f"Here the refits use the largest level, of those that {STRICT_PERMUTATIONS:,} "
         "permutations allow, at which they\nfind more pairs than planted in at most "
         f"{MOST_FALSE:.0%} of the {runs} runs. You cannot know this level for\nyour own data. "
-        "`none` means that there is no such level."
+        "`none` means that no level achieves this."
     )
     head = ("columns", "pairs", "rho", "alpha=0: found", "alpha=0: more")
     head += ("refits: level", "refits: found", "refits: more")
