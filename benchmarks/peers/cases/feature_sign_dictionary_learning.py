@@ -179,7 +179,7 @@ CASE = Case(
         "three times the passes": Contender(
             run=lambda patches: ours()(patches._replace(passes=3 * patches.passes)),
             peer=False,
-            note="the same",
+            note="otherwise the same",
             sizes=(*SMALL, *QUICK),
             why_not="shown at the smaller sizes",
         ),

@@ -155,8 +155,8 @@ CASE = Case(
         "2n eigenproblem": Contender(
             run=large_eigenproblem,
             peer=False,
-            note="`scipy.linalg.eigh` of the generalised problem of size 2n, leading five, "
-            "implemented in this case",
+            note="`scipy.linalg.eigh` for the five leading eigenvectors of the generalised "
+            "problem of size 2n; implemented in this case",
         ),
         "cca-zoo": Contender(
             run=cca_zoo,
