@@ -360,6 +360,7 @@ TABLES = tables()
 
 @pytest.mark.few(4)
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:BasisPursuit depends on the scales")
 @pytest.mark.parametrize("name", TABLES)
 def test_defaults_predict_as_the_cross_validated_lasso(name):
     X, y = TABLES[name]
