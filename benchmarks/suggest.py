@@ -88,8 +88,9 @@ def real(_):
     )
 
     return Section(
-        "The wanted problems were written down before the rules; the rules were then changed with "
-        "these tables in\nsight, so expect a lower share on other tables.",
+        "We wrote down the wanted problem of each table before we wrote the rules. Later we "
+        "changed the rules with these\ntables in sight, so expect a lower success rate on other "
+        "tables.",
         ("table", "wanted", "suggested", "wanted problem"),
         shown,
         [first, among_three, fast],

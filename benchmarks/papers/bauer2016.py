@@ -79,14 +79,18 @@ ENTRY = Entry(
     title="FITC and VFE in one dimension",
     cites="Bauer, van der Wilk, Rasmussen: Understanding probabilistic sparse Gaussian process "
     "approximations. Advances in Neural Information Processing Systems 29, 2016.",
-    source="section 3: FITC can severely underestimate the noise variance and VFE overestimates "
-    "it, VFE improves with additional inducing inputs and FITC may ignore them, FITC does "
-    "not recover the exact process and VFE does. These are statements, not numbers. That "
-    "the objective of FITC may exceed the exact likelihood, and fall, follows because it "
-    "is not a bound.",
+    source=(
+        "according to section 3, FITC can severely underestimate the noise variance, whereas "
+        "VFE overestimates it; VFE improves with additional inducing inputs, whereas FITC may "
+        "ignore them; and VFE recovers the exact process, whereas FITC does not. The section "
+        "states this in words, without numbers. The objective of FITC may exceed the exact "
+        "likelihood, and may fall, because it is not a bound."
+    ),
     values=values,
-    remarks="The one-dimensional data of the paper are not bundled; 100 samples of a sum of "
-    "two sines with noise 0.3 replace them. Noise variances and objectives refer to "
-    "standardised targets; exact values come from `GaussianProcessRegressor` on the "
-    "same draw.",
+    remarks=(
+        "The one-dimensional data of the paper are not bundled, so we use 100 samples of a sum "
+        "of two sines with noise 0.3 instead. Noise variances and objectives refer to "
+        "standardised targets; exact values come from `GaussianProcessRegressor` on the same "
+        "draw."
+    ),
 )

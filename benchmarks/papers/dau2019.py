@@ -104,14 +104,19 @@ def row(name, kind, radius, printed, data):
 ENTRY = Entry(
     title="Nearest neighbours under dynamic time warping",
     cites="Dau et al. 2019, the UCR archive; Bagnall et al. 2018, the UEA archive",
-    source="the table `DataSummary.csv` that comes with the archive: errors of one nearest "
-    "neighbour under the Euclidean distance, with the radius learned there (in percent of "
-    "the length), and without a band. For radii learned here, the table of accuracies "
-    "`singleTrainTest.csv` in the wheel of tslearn, column `DTW_Rn_1NN`.",
+    source=(
+        "the table `DataSummary.csv`, which comes with the archive. It contains the errors of "
+        "one nearest neighbour under the Euclidean distance, with the radius learned there (in "
+        "percent of the length), and without a band. For radii learned here, the expected "
+        "values come from the table of accuracies `singleTrainTest.csv` in the wheel of "
+        "tslearn, column `DTW_Rn_1NN`."
+    ),
     values=values,
-    remarks="Data sets are read from the wheels of aeon and tslearn if these are installed, and "
-    "otherwise from the archive itself: set "
-    f"`{archive.ARCHIVE}` to the folder that contains a folder for each data set. The archive "
-    "learns a radius of 7 % for OSULeaf; the other table prints the error for 6 %, which has the "
-    'same leave-one-out error and is the radius that `radius="cv"` learns.',
+    remarks=(
+        "Data sets are read from the wheels of aeon and tslearn if these are installed, and "
+        f"otherwise from the archive itself: set `{archive.ARCHIVE}` to the folder that contains "
+        "a folder for each data set. In the archive, the learned radius for OSULeaf is 7 %; the "
+        "other table gives the error for 6 %, which has the same leave-one-out error and is the "
+        'radius that `radius="cv"` learns.'
+    ),
 )

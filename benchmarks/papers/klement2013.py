@@ -140,15 +140,19 @@ ENTRY = Entry(
     "kernel methods. Journal of Machine Learning Research 3, 2003, pp. 1439-1461; Klement, "
     "Anders, Martinetz: The support feature machine: classification with the least number of "
     "features and application to neuroimaging data. Neural Computation 25(6), 2013, pp. 1548-84.",
-    source="the abstract of Klement et al. 2013 says that the machine finds the smallest "
-    "subspace in which the classes are linearly separable without error, with fewer "
-    "features than support vector machines. That the objective falls in every step "
-    "follows from its concavity (Weston et al. 2003). We set the other values.",
-    remarks="The tables of both papers were not available, so we draw problems of the same kind. "
-    "The weights of the integer program are at most 100. By default the sizes of the weights and "
-    "the slack have a cost, too: in two of ten draws with 1000 features the optimum has only four "
-    "of the five relevant features, even if only these five are given, and therefore predicts "
-    "worse.",
+    source=(
+        "the abstract of Klement et al. 2013 says that the machine finds the smallest subspace "
+        "in which the classes are linearly separable without error, with fewer features than "
+        "support vector machines. That the objective falls in every step follows from its "
+        "concavity (Weston et al. 2003). We chose the other values ourselves."
+    ),
+    remarks=(
+        "The tables of both papers were not available, so we draw problems of the same kind. "
+        "The weights of the integer program are at most 100. By default, the sizes of the "
+        "weights and the slack have a cost, too. In two of ten draws with 1000 features, the "
+        "optimum therefore uses only four of the five relevant features, even if the machine is "
+        "given only these five, and predicts worse."
+    ),
     values=values,
     not_reached=("100 samples, 5 relevant of 1000, 10 draws",),
 )

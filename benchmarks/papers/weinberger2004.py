@@ -35,10 +35,14 @@ ENTRY = Entry(
     title="Unfolding of a Swiss roll",
     cites="Weinberger and Saul: Unsupervised learning of image manifolds by semidefinite "
     "programming. Computer Vision and Pattern Recognition, 2004.",
-    source="the paper shows in figures that two eigenvalues carry the trace; the threshold is "
-    "our own.",
+    source=(
+        "figures in the paper show that two eigenvalues account for the trace; the threshold is "
+        "our own."
+    ),
     values=values,
-    remarks="Edges may shrink (`constraints='at_most'`), which allows a certificate; the "
-    "paper preserves them. The rolls are new draws, with 800 samples as in the paper. "
-    "Its teapot images are not available.",
+    remarks=(
+        "Here edges may shrink (`constraints='at_most'`), which allows a certificate; the paper "
+        "preserves their lengths. The rolls are new draws, with 800 samples as in the paper. "
+        "Its teapot images are not available."
+    ),
 )

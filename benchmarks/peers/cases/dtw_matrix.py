@@ -85,10 +85,13 @@ def _ratio(limits):
 CASE = Case(
     title="Dynamic time warping: all pairs",
     question=(
-        "How fast is the matrix of warping distances between all series of a collection?"
+        "How long does it take to compute the matrix of warping distances between all series of "
+        "a collection?"
     ),
-    remarks="One thread for all contenders. The error is the largest deviation from a table "
-    "filled by plain loops, for three pairs.",
+    remarks=(
+        "All contenders run in one thread. The error is the largest deviation from the "
+        "distances that plain loops compute for three pairs."
+    ),
     ours="pairwise_dtw",
     sizes={
         "12 x 128": (12, 128, 1, None),

@@ -100,8 +100,9 @@ CASE = Case(
     title="Extreme learning machine",
     question="How much does it cost to choose the penalty of a network with random neurons?",
     remarks=(
-        "15 penalties. `RidgeCV` gets the precomputed outputs of the same neurons; hpelm and "
-        "pyoselm fit once, with one penalty or none, and choose nothing."
+        "`ELMRegressor` and `RidgeCV` choose among 15 penalties. `RidgeCV` gets the precomputed "
+        "outputs of the same neurons. hpelm and pyoselm fit once, with one penalty or none, and "
+        "do not choose a penalty."
     ),
     ours="ELMRegressor",
     sizes={

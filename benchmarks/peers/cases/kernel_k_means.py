@@ -128,15 +128,15 @@ def quality(problem, labels):
 CASE = Case(
     title="Kernel k-means",
     question=(
-        "How fast is kernel k-means from given starts, and does it reach the same objective "
-        "or a lower one? Ten clusters of overlapping Gaussian blobs, Gaussian kernel, five "
-        "starts from random labels; the best result is kept."
+        "How fast is kernel k-means from given starts, and does it reach the same objective or "
+        "a lower one? Overlapping Gaussian blobs are divided into ten clusters, with a Gaussian "
+        "kernel and five starts from random labels; the best result is kept."
     ),
     remarks=(
-        "The plain loop and tslearn give no lower bound on the objective, so the race is run "
-        "without one; the rows with the bound show what it costs. tslearn draws its start "
-        "from `random_state`; the start is the same. tslearn omits the term of the centres "
-        "from the distance, and so minimises a different objective."
+        "The plain loop and tslearn give no lower bound on the objective, so the contenders are "
+        "compared without one; the rows with the bound show what it costs. tslearn draws its "
+        "start from `random_state`, which is set so that the start is the same. tslearn omits "
+        "the term of the centres from the distance, and so minimises a different objective."
     ),
     ours="KernelKMeans, Lloyd",
     sizes={

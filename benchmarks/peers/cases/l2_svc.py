@@ -78,13 +78,15 @@ QUICK = {"1 000 classes, C=1": (1000, "classes", 1.0)}
 CASE = Case(
     title="Squared hinge loss with a kernel",
     question=(
-        "How long does training with squared slack take, compared with the hinge loss "
-        "of LIBSVM?"
+        "How long does training with squared slack take, compared with training with the hinge "
+        "loss in LIBSVM?"
     ),
-    remarks="Gaussian kernel of the default width. The losses differ: `SVC` minimises another "
-    "objective with the same C. LIBSVM on the kernel matrix with `1 / (2 C)` added to "
-    "the diagonal solves the same problem as `L2SVC`; computing this matrix is not "
-    "timed.",
+    remarks=(
+        "All contenders use a Gaussian kernel of the default width. The losses differ: `SVC` "
+        "minimises a different objective with the same C. LIBSVM on the kernel matrix with `1 / "
+        "(2 C)` added to the diagonal solves the same problem as `L2SVC`; computing this matrix "
+        "is not timed."
+    ),
     ours="L2SVC",
     sizes=QUICK | FEW | MANY,
     quick_sizes=QUICK,

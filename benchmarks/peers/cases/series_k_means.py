@@ -73,9 +73,11 @@ def _faster(rows):
 
 CASE = Case(
     title="k-means of series",
-    question="How fast are clusters of series found, and how good are they?",
-    remarks=f"{N_CLUSTERS} clusters, started from the same five series; everything else is at "
-    "the defaults of each library.",
+    question="How long does it take to find clusters of series, and how good are the clusters?",
+    remarks=(
+        f"All contenders look for {N_CLUSTERS} clusters and start from the same five series; "
+        "everything else is at the defaults of each library."
+    ),
     ours="TimeSeriesKMeans",
     sizes={
         "100 x 128": (100, 128),

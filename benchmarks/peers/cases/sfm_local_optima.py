@@ -110,11 +110,13 @@ CASE = Case(
         "The machine minimises a function with many local minima. How often does it reach the "
         "minimum number of features, which integer programming finds?"
     ),
-    remarks=f"Twelve problems of {N_SAMPLES} samples with 20, 30 and 40 standard normal "
-    "features; in half of the problems the labels follow a noisy hyperplane of four features, "
-    "in the other half they are random. No slack. The weights of the integer program are at "
-    "most 100; if the minimum number of features needs larger weights, the program returns more "
-    "features than necessary.",
+    remarks=(
+        f"The twelve problems have {N_SAMPLES} samples each, with 20, 30 or 40 standard normal "
+        "features. In half of the problems the labels follow a noisy hyperplane of four "
+        "features; in the other half they are random. No slack is allowed. The weights of the "
+        "integer program are at most 100; if the minimum number of features needs larger "
+        "weights, the program returns more features than necessary."
+    ),
     ours="20 starts",
     sizes={f"12 problems, {form}": (form, 12) for form in FORMS},
     quick_sizes={f"3 problems, {form}": (form, 3) for form in FORMS},

@@ -91,15 +91,16 @@ def no_peer_is_better(rows):
 CASE = Case(
     title="Sparse canonical correlation: the first pair",
     question=(
-        "How long does it take to find a pair of sparse weights of two views, with the same "
-        "bounds, and how large is the covariance of the scores, which all contenders "
+        "How long does it take to find a pair of sparse weight vectors for two views, within "
+        "the same bounds, and how large is the covariance of the scores, which all contenders "
         "maximise?"
     ),
     remarks=(
-        "The problem has several maxima: a larger covariance within the bounds is the better "
-        "answer. `SparseCCA` uses a hundred starts, cca-zoo one; the variant with `n_init=1` "
-        "also uses one. A twentieth of the columns is related; in the noisy sizes, their "
-        "noise has three times the standard deviation of the shared signal."
+        "The problem has several maxima: the larger the covariance within the bounds, the "
+        "better the result. `SparseCCA` uses a hundred starts; cca-zoo and the variant with "
+        "`n_init=1` use one. In each view, one column in twenty contains the shared signal; in "
+        "the noisy sizes, the noise in these columns has three times the standard deviation of "
+        "the shared signal."
     ),
     ours="SparseCCA",
     sizes={
