@@ -64,8 +64,8 @@ CASE = Case(
     title="Import time",
     question="How much does `import skmoderndata` add to `import sklearn.base`?",
     remarks=(
-        "Each process times its own import; the files are in the cache of the "
-        "operating system."
+        "Each process times its own import; the files are already in the cache of the operating "
+        "system."
     ),
     ours="skmoderndata.decomposition",
     sizes={"fresh process": None},

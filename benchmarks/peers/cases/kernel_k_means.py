@@ -165,7 +165,7 @@ CASE = Case(
         "KernelKMeans, from X": Contender(
             run=from_samples(),
             peer=False,
-            note="`n_init=5` by k-means++, including the kernel matrix: one fit",
+            note="one fit with `n_init=5` by k-means++; the time includes the kernel matrix",
         ),
         "KernelKMeans, low rank": Contender(
             run=from_samples(solver="low_rank", max_rank=200),

@@ -103,7 +103,8 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             sizes=(*QUICK, *FEW),
             why_not="needs a matrix of 800 MB",
-            note="the same problem: C=1e8 on the kernel matrix plus 1 / (2 C)",
+            note="solves the same problem: C=1e8 on the kernel matrix with 1 / (2 C) added to "
+            "its diagonal",
         ),
     },
     quality=quality,

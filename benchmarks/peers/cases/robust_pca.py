@@ -271,14 +271,15 @@ CASE = Case(
         "rpca": Contender(
             run=rpca_altproj,
             requires="rpca>=0.1.6",
-            note="accelerated alternating projections: not convex, no certificate, is given "
-            "the true rank (plus one, because it centres the columns); `tol=1e-7`",
+            note="accelerated alternating projections, which are not convex and give no "
+            "certificate; it is given the true rank (plus one, because it centres the columns); "
+            "`tol=1e-7`",
         ),
         "tensorly": Contender(
             run=tensorly_alm,
             requires="tensorly>=0.9",
-            note="tensor version: one nuclear norm per mode, `reg_E = 2 lam` makes it this "
-            "problem; `tol=1e-7`, `n_iter_max=500`",
+            note="tensor version with one nuclear norm per mode, which solves this problem with "
+            "`reg_E = 2 lam`; `tol=1e-7`, `n_iter_max=500`",
             sizes=SMALL,
             why_not=LARGE,
         ),
@@ -286,8 +287,8 @@ CASE = Case(
     excluded={
         "decompy (inexact and exact ALM)": "versions up to 1.1.1 fail with numpy 2: "
         "`AttributeError: np.Inf was removed`",
-        "decompy (its other methods)": "solve another problem, or did not recover the matrix "
-        "with their default settings",
+        "decompy (its other methods)": "solve a different problem, or did not recover the "
+        "matrix with their default settings",
     },
     quality=quality,
     figures={
