@@ -312,7 +312,7 @@ def _check_objects(values: Any, owner: str) -> None:
             return f"position {first}"
         return f"row {first // (values.size // len(values))}"
 
-    # 1. reject missing values: the caller has to leave out their samples
+    # 1. reject missing values: the caller has to drop the samples that have them
     missing = np.fromiter(map(_is_missing, flat), bool, flat.size)
     if missing.any():
         raise ValueError(

@@ -17,7 +17,7 @@ MAX_SHOWN = 20
 MAX_LETTERS = 28
 # Size of a picture: its width in inches.
 WIDTH = 6.4
-# Placeholder that is replaced by the colour of the text of the page.
+# Placeholder that is replaced by the text colour of the page.
 INK = "#010203"
 BLUE = "#3d85c6"
 ORANGE = "#e07b39"

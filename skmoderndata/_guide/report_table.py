@@ -138,7 +138,7 @@ def _kind(X: Any) -> str:
             "X is a lazy frame of polars: pass X.collect() or X.head(n).collect()."
         )
 
-    # Name tables in memory
+    # Identify the type of a table in memory
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         return "pandas"
     if hasattr(X, "columns") and hasattr(X, "get_column"):

@@ -357,7 +357,7 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
         column = f'X["{X.columns[0]}"]' if is_frame(X) else "X"
         lines = [f"X = list({column})"]
 
-    # Prepare series and graphs
+    # Prepare lists, series and graphs
     if is_dask(X) and facts.kind in ("series", "film", "image"):
         lines.append("X = X.compute()")
     if facts.kind == "one series":

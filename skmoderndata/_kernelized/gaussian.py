@@ -211,7 +211,7 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
         error = error[i, j]
         spoilt = tile[i, j] + error > np.log(TOLERANCE / error)
 
-        # recompute from the differences of the samples
+        # recompute these exponents from the differences of the samples
         i = i[spoilt] + start
         j = j[spoilt]
         for first in range(0, len(i), pairs):

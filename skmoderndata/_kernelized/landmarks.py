@@ -109,7 +109,7 @@ class Survey:
         self.heaviest = heaviest
         self.mean = mean  # (p,), weighted
         self.scatter = scatter  # weighted sum of squared distances from the mean
-        self.largest_norm = largest_norm  # squared norm
+        self.largest_norm = largest_norm  # largest squared norm of a row
 
     def __add__(self, other: "Survey") -> "Survey":
         weight = self.weight + other.weight

@@ -176,7 +176,8 @@ class NeuralGas(
             "fritzke1997lbgu",
         ),
         cost="T n k (p + log k)",
-        # "online" is not checked: its steps depend on the order, so weights are not repetitions
+        # "online" is not checked: its steps depend on the order of the rows, so a weight of 2 is
+        # not equivalent to repeating the row
         checks=(
             {"n_clusters": 3, "max_iter": 20, "random_state": 0},
             {

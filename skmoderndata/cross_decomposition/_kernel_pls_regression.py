@@ -58,7 +58,7 @@ class _Route(NamedTuple):
 
     deflation: Any  # components of kernel PLS
     rotations: np.ndarray  # coefficients of the pivots in the scores
-    shifts: np.ndarray  # constants of the scores, from centring
+    shifts: np.ndarray  # offsets of the scores, due to centring
     unit: float
     pivots: np.ndarray  # rows whose kernel values give the scores of new samples
     residual: float  # trace outside the approximation, relative to the trace of the kernel

@@ -137,7 +137,7 @@ def _blocks(k, p, overlap, size):
 
 
 def _shared(size, overlap):
-    # Round down, so that below 1/2 each source keeps features of its own
+    # Round down, so that each source keeps features of its own if overlap is below 1/2
     return int(overlap * size + 1e-9)
 
 

@@ -11,8 +11,8 @@ from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Number of groups of columns that `score` predicts in turn.
 FOLDS = 5
-# Maximum fraction of exact entries that may be errors; beyond it, pursuit never recovers the
-# table.
+# Maximum fraction of the entries of an exact table that may be errors; pursuit never recovers a
+# table with more errors.
 MOST_MARKED = 0.5
 # Minimum size of the smaller side of a table at which errors can be seen at all.
 LEAST_SIDE = 8

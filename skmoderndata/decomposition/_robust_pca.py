@@ -542,7 +542,7 @@ class RobustPCA(
             ),
         }
 
-        # name the first parameter that does
+        # raise an error that names the first parameter that needs all rows
         for name, (given, remedy) in refused.items():
             if given:
                 value = "" if name == "entry_weight" else f"={getattr(self, name)!r}"

@@ -103,8 +103,8 @@ class Covariance:
             at_zero = float(namespace(prior).sum(prior)) * parameters.variance
         values = {"constant_value": [by.variance + at_zero], "alpha": [by.alpha]}
 
-        # Follow the order of the kernel's theta; a shared length scale has the sum of the
-        # gradients.
+        # Follow the order of the kernel's theta; the gradient for a shared length scale is the sum
+        # over the features.
         theta = []
         for factor in _factors(self.kernel):
             for parameter in factor.hyperparameters:

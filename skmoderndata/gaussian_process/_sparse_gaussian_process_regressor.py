@@ -339,7 +339,7 @@ class SparseGaussianProcessRegressor(
         rng = check_random_state(self.random_state)
         model = self._open(rows, rng)
 
-        # A subset of data is the exact process on the samples nearest to the inducing inputs.
+        # "subset" fits the exact process to the samples nearest to the inducing inputs.
         if self.algorithm == "subset":
             rows = rows.nearest(model.Z)
             model = model._replace(Z=rows.X)

@@ -45,7 +45,8 @@ LARGEST_STD = 1e100
 # Number of patches between updates. It gains 0.1 to 0.2 dB over one update per pass and is as
 # fast.
 BATCH = 2048
-# Size of the noise at the start of "em", in units of the noise; see the Notes.
+# Noise level assumed in the first round of "em", as a multiple of the noise of the image. The
+# level decreases to 1 in the last round.
 START_NOISE = 3.0
 # Size of the noise while learning, from patches with holes and from filled patches.
 LEARN_NOISE = 3.0

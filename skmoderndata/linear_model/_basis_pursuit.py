@@ -408,7 +408,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         gaps = []
         excess = []
         for t, result in enumerate(results):
-            # Certify the stored values: after rounding, with the intercept.
+            # Certify the values as stored: rounded to dtype, and with the intercept.
             def rounded(w, t=t):
                 intercept = y_mean[t] - w @ x_mean
                 return w.astype(dtype), dtype.type(intercept)

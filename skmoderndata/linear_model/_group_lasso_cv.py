@@ -254,7 +254,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
 
     def _grid(self, full_path):
         """Return the penalties in descending order."""
-        # Use the given penalties, or start from the largest that selects something.
+        # Use the given penalties, or start from the largest penalty that selects a feature.
         if np.ndim(self.alphas):
             alphas = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
             if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():

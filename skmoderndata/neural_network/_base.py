@@ -216,7 +216,7 @@ class RidgeNetwork(LazySolution, Base):
         w = w * self._class_factors(y, w)
 
         if reset and is_classifier(self):
-            # A class may have its first sample in a later call of partial_fit
+            # The first sample of a class may come in a later call to partial_fit
             labels = self.classes_
             present = np.ones(len(labels))
             if classes is None:

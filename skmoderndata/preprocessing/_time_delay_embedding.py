@@ -228,7 +228,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         X, start = self._check(X, sequence_ids, reset=True)
         longest = np.bincount(start).max()
-        n_lags = 2 if isinstance(self.n_lags, str) else self.n_lags  # minimum, if it is chosen
+        # An automatic choice of n_lags is at least 2.
+        n_lags = 2 if isinstance(self.n_lags, str) else self.n_lags
         # One complete window must remain.
         largest_lag = (longest - 1) // max(n_lags - 1, 1)
         needed = 1 if self.lag == "auto" else self.lag

@@ -59,7 +59,8 @@ FEW_DIMENSIONS = 10
 # training samples, at which the cell need not be an error.
 LARGEST_CELL = 1.5
 # Size to which a huge cell is cut, relative to the norm of the rest of the row: large enough for
-# pursuit to choose the feature first, and small enough for penalties, which are relative to it.
+# pursuit to choose the feature first, and small enough not to inflate penalties, which grow with
+# the size.
 CUT = {"omp": 10.0, "lasso": 1.0, "group_lasso": 1.0}
 
 

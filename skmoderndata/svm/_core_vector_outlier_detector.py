@@ -41,7 +41,7 @@ from skmoderndata.svm._blocks_base import (
     search_in_blocks,
 )
 
-# Number of rows, approximately, in the largest fold held out from a table read in passes.
+# Approximate maximum number of rows in a fold held out from a table that is read in passes.
 LARGEST_FOLD = 25_000
 # Number of samples on which the cost that yields the requested slack is determined.
 COST_SAMPLE = 1000
@@ -193,7 +193,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         cost="n |S| + |S|^2",
         fits_blocks=True,
         checks=(
-            # with the default slack, training samples have the expected rate only by chance
+            # with the default slack, the fraction of outliers among the training samples equals
+            # contamination only by chance
             {"slack": 0.1},
             {"slack": 0.3, "contamination": 0.2, "kernel": "laplacian"},
             {"max_samples": 50, "random_state": 0, "tol": 1e-3},

@@ -111,7 +111,7 @@ def _sum_row(low, high, reached, sums, weights):
     numbers[low] = 0.0
     moved = False  # whether the power of the previous column has changed
     for j in range(low + 1, high + 1):
-        # add up the neighbours, relative to the power of the column
+        # add up the neighbours, all scaled to the power of the column
         new = j >= reached
         above = 0.0 if new else numbers[j]
         old_power = powers[j - 1] if new else powers[j]

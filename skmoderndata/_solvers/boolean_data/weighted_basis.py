@@ -96,7 +96,7 @@ def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
         if not len(totals) or totals.max() <= least_of_rows.sum():
             break
 
-        # 2. choose the best candidate, for the rows that gain
+        # 2. choose the best candidate and assign it to the rows that gain from it
         best = int(totals.argmax())
         U[step] = candidates[best]
         Z[:, step] = saved[:, best] > least_of_rows

@@ -233,7 +233,7 @@ def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) 
         A = np.column_stack([A, np.ones(len(r))])
         slopes = np.append(slopes, 0.0)
 
-    # solve them to first order, with the curvature of the loss
+    # take a Newton step on these conditions, with the curvature of the loss
     size = np.abs(r)
     curvature = size * (1 - size / problem.weights)
     root = np.sqrt(curvature)

@@ -46,7 +46,7 @@ def _descend_thoroughly(*args: Any) -> Any:
     return code_by_coordinate_descent(*args, True)
 
 
-# Routes in order: signals that miss the tolerance continue with the next one.
+# Solvers of each method, in order: signals that miss the tolerance go on to the next solver.
 ROUTES = {
     "feature_sign": (
         code_by_feature_sign,

@@ -14,7 +14,7 @@ PIVOT = 1e-13
 CANCELS = 1e-6
 # Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.
 SMALLEST_DIVISOR = 1e-300
-# Smallest positive number without loss of precision.
+# Smallest positive normal number; smaller numbers lose precision.
 TINY = float(np.finfo(np.float64).tiny)
 # Fraction of the predicted decrease that a step has to achieve (Armijo's rule).
 SUFFICIENT_DECREASE = 1e-4

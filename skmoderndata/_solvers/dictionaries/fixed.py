@@ -98,7 +98,7 @@ def wavelets(n: int, low_pass: Array, level: int) -> Array:
         rows = np.arange(half)[:, None]
         columns = (2 * rows + np.arange(taps)) % m
 
-        # shift both filters by two, periodically
+        # place each filter in every row, shifted by two from row to row, with periodic boundaries
         low = np.zeros((half, m))
         high = np.zeros((half, m))
         np.add.at(low, (rows, columns), np.broadcast_to(low_pass, columns.shape))

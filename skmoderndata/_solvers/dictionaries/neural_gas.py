@@ -289,7 +289,7 @@ def batch_neural_gas(
         C, near, path, converged = _k_means(X, norms_sq, w, C, polish)
         objective += path
 
-        # move a unit of little use next to one of large error, as long as that pays
+        # move the least useful unit next to one with a large error while this lowers the inertia
         while converged and len(C) > 1:  # each round lowers the inertia
             moved = moved_unit(X, w, C, near)
             if moved is None:

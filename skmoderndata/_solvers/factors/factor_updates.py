@@ -188,7 +188,7 @@ class Data:
         if self._masks is None:
             return SummedData(W.T @ weighted, T, weight=weight)
 
-        # compute a lower triangle for each column, summed over the rows that observe it
+        # compute a lower triangle for each column, summed over the rows in which it is observed
         mask = self._masks[1]
         k = W.shape[1]
         pairs = self._narrow(_pairs(W, weighted))

@@ -245,7 +245,7 @@ def fit_topics(
         if fresh:
             fresh = False
             U = safe
-            it.residual = max(it.residual, 2 * tol)  # only the next step shows the gain
+            it.residual = max(it.residual, 2 * tol)  # go on: only the next step shows the gain
             continue
 
         # 4. extrapolate on the simplex

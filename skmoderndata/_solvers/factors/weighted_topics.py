@@ -25,7 +25,7 @@ from skmoderndata._solvers.factors.latent_semantics import (
 )
 from skmoderndata._solvers.factors.topic_fits import Mixtures, TopicRows, TopicsResult
 
-# Number of bisections for the multiplier of a topic, enough for all its digits.
+# Number of bisections for the multiplier of a topic, enough for full precision.
 BISECTIONS = 100
 
 
@@ -149,7 +149,7 @@ def weighted_gap(counts: Counts, weights: Array, C: Array, U: Array) -> float:
 
 def weighted_gains(counts: Counts, weights: Array, C: Array, U: Array) -> tuple[float, Array]:
     """Return the possible gain of the mixtures, and the slopes of the topics."""
-    # compute the rates at the best length of each document
+    # compute the rates: mixtures, scaled so that expected and observed lengths are equal
     tokens = _tokens(counts)
     exposures = weights @ U
     A = C * _ratio(tokens, (C * exposures).sum(axis=1))[:, None]

@@ -97,7 +97,7 @@ def maximise_bound(
     limit = tol * float(w.sum())
 
     for n_iter in range(1, max_iter + 1):
-        # 1. compute the posterior of the present sites, and the bound
+        # 1. compute the posterior for the current sites, and the bound
         R = np.linalg.cholesky(B)
         m = solve_upper(R, solve_lower(R, shift[:, None]))[:, 0]
         mean = m @ A

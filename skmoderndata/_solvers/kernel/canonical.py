@@ -491,7 +491,7 @@ def _sumcor(
             size = linalg.norm(c[block])
             c[block] = c[block] / size if size > 1e-8 else _any_unit(F)
 
-        # maximise over one view after the other
+        # maximise over one view at a time
         it = Iterations(max_iter, tol, progress)
         for _ in it:
             it.residual = 0.0

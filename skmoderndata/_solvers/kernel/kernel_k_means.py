@@ -129,7 +129,7 @@ def kernel_k_means(
         elif not settled and local_search and _exchange(kernel, S, labels, mass, inner, slack):
             fresh = False
         elif fresh:
-            it.residual = -np.inf  # nothing moves with recomputed sums
+            it.residual = -np.inf  # converged: no sample moves even with recomputed sums
         else:
             S = product(_indicator(labels, w, k))
             fresh = True

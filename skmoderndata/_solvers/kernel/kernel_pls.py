@@ -19,8 +19,8 @@ from skmoderndata._solvers.common.typing import Array
 class KernelPLSResult(NamedTuple):
     """Coefficients of all components found."""
 
-    dual: Array  # coefficients of the predictions K dual + mean of Y, (n, m)
-    rotations: Array  # coefficients of the scores K rotations, (n, k)
+    dual: Array  # coefficients of the predictions, K @ dual + mean of Y, (n, m)
+    rotations: Array  # coefficients of the scores, which are K @ rotations, (n, k)
     scores: Array  # orthogonal scores, (n, k)
     loadings: Array  # coefficients in Y ~ scores loadings' + mean, (m, k)
     orthogonality: float  # largest cosine between two scores

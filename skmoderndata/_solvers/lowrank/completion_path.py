@@ -46,10 +46,10 @@ PATH_RATIO = 0.7
 # Number of steps of the path.
 PATH_LENGTH = 20
 
-# Tolerance of the duality gap on a path, before its end.
+# Tolerance of the duality gap for the intermediate problems of a path.
 PATH_TOL = 1e-2
 
-# Maximum number of passes on a path, before its end.
+# Maximum number of passes for each of these problems.
 PATH_PASSES = 50
 
 

@@ -16,7 +16,8 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD, masked_quantile
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Fractions whose quantiles of the sizes determine the tail; errors lie beyond the largest one.
+# Probabilities of the quantiles of the sizes from which the tail is fitted. Errors are assumed to
+# lie beyond the largest quantile.
 SHARES = (0.5, 0.8, 0.9)
 
 # Minimum number of degrees of freedom of the tail.

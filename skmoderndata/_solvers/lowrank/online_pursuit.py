@@ -394,7 +394,7 @@ def typical_magnitude(X: Array) -> float:
     The quartile is near the root mean square of ordinary entries, and a quarter of the entries may
     have any size.
     """
-    # leave out zeros, which have no information on the magnitude if most entries are zero
+    # leave out zeros, which carry no information about the magnitude if most entries are zero
     counted = ~np.isnan(X)
     counted &= X != 0
     sizes = np.abs(X[counted])

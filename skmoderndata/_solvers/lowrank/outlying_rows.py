@@ -49,7 +49,7 @@ LEAST_CORE = 2
 # Fraction of good rows that the last steps keep.
 REWEIGHT = 0.975
 
-# Number of concentration steps, and number of the last of them, which reweight.
+# Number of concentration steps, and how many of them, at the end, reweight the rows.
 STEPS = (8, 3)
 
 # Size of the standard deviation of the log-median of m Gaussian sizes, times the root of m.

@@ -43,7 +43,7 @@ ZERO_RELATIVE = 1e-6
 # Minimum scale of a column, in deviations of its cells.
 SPREAD_FLOOR = 0.5
 
-# Maximum ratio of largest to smallest noise of columns that need no divisors.
+# Maximum ratio of the largest to the smallest noise of a column at which no divisors are needed.
 EQUAL_UP_TO = 2.0
 
 

@@ -121,7 +121,7 @@ class Answer(NamedTuple):
     """Result of a pass for one function."""
 
     gap: float
-    parameter: float  # multiple of the function, or width of the tube, with this gap
+    parameter: float  # multiple of the function, or width of the tube, that attains the gap
     objective: float
 
 

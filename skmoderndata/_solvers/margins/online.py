@@ -96,7 +96,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
             continue
         count += 1
 
-        # 2. Change the function, and its values at the remaining samples
+        # 2. Update the function, and its values at the remaining samples
         now = time + i
         column = m - n + i
         function.born[column] = now
@@ -182,7 +182,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             continue
         count += 1
 
-        # 2. Change the function, and its values at the remaining samples
+        # 2. Update the function, and its values at the remaining samples
         now = time + i
         column = m - n + i
         if not smallest:

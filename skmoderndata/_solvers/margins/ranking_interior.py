@@ -118,7 +118,7 @@ def interior_point(
         if not np.isfinite(norm):
             break
 
-        # 2. Keep the best point, and stop at the tolerance or without progress
+        # 2. Keep the best point; stop if the tolerance is met or there is no progress
         flat_function = norm <= flat
         if best is None or certified.gap < best.certified.gap or flat_function:
             best = Interior(upper, lower, certified, step)

@@ -226,7 +226,7 @@ def best_subset(
             n_splices += 1
         settled = settled and n_splices < max_iter
 
-        # 3. Stop a few sizes after the least criterion
+        # 3. Stop a few sizes past the minimum of the criterion
         values.append(problem.criterion(subset))
         if values[-1] < problem.criterion(best):
             best = subset

@@ -37,7 +37,7 @@ class SparseSeparation(NamedTuple):
     with features other than those at the end of the previous one.
     """
 
-    features: Array  # selected features; some may have no weight at the least slack
+    features: Array  # selected features; some may have zero weight when the slack is minimal
     w: Array
     bias: float
     value: float  # |w|_0 + alpha |w|_1 + slack_cost s
@@ -103,7 +103,7 @@ def reweighted_l1(
 
     it = Iterations(max_iter, tol, progress)
     for step in it:
-        # 1. Solve the linear program with the last costs
+        # 1. Solve the linear program with the current costs
         new = program.solve(costs)
         largest = float(np.abs(new.w).max(initial=0.0))
 

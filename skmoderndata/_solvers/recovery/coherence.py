@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Tolerance by which a strict inequality must hold.
+# Margin by which strict inequalities must hold, because of rounding errors.
 MARGIN = ACCUMULATED_ROUNDING
 
 

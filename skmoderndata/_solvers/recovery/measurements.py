@@ -150,7 +150,7 @@ def transform_measurements(
     if kind == "fourier":
         return _fourier_measurements(m, shape, decay, rng)
 
-    # draw frequencies, with a probability that may fall as they rise
+    # draw rows; with `decay`, high frequencies are less probable
     if kind == "dct":
         squares = sum(np.square(g, dtype=float) for g in np.indices(shape))
         frequency = np.sqrt(squares).ravel()

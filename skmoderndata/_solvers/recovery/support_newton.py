@@ -165,7 +165,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         right = p.slopes[active] - lam * signs
         goal = accuracy * lam * size
         values = normal_equations(times, cross, right, coef[active], tol=goal)
-        # the penalty is computed in every pass, so its direction need not be exact
+        # every pass recomputes the penalty, so the derivative with respect to it need not be exact
         goal = max(accuracy, 0.01) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
         # move along the segment to where the residual meets the bound
@@ -196,7 +196,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
             if best.badness <= 0.05 * tol or settled:
                 break
 
-        # stop without progress; solve more accurately as fewer columns change
+        # stop if there is no progress; solve more accurately as fewer columns change
         idle = idle + 1 if change >= least else 0
         least = min(least, change)
         if idle >= 5:
