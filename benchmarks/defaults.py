@@ -60,12 +60,12 @@ CLOSEST = {
 ELSEWHERE = {
     "AlignedKernelCombination": "a step before a kernel machine, useless by itself",
     "ClusteringStability": "chooses the number of clusters",
-    "CompressedSensing": "takes measurements that another class decodes",
+    "CompressedSensing": "measures signals that another class decodes",
     "CoreVectorRanker": "ranks pairs within queries",
     "DictionaryDenoiser": "accepts a single image",
     "DictionaryInpainter": "accepts a single image",
     "DoubleCenterer": "a step on kernel matrices",
-    "HierarchicalSlowFeatureAnalysis": "accepts a film",
+    "HierarchicalSlowFeatureAnalysis": "accepts a video",
     "IncrementalSlowFeatureAnalysis": "needs rows in the order of time",
     "JamesStein": "estimates a mean",
     "KernelNormalizer": "a step on kernel matrices",
@@ -73,7 +73,7 @@ ELSEWHERE = {
     "KernelTransformer": "a step before a kernel machine",
     "KernelWhitener": "a step on kernel matrices",
     "MinimumEnclosingBall": "encloses all rows that it is fitted to",
-    "MinorComponentAnalysis": "looks for the directions of least variance",
+    "MinorComponentAnalysis": "finds the directions of least variance",
     "SampleColumn": "converts samples",
     "SeriesFormatter": "converts samples",
     "SlowFeatureAnalysis": "needs rows in the order of time",
@@ -92,7 +92,7 @@ REASONS = {
     "ConvexNMF": "its components are means of rows, two by default; `NMF()` keeps all columns",
     "DTWNeighborsClassifier": "aligns values of different times, which standardised columns make "
     "incomparable; ahead on raw columns",
-    "DictionaryClassifier": "designed for 20 columns and more, and warns if there are fewer",
+    "DictionaryClassifier": "designed for at least 20 columns, and warns if there are fewer",
     "DiscreteBasis": COPIES,
     "FormalConceptFactorization": COPIES,
     "KernelCCA": "regularised by the variance of a whole view, so columns with small units "
@@ -105,11 +105,12 @@ REASONS = {
     "ahead on standardised columns",
     "RoleMiner": COPIES,
     "RoundedSVD": COPIES,
-    "SVDD": "leaves a tenth of the rows outside, `OneClassSVM()` half: it keeps more rows and "
+    "SVDD": "leaves a tenth of the rows outside, whereas `OneClassSVM()` leaves half outside: it "
+    "keeps more rows and "
     "finds fewer outliers",
     "SemiNMF": "two components by default; `NMF()` keeps all columns",
     "SparseNMF": "two components by default; `NMF()` keeps all columns",
-    "SparseRepresentationClassifier": "designed for 20 columns and more, and warns if there are "
+    "SparseRepresentationClassifier": "designed for at least 20 columns, and warns if there are "
     "fewer",
     "TimeSeriesKMeans": "aligns values of different times, which standardised columns make "
     "incomparable; equal on raw columns",

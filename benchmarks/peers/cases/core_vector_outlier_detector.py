@@ -85,7 +85,8 @@ def _flagged(rows):
 CASE = Case(
     title="Outliers among a hundred thousand samples",
     question="How long does it take to rank samples, and how well are outliers found?",
-    remarks="Two cores. The time includes computing the threshold, which requires scoring all "
+    remarks="All contenders may use two cores. The time includes computing the threshold, which "
+    "requires scoring all "
     "samples. A model trained on a random subset ranks about as well, both for "
     "`OneClassSVM` and for `CoreVectorOutlierDetector`: that row is the fair "
     "comparison.",

@@ -66,8 +66,8 @@ CASE = Case(
     title="Nearest neighbours of series",
     question="How fast is the nearest series found under dynamic time warping?",
     remarks=(
-        f"One neighbour, radius {RADIUS} or none, one thread; the time includes fitting. Without "
-        "a radius, the lower bounds are weak, and most of the time is spent on dynamic "
+        f"All contenders search for one neighbour in one thread, with radius {RADIUS} or without "
+        "a radius; the time includes fitting. Without a radius, the lower bounds are weak, and most of the time is spent on dynamic "
         "programming tables that are abandoned early."
     ),
     ours="DTWNeighborsClassifier",

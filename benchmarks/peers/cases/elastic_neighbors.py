@@ -62,8 +62,8 @@ CASE = Case(
     title="Nearest neighbours under elastic distances",
     question="How fast is the nearest series found in the data sets of the archive?",
     remarks="One neighbour, no band, and default parameters, which are the same in both "
-    "packages; one thread; the time includes fitting. The data sets are in the wheel "
-    "of aeon. aeon's distance `erp` differs from the paper at the borders of the "
+    "packages; one thread; the time includes fitting. The data sets come with aeon's wheel. "
+    "aeon's distance `erp` differs from the paper at the borders of the "
     "table, so its errors may differ.",
     ours="DTWNeighborsClassifier",
     sizes=SIZES,

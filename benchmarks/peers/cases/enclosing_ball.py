@@ -86,7 +86,7 @@ CASE = Case(
     question=(
         "How long does it take to determine the radius of the smallest ball to a millionth?"
     ),
-    remarks="One core for the core set. The points are Gaussian.",
+    remarks="The core set solver uses one core. The points are Gaussian.",
     ours="MinimumEnclosingBall",
     sizes={
         "1 000 x 5": (1_000, 5),

@@ -140,12 +140,14 @@ def _speed_up(rows):
 CASE = Case(
     title="Incomplete Cholesky factorisation",
     question=(
-        "How much faster are chunks of pivots than one column at a time, and which pivots "
-        "leave the smallest residual? Gaussian kernel of standard normal samples."
+        "How much faster is it to choose pivots in chunks than one column at a time, and which "
+        "pivots leave the smallest residual? The kernel is Gaussian, and the samples are "
+        "standard normal."
     ),
     remarks=(
         "The residual is the fraction of the trace of the kernel matrix that the features "
-        "leave unexplained. Three features are an easy problem, 500 a hard one. The kernel "
+        "leave unexplained. Three features make an easy problem, and 500 make a hard one. The "
+        "kernel "
         "matrix of 100,000 samples, 80 GB, is never formed by any contender."
     ),
     ours="IncompleteCholesky",

@@ -85,7 +85,8 @@ def _linear(rows):
 
 CASE = Case(
     title="Multi-assignment clustering of many rows",
-    question="How much do ten times the rows cost? No other package has the method.",
+    question="How much longer does a fit take with ten times as many rows? No other package "
+    "provides the method.",
     remarks=f"{K} sources, up to {LARGEST} per row (176 assignment sets), one start. "
     "The memory counts the increase during the fit, without the input; at 1,000 rows the limit is "
     "4 MB, and the working tables of a step are extra.",

@@ -50,7 +50,7 @@ CASE = Case(
     title="Soft dynamic time warping: one pair at a time",
     question="How long does it take to compute the smooth cost between two series?",
     remarks=(
-        "One thread for all contenders. Short series measure the overhead of a call, "
+        "All contenders run in one thread. Short series measure the overhead of a call, "
         "long ones the dynamic programming."
     ),
     ours="soft_dtw",

@@ -215,7 +215,7 @@ CASE = Case(
         "of image denoising allows (sigma = 20)?"
     ),
     remarks=(
-        "Patches have mean zero. One thread unless the name of the contender says otherwise; "
+        "Patches have mean zero. Contenders run in one thread unless their names say otherwise; "
         "the times include the Gram matrix of the dictionary, and sparse codes as the result "
         "if a program can return them. `textbook` compares supports with the standard "
         "orthogonal matching pursuit, implemented with `numpy.linalg.lstsq`, on 400 patches; "

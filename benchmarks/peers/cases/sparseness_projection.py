@@ -131,7 +131,7 @@ CASE = Case(
     ),
     remarks=(
         "We found no package on PyPI that projects onto l1 and l2 norm simultaneously; the "
-        "two other contenders are implemented here, in numpy. One thread."
+        "two other contenders are implemented here, in numpy. All contenders run in one thread."
     ),
     ours="project_sparseness",
     sizes=SIZES,

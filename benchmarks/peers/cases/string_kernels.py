@@ -178,10 +178,11 @@ CASE = Case(
         "gap-weighted subsequences, substrings, and substrings with mismatches?"
     ),
     remarks=(
-        "Random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted kernel), "
+        "The data are random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted "
+        "kernel), "
         "and words of 3 to 12 letters. strkernels sums over the lengths 1 to p and "
-        "normalises, and so do the kernels of this package here. One thread for all "
-        "contenders. Three entries of each matrix are compared with loops over the "
+        "normalises, and so do the kernels of this package here. All contenders run in one "
+        "thread. Three entries of each matrix are compared with loops over the "
         "definition; the entries of CountVectorizer differ for English because it treats "
         "several spaces as one."
     ),
