@@ -90,8 +90,8 @@ REASONS = {
     "BridgeRegression": "its penalty is a fourth of the penalty of `Lasso()`, and the "
     "exponents differ",
     "ConvexNMF": "its components are means of rows, two by default; `NMF()` keeps all columns",
-    "DTWNeighborsClassifier": "aligns values of different times, which standardised columns make "
-    "incomparable; ahead on raw columns",
+    "DTWNeighborsClassifier": "aligns values of different times, which are not comparable in "
+    "standardised columns; ahead on raw columns",
     "DictionaryClassifier": "designed for at least 20 columns, and warns if there are fewer",
     "DiscreteBasis": COPIES,
     "FormalConceptFactorization": COPIES,
@@ -112,8 +112,8 @@ REASONS = {
     "SparseNMF": "two components by default; `NMF()` keeps all columns",
     "SparseRepresentationClassifier": "designed for at least 20 columns, and warns if there are "
     "fewer",
-    "TimeSeriesKMeans": "aligns values of different times, which standardised columns make "
-    "incomparable; equal on raw columns",
+    "TimeSeriesKMeans": "aligns values of different times, which are not comparable in "
+    "standardised columns; equal on raw columns",
 }
 
 
@@ -436,8 +436,9 @@ def page(rows):
         "# Defaults",
         "",
         "How well does a class do on plain tables, compared with the closest scikit-learn class",
-        "(columns 'closest'), both with their defaults? Real tables, raw and standardised,",
-        "nothing tuned. Scores are accuracies, R2, correlations: at most 1, higher is better.",
+        "(columns 'closest'), both with their defaults? The tables are real, both raw and",
+        "standardised, and nothing is tuned. Scores are accuracies, R2, correlations: at most 1,",
+        "higher is better.",
         "",
         "| class | closest estimator | raw | closest | standardised | closest |",
         "|---|---|---|---|---|---|",

@@ -93,7 +93,7 @@ ENTRY = Entry(
     source="printed values: the tutorial of the Modular toolkit for Data Processing, 'Logistic "
     "Maps', which reproduces a figure of the paper with r = 3.6 + 0.13 f, f a sum of "
     "three sines (5, 11, 13 periods); we set the other values, with f scaled to [-1, 1].",
-    remarks="The tutorial keeps all 285 expanded directions, so `rank_tol=1e-15` here; by default "
-    "directions below the rounding errors of the covariance are dropped.",
+    remarks="The tutorial keeps all 285 expanded directions, so we set `rank_tol=1e-15`; "
+    "by default directions below the rounding errors of the covariance are dropped.",
     values=values,
 )

@@ -67,8 +67,8 @@ CASE = Case(
     question="How fast is the nearest series found under dynamic time warping?",
     remarks=(
         f"All contenders search for one neighbour in one thread, with radius {RADIUS} or without "
-        "a radius; the time includes fitting. Without a radius, the lower bounds are weak, and most of the time is spent on dynamic "
-        "programming tables that are abandoned early."
+        "a radius; the time includes fitting. Without a radius, the lower bounds are weak, and "
+        "most of the time is spent on dynamic programming tables that are abandoned early."
     ),
     ours="DTWNeighborsClassifier",
     sizes={

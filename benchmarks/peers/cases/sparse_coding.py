@@ -216,10 +216,10 @@ CASE = Case(
     ),
     remarks=(
         "Patches have mean zero. Contenders run in one thread unless their names say otherwise; "
-        "the times include the Gram matrix of the dictionary, and sparse codes as the result "
-        "if a program can return them. `textbook` compares supports with the standard "
+        "the times include computing the Gram matrix of the dictionary and, if a program can "
+        "return sparse codes, building them. `textbook` compares supports with the standard "
         "orthogonal matching pursuit, implemented with `numpy.linalg.lstsq`, on 400 patches; "
-        "another algorithm, such as the one in spams, has other supports, which are no worse. "
+        "another algorithm, such as the one in spams, selects other supports, which are no worse. "
         "The dictionary of 2,000 atoms is Gaussian and has 1,000 entries per atom."
     ),
     ours="SparseCoder",
