@@ -88,9 +88,9 @@ def real(_):
     )
 
     return Section(
-        "We wrote down the wanted problem of each table before we wrote the rules. Later we "
-        "changed the rules with these\ntables in sight, so expect a lower success rate on other "
-        "tables.",
+        'We wrote down the right problem for each table (column "wanted") before we wrote the '
+        "rules. Later we changed the rules\nwhile looking at these tables, so expect a lower "
+        "success rate on other tables.",
         ("table", "wanted", "suggested", "wanted problem"),
         shown,
         [first, among_three, fast],

@@ -113,10 +113,10 @@ ENTRY = Entry(
     ),
     values=values,
     remarks=(
-        "Data sets are read from the wheels of aeon and tslearn if these are installed, and "
-        f"otherwise from the archive itself: set `{archive.ARCHIVE}` to the folder that contains "
-        "a folder for each data set. In the archive, the learned radius for OSULeaf is 7 %; the "
-        "other table gives the error for 6 %, which has the same leave-one-out error and is the "
-        'radius that `radius="cv"` learns.'
+        "The data sets are read from the aeon and tslearn packages if these are installed, "
+        f"and otherwise from the archive itself: set `{archive.ARCHIVE}` to the folder that "
+        "contains a folder for each data set. In the archive, the learned radius for "
+        'OSULeaf is 7 %; the other table gives the error for a radius of 6 %, which `radius="cv"` '
+        "learns and which has the same leave-one-out error."
     ),
 )

@@ -56,6 +56,6 @@ ENTRY = Entry(
     source="the errors of the paper as listed under the algorithm MSM at "
     "timeseriesclassification.com",
     values=values,
-    remarks="The data set is read from the wheel of aeon if it is installed. The other data "
+    remarks="The data set is read from the aeon package if it is installed. The other data "
     "sets of the paper are left out, because we had no access to their printed errors.",
 )

@@ -41,8 +41,8 @@ ENTRY = Entry(
     ),
     values=values,
     remarks=(
-        "Here edges may shrink (`constraints='at_most'`), which allows a certificate; the paper "
-        "preserves their lengths. The rolls are new draws, with 800 samples as in the paper. "
-        "Its teapot images are not available."
+        "Here edges may shrink (`constraints='at_most'`), so that the optimum can be "
+        "certified; the paper preserves their lengths. The rolls are new draws, with 800 "
+        "samples as in the paper. Its teapot images are not available."
     ),
 )

@@ -111,7 +111,10 @@ CASE = Case(
         "peak GiB": "highest resident memory of the process",
         "error %": "error on 100 000 of the training rows",
         "support": "support vectors",
-        "gap": "relative duality gap; with such a small core set it is far from the optimum",
+        "gap": (
+            "relative duality gap; with such a small core set, the solution is far from the "
+            "optimum"
+        ),
     },
     seconds=lambda told: told.seconds,
     targets=(at_most("peak below 2 GiB at ten million rows", "max_core", "peak GiB", 2.0),),

@@ -240,7 +240,7 @@ CASE = Case(
         "plain K-SVD": Contender(
             run=textbook,
             peer=False,
-            note="all patches, implemented in this case",
+            note="all patches, implemented in this benchmark",
             sizes=tuple(QUICK),
             why_not="takes minutes",
         ),

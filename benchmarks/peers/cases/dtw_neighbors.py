@@ -64,7 +64,7 @@ def tslearn(task):
 
 CASE = Case(
     title="Nearest neighbours of series",
-    question="How fast is the nearest series found under dynamic time warping?",
+    question="How fast does each program find the nearest series under dynamic time warping?",
     remarks=(
         f"All contenders search for one neighbour in one thread, with radius {RADIUS} or without "
         "a radius; the time includes fitting. Without a radius, the lower bounds are weak, and "

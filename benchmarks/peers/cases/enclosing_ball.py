@@ -84,7 +84,7 @@ def _many_times(rows):
 CASE = Case(
     title="Minimum enclosing ball",
     question=(
-        "How long does it take to determine the radius of the smallest ball to a millionth?"
+        "How long does it take to determine the radius of the smallest ball to within a millionth?"
     ),
     remarks="The core set solver uses one core. The points are Gaussian.",
     ours="MinimumEnclosingBall",

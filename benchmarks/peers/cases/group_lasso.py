@@ -119,10 +119,9 @@ CASE = Case(
     title="Group lasso",
     question="How fast do solvers of the group lasso run, and which duality gap do they reach?",
     remarks=(
-        "The groups have ten features each, the weight of a group is the square root of its "
-        "size, and there is an intercept. The gap is computed from the definition for all "
-        "contenders, "
-        "relative to half the variance of y."
+        "Each group has ten features, and its weight is the square root of its size. The "
+        "model has an intercept. The gap is computed from the definition for all "
+        "contenders, relative to half the variance of y."
     ),
     ours="GroupLasso",
     sizes=SIZES,
@@ -134,7 +133,7 @@ CASE = Case(
         "cvxpy": Contender(
             run=statement,
             peer=False,
-            note="the problem as stated: Clarabel",
+            note="the problem as stated, solved by Clarabel",
             sizes=(SMALL, *QUICK),
             why_not="takes minutes",
         ),

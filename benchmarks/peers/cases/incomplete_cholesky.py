@@ -175,7 +175,7 @@ CASE = Case(
         "greedy, column by column": Contender(
             run=column_by_column,
             peer=False,
-            note="greedy pivots in numpy, implemented in this case",
+            note="greedy pivots in numpy, implemented in this benchmark",
         ),
         "Nystroem": Contender(
             run=nystroem(1),

@@ -156,7 +156,7 @@ CASE = Case(
             run=large_eigenproblem,
             peer=False,
             note="`scipy.linalg.eigh` for the five leading eigenvectors of the generalised "
-            "problem of size 2n; implemented in this case",
+            "problem of size 2n; implemented in this benchmark",
         ),
         "cca-zoo": Contender(
             run=cca_zoo,

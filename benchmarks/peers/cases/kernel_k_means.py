@@ -133,10 +133,11 @@ CASE = Case(
         "kernel and five starts from random labels; the best result is kept."
     ),
     remarks=(
-        "The plain loop and tslearn give no lower bound on the objective, so the contenders are "
-        "compared without one; the rows with the bound show what it costs. tslearn draws its "
-        "start from `random_state`, which is set so that the start is the same. tslearn omits "
-        "the term of the centres from the distance, and so minimises a different objective."
+        "The plain loop and tslearn give no lower bound on the objective, so we compare the "
+        "contenders without one; the rows with the bound show what it costs. tslearn draws "
+        "its start from `random_state`; we set it so that tslearn begins at the same start. "
+        "tslearn omits the term of the centres from the distance, and so minimises a "
+        "different objective."
     ),
     ours="KernelKMeans, Lloyd",
     sizes={
@@ -175,12 +176,12 @@ CASE = Case(
         "plain loop": Contender(
             run=plain,
             peer=False,
-            note=("numpy, one cluster at a time; implemented in this case"),
+            note=("numpy, one cluster at a time; implemented in this benchmark"),
         ),
         "tslearn": Contender(
             run=tslearn,
             requires="tslearn>=0.6",
-            note="`max_iter=300`, `tol=0`; includes the kernel",
+            note="`max_iter=300`, `tol=0`; the time includes the kernel matrix",
             sizes=("n = 500", "n = 800", "n = 2000"),
             why_not="takes more than a minute",
         ),

@@ -183,7 +183,7 @@ CASE = Case(
             peer=False,
             note=(
                 "soft-impute with a full singular value decomposition, implemented in "
-                "this case"
+                "this benchmark"
             ),
             sizes=tuple(NOISY),
             why_not=(

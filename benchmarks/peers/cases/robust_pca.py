@@ -204,11 +204,11 @@ CASE = Case(
         "is not exactly low rank plus sparse."
     ),
     remarks=(
-        "Peers run with their default settings unless the list below says otherwise. All "
-        "contenders get the same `lam`; the sparse part is set to X - L, so every result is "
-        "feasible and the objectives are comparable. The tall table has rank 10 and `lam = 1 "
-        "/ sqrt(4000)`. For the behaviour of the defaults on noisy tables, see [Robust PCA on "
-        "tables](robust_tables.md)."
+        "The other programs run with their default settings unless the list below says "
+        "otherwise. All contenders get the same `lam`; the sparse part is set to X - L, so "
+        "every result is feasible and the objectives are comparable. The tall table has "
+        "rank 10 and `lam = 1 / sqrt(4000)`. For the behaviour of the defaults on noisy "
+        "tables, see [Robust PCA on tables](robust_tables.md)."
     ),
     ours="RobustPCA",
     sizes=SIZES,
@@ -218,12 +218,14 @@ CASE = Case(
     contenders={
         "RobustPCA": Contender(run=ours(), peer=False, note='`algorithm="pcp"`'),
         "RobustPCA, polished": Contender(
-            run=ours(polish=True), peer=False, note="`polish=True`: to machine precision"
+            run=ours(polish=True),
+            peer=False,
+            note="`polish=True`, which solves to machine precision",
         ),
         "RobustPCA, coarse": Contender(
             run=ours(tol=1e-3),
             peer=False,
-            note="`tol=1e-3`: about as far above the optimum as the reference",
+            note="`tol=1e-3`, which ends about as far above the optimum as the reference",
             sizes=NOISY,
             why_not="shown only with noise",
         ),
@@ -231,7 +233,7 @@ CASE = Case(
             run=inexact_alm,
             peer=False,
             note="inexact augmented Lagrangian (rho = 1.5, tol = 1e-7) with `scipy.linalg.svd` "
-            "of the full matrix, implemented in this case",
+            "of the full matrix, implemented in this benchmark",
             sizes=UP_TO_1000,
             why_not=LARGE,
         ),
@@ -271,9 +273,11 @@ CASE = Case(
         "rpca": Contender(
             run=rpca_altproj,
             requires="rpca>=0.1.6",
-            note="accelerated alternating projections, which are not convex and give no "
-            "certificate; it is given the true rank (plus one, because it centres the columns); "
-            "`tol=1e-7`",
+            note=(
+                "accelerated alternating projections, a method that is not convex and gives "
+                "no certificate; it is given the true rank (plus one, because it centres "
+                "the columns); `tol=1e-7`"
+            ),
         ),
         "tensorly": Contender(
             run=tensorly_alm,
@@ -295,10 +299,13 @@ CASE = Case(
         "rank": "number of singular values of L above 1e-6 of the largest",
         "exact rank": "whether the rank equals the planted rank",
         "error": (
-            "relative distance of L to the planted matrix, which is not the optimum with noise"
+            "relative distance of L from the planted matrix (with noise, the planted matrix "
+            "is not the optimum)"
         ),
-        "excess": "relative excess of the objective at (L, X - L) over the objective of the "
-        "planted parts, or with noise over a bound that a dual variable proves",
+        "excess": (
+            "relative excess of the objective at (L, X - L) over the objective of the "
+            "planted parts; with noise, over a lower bound that a dual variable proves"
+        ),
         "gap": (
             "relative duality gap, recomputed from the dual variable that the program returns"
         ),

@@ -146,7 +146,7 @@ CASE = Case(
         "linprog": Contender(
             run=whole_programs,
             requires="scipy>=1.15",
-            note="whole programs by `scipy.optimize.linprog`, implemented in this case",
+            note="whole programs by `scipy.optimize.linprog`, implemented in this benchmark",
             sizes=tuple(SMALL | PUBLISHED),
             why_not="takes minutes",
         ),

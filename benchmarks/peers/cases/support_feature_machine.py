@@ -197,12 +197,13 @@ CASE = Case(
         "and you have 100 to 400 samples, some of them with the wrong label?"
     ),
     remarks=(
-        f"Each size has {N_DRAWS} draws of `make_sparse_classes(n, p, n_informative=k, "
-        "margin=0.3)`. The features are standard normal, and a hyperplane of k of the "
-        "features determines the labels. Samples keep a distance from this hyperplane "
-        "(except in the last size, `margin=0`). Then a fraction of the labels is flipped at "
-        "random. Errors are percentages of 2000 new samples with correct labels for each "
-        "draw. Times are sums over all draws, including cross-validation if there is any."
+        f"For each size, there are {N_DRAWS} draws of `make_sparse_classes(n, p, "
+        "n_informative=k, margin=0.3)`. The features are standard normal, and a hyperplane "
+        "of k of the features determines the labels. No sample lies close to this "
+        "hyperplane (except in the last size, `margin=0`). Then a fraction of the labels is "
+        "flipped at random. Errors are percentages and are measured on 2000 new samples "
+        "with correct labels for each draw. Times are sums over all draws, including "
+        "cross-validation if there is any."
     ),
     ours="SupportFeatureMachine",
     sizes=CLEAN | NOISY,
@@ -233,7 +234,7 @@ CASE = Case(
         "L1-SVM": Contender(
             run=l1_machine,
             requires="scikit-learn>=1.9",
-            note='`LinearSVC(penalty="l1")`, C from 5 values by 5 folds',
+            note='`LinearSVC(penalty="l1")`, C chosen from 5 values by 5-fold cross-validation',
         ),
         "stability selection": Contender(
             run=stability_selection,
@@ -241,7 +242,7 @@ CASE = Case(
             note=(
                 '`LinearSVC(penalty="l1")` on 50 halves of the samples; keeps the features '
                 "that are among the first $\\sqrt{p / 2}$ to enter in three quarters of the "
-                "halves (at most one wrong feature is expected), implemented in this case; "
+                "halves (at most one wrong feature is expected), implemented in this benchmark; "
                 "then fits `LinearSVC` to these features"
             ),
             sizes=tuple(name for name in CLEAN | NOISY if "10,000" not in name),
@@ -251,8 +252,8 @@ CASE = Case(
             run=elimination,
             requires="scikit-learn>=1.9",
             note=(
-                "recursive elimination by a linear SVM, a tenth of the features at a time; is "
-                "given the number of relevant features"
+                "recursive elimination by a linear SVM; removes a tenth of the features at "
+                "a time and is given the number of relevant features"
             ),
         ),
         "abess": Contender(

@@ -131,7 +131,7 @@ CASE = Case(
         "memoised loop": Contender(
             run=loop,
             peer=False,
-            note="Python, all pairs of nodes; implemented in this case",
+            note="Python, all pairs of nodes; implemented in this benchmark",
             sizes=LOOPS,
             why_not="takes minutes",
         ),

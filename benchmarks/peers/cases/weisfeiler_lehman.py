@@ -122,7 +122,7 @@ CASE = Case(
         "plain counts": Contender(
             run=lambda problem: plain(problem.graphs),
             peer=False,
-            note="nested tuples; implemented in this case",
+            note="nested tuples; implemented in this benchmark",
         ),
     },
     quality=quality,
