@@ -217,8 +217,7 @@ CASE = Case(
         "fancyimpute (SoftImpute)": "version 0.7.0, the newest, fails with scikit-learn 1.8 and "
         "later: `check_array() got an unexpected keyword argument 'force_all_finite'`",
         "matrix-completion (nuclear_norm_solve)": (
-            "passes the problem to a conic solver, which takes minutes at a tenth of this "
-            "size"
+            "passes the problem to a conic solver, which takes minutes at a tenth of this size"
         ),
     },
     targets=(
