@@ -171,7 +171,7 @@ def measure(name, parameters, missing=False, n_calls=2):
 
 
 def _processor_time(command, env):
-    """Seconds that a process computes, its own and those of the system for it."""
+    """Return the processor time of a process in seconds, user and system."""
     process = subprocess.Popen(command, env=env)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

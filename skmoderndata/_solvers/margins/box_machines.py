@@ -8,6 +8,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     ROWS_TOGETHER,
@@ -19,7 +20,7 @@ from skmoderndata._solvers.margins.box_qp import (
 )
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
-from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
 # Maximum number of samples for which a tube of width zero is solved by Cholesky factorisation.
 DIRECT = 3000

@@ -33,9 +33,8 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of kernel rows that are computed at a time, and number of rows used to find a start.
 ROWS_TOGETHER = 64

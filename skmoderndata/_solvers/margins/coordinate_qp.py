@@ -14,6 +14,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     POLISHED,
@@ -27,7 +28,6 @@ from skmoderndata._solvers.margins.box_qp import (
     lowest_level,
     next_level,
 )
-from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of steps after which the gradient is updated, in one pass over memory.
 STEPS_TOGETHER = 4

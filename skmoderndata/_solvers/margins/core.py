@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
@@ -21,7 +21,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_by_cvxpy,
     simplex_qp,
 )
-from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of variables in a working set, if the matrix is not stored.
 WORKING_SET = 4000

@@ -11,11 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.certificates import gap_to_margin
 from skmoderndata._solvers.margins.core_problems import SignedRows, TubeRows, multiple_at
 from skmoderndata._solvers.margins.core_set import CoreSetResult
-from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 
 class RowSet(NamedTuple):

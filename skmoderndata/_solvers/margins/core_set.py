@@ -16,13 +16,16 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    ROUNDING,
+    SMALLEST_DIVISOR,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, take_weights
 from skmoderndata._solvers.margins.core import MOST_PASSES, Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
-from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Number of units in the first block to score; later blocks are larger.
 FIRST_BLOCK = 1000

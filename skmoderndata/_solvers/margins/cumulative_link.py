@@ -6,9 +6,13 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from skmoderndata._solvers.common.iterate import Iterations
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, SUFFICIENT_DECREASE
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    ROUNDING,
+    SUFFICIENT_DECREASE,
+)
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ROUNDING
+from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS
 
 # Tolerance on the largest derivative of the mean loss, for scores of variance one.
 GRADIENT_TOL = 1e-10

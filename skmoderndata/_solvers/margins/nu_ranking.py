@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_program, solve
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     COUNTED,
@@ -49,7 +49,7 @@ from skmoderndata._solvers.margins.ranking_faces import (
 )
 from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
-from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
 # Largest gap at which the active set method takes less time than more pair steps.
 HANDED_OVER = 1e-2

@@ -12,9 +12,8 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Largest squared distance from the span of the support, relative to the squared norm, at which a
 # sample is projected: a sample that is nearer would make the matrix of the support

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, mark_all
-from skmoderndata._solvers.margins.tolerances import ROUNDING
 
 # Maximum number of free weights, whose matrix takes 512 MB.
 MANY_FREE = 8000

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
@@ -22,7 +23,7 @@ from skmoderndata._solvers.margins.ranking_certificate import (
     matrix_of_sums,
 )
 from skmoderndata._solvers.margins.ranking_faces import constraints
-from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ROUNDING, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ZERO_WEIGHT
 
 # Fraction of the distance to the nearest bound that a step covers.
 FRACTION_TO_BOUND = 0.995

@@ -7,10 +7,10 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import smallest
-from skmoderndata._solvers.margins.tolerances import ROUNDING, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
 # Minimum number of variables in a subset to which steps are restricted.
 LEAST = 100

@@ -1,7 +1,5 @@
 """Tolerances and limits that the solvers of this folder share."""
 
-# Size of rounding errors, relative to the terms of a sum.
-ROUNDING = 1e-14
 # Largest weight that counts as zero, relative to the largest weight or its bound.
 ZERO_WEIGHT = 1e-9
 # Maximum number of Newton steps; fewer than 30 are usual.

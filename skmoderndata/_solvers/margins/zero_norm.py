@@ -13,7 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.linear_programs import (
     Infeasible,
@@ -22,7 +22,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     dense,
     drop_rounding,
 )
-from skmoderndata._solvers.margins.tolerances import ROUNDING, SHORTEST_STEP
+from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 
 # Cost of squared slack that stands for infinity.
 HARD = 1e6
