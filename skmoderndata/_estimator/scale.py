@@ -46,8 +46,7 @@ def scale_ratio(X: Any) -> float:
 
 def _spreads(X: Any) -> tuple[Any, Any]:
     """Interquartile ranges and standard deviations of the columns whose range is not 0."""
-    n_rows = min(N_ROWS, max(LEAST_ROWS, N_ENTRIES // max(X.shape[1], 1)))
-    sample = np.asarray(X[:: -(-len(X) // n_rows)], dtype=float)
+    sample = _some_rows(X)
     missing = np.isnan(sample)
     if missing.any():
         sample = sample[:, ~missing.all(axis=0)]
@@ -58,6 +57,21 @@ def _spreads(X: Any) -> tuple[Any, Any]:
     low, high = quantile(sample, [0.25, 0.75], axis=0)
     counts = high > low
     return (high - low)[counts], np.nanstd(sample[:, counts], axis=0)
+
+
+def _some_rows(X: Any) -> Any:
+    """Return rows from all parts of the table in double precision, all rows of a small one."""
+    n_rows = min(N_ROWS, max(LEAST_ROWS, N_ENTRIES // max(X.shape[1], 1)))
+    return np.asarray(X[:: -(-len(X) // n_rows)], dtype=float)
+
+
+def _deviations_agree(X: Any) -> bool:
+    """Whether no columns can differ by more than the limit; needs no quantiles, which are slow."""
+    deviations = _some_rows(X).std(axis=0)
+    return (
+        bool(np.isfinite(deviations).all())
+        and _ratio(deviations[deviations > 0]) <= RATIO_LIMIT
+    )
 
 
 def _ratio(spreads: Any) -> float:
@@ -87,6 +101,7 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     views = [X[:, slice(*pair)] for pair in pairs if np.shape(pair) == (2,)]
     # After any scaler, sparse columns have a small range, and a column with one huge cell has a
     # large deviation: use the smaller of both ratios.
+    views = [view for view in views if not _deviations_agree(view)]
     ratio = max((min(map(_ratio, _spreads(view))) for view in views), default=1.0)
     if ratio <= RATIO_LIMIT:
         return
