@@ -31,6 +31,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import minmax_scale, scale
 from sklearn.utils import shuffle
 
+from benchmarks.compare.comparisons import COMPARISONS
 from benchmarks.compare.problems import digit_outlines
 from skmoderndata import all_estimators
 from skmoderndata.datasets import load_language_names, load_peptides
@@ -45,7 +46,7 @@ N_RANKS = 5
 # Number of outliers planted among the rows of a table.
 N_OUTLIERS = 15
 
-# Closest scikit-learn estimator of classes whose card names none, or one for another task
+# Closest scikit-learn estimator of classes that `COMPARISONS` lacks or compares for another task
 CLOSEST = {
     "DTWNeighborsClassifier": "sklearn.neighbors.KNeighborsClassifier",
     "DTWNeighborsRegressor": "sklearn.neighbors.KNeighborsRegressor",
@@ -186,8 +187,7 @@ def behind(row):
 
 def closest_to(cls):
     """Return the closest scikit-learn estimator, with its defaults."""
-    card = cls._card
-    path = CLOSEST.get(cls.__name__) or card.comparison.baseline
+    path = CLOSEST.get(cls.__name__) or COMPARISONS[cls.__name__].baseline
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)()
 

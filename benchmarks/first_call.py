@@ -1,9 +1,9 @@
 """Time the first use of each class with an empty cache: `python -m benchmarks.first_call`.
 
-Each parameter set of a card is used in a process of its own whose `NUMBA_CACHE_DIR` is an empty
-folder: import, `fit` (or `fit_transform`, if there is one), then `transform`, `predict` and the
-other outputs, and `score`. The processor time of the whole process counts. A second process with
-the filled cache shows how long later processes take.
+Each parameter set of the common tests is used in a process of its own whose `NUMBA_CACHE_DIR` is
+an empty folder: import, `fit` (or `fit_transform`, if there is one), then `transform`, `predict`
+and the other outputs, and `score`. The processor time of the whole process counts. A second
+process with the filled cache shows how long later processes take.
 
 With `--options` every value of every named option follows (except kernels, which compile nothing),
 each also with groups and with missing entries if the estimator accepts them, and every switch;
@@ -23,7 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from skmoderndata import all_estimators
-from skmoderndata.compile import small_data
+from skmoderndata.compile import named_options, small_data
+from tests.common.parameter_sets import parameter_sets
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 # Maximum processor time of a first use, in seconds.
@@ -56,7 +57,7 @@ def main(arguments=None):
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
     parser.add_argument(
-        "--defaults", action="store_true", help="the first parameter set of each card only"
+        "--defaults", action="store_true", help="the first parameter set of each class only"
     )
     parser.add_argument(
         "--options", action="store_true", help="every named option, switch, groups and missing"
@@ -77,7 +78,7 @@ def main(arguments=None):
                 continue
 
             # sets of parameters that fit small data
-            sets = [(parameters, False) for parameters in cls._card.checks]
+            sets = [(parameters, False) for parameters in parameter_sets(cls)]
             if options.options:
                 sets += [given for given in option_sets(cls) if given not in sets]
             sets = [given for given in sets if small_data(cls(**given[0]))[0] is not None]
@@ -122,12 +123,7 @@ def option_sets(cls):
     """Pairs of parameters and whether entries are missing, if the class accepts the pair."""
     constraints = cls._parameter_constraints
     default = cls().get_params()
-    named = [{}]
-    for name, kinds in constraints.items():
-        if name == "kernel":
-            continue
-        values = {value for kind in kinds for value in getattr(kind, "options", ())}
-        named += [{name: value} for value in sorted(values, key=str) if value != default[name]]
+    named = named_options(cls)
     switches = [
         {name: not default[name]} for name in constraints if constraints[name] == ["boolean"]
     ]

@@ -9,7 +9,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (see th
 import skmoderndata
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "tools")]
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "tools"), str(HERE.parent)]
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 project = "skmoderndata"

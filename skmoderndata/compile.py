@@ -4,10 +4,10 @@
     python -m skmoderndata.compile --jobs -1    # in as many processes as there are processors
     python -m skmoderndata.compile KSVD RobustPCA
 
-Each estimator is fitted to small data of the kind that its card names, with the parameter sets of
-the card, and its outputs are computed. What is compiled stays in numba's cache: beside the
-package, or in the folder named by `NUMBA_CACHE_DIR`. Meant for container images and for machines
-that run tests.
+Each estimator is fitted to small data of the kind that its card names, with its defaults and with
+each named option, and its outputs are computed. What is compiled stays in numba's cache: beside
+the package, or in the folder named by `NUMBA_CACHE_DIR`. Meant for container images and for
+machines that run tests.
 """
 
 import argparse
@@ -67,16 +67,40 @@ def _try(cls):
 
 
 def warm(cls):
-    """Fit a class with each parameter set of its card, and compute its outputs."""
-    for parameters in cls._card.checks:
-        estimator = cls(**parameters)
-        X, y = small_data(estimator)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            estimator.fit(X, y)
-            for output in OUTPUTS:
-                if hasattr(estimator, output):
-                    getattr(estimator, output)(X)
+    """Fit a class with its defaults and with each named option, and compute its outputs."""
+    for parameters in named_options(cls):
+        try:
+            _use(cls(**parameters))
+        except (ImportError, ValueError):
+            # an option may need another option, other data or an optional package
+            if not parameters:
+                raise
+
+
+def named_options(cls):
+    """Return the parameter sets of a class with at most one option that is not the default.
+
+    Options are the texts that a parameter accepts; kernels are left out, as they compile nothing.
+    """
+    default = cls().get_params()
+    sets = [{}]
+    for name, kinds in cls._parameter_constraints.items():
+        if name != "kernel":
+            values = {value for kind in kinds for value in getattr(kind, "options", ())}
+            values.discard(default[name])
+            sets += [{name: value} for value in sorted(values, key=str)]
+    return sets
+
+
+def _use(estimator):
+    """Fit an estimator to small data, and compute its outputs."""
+    X, y = small_data(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator.fit(X, y)
+        for output in OUTPUTS:
+            if hasattr(estimator, output):
+                getattr(estimator, output)(X)
 
 
 def small_data(estimator, n=40, p=6):

@@ -199,7 +199,8 @@ plt.show()
 PROBLEM_NOTE = """Next:
   1. name the paper in the card and add its entry to docs/references.bib
   2. write the naive reference in tests/oracles/{stem}.py and the generator in datasets/
-  3. give the card a `comparison` (benchmarks/compare/problems/ contains the problems)
+  3. give it an entry in benchmarks/compare/comparisons.py (problems/ contains the problems), and
+     in tests/common/parameter_sets.py if the common tests should set parameters
   4. python tools/dev.py test tests/{module}/test_{stem}.py
 """
 

@@ -9,14 +9,16 @@ import joblib
 from rich.console import Console
 
 import skmoderndata
+from benchmarks.compare.comparisons import COMPARISONS
 from benchmarks.compare.home import known_homes
 from benchmarks.compare.home_report import print_homes, store
 from benchmarks.compare.home_run import make_home_rows, run_home_rows, tasks_of
+from benchmarks.compare.no_comparison import without_comparison
 from benchmarks.compare.problem import by_plan
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import DEFAULT, FULL, QUICK, make_rows, n_tasks, run_rows
 from benchmarks.compare.table import ProgressReport, print_table
-from skmoderndata._estimator.registry import all_kernels, method_stem, without_comparison
+from skmoderndata._estimator.registry import all_kernels, method_stem
 
 INTERRUPTED = 130
 BESIDE = (
@@ -26,28 +28,35 @@ BESIDE = (
 STORED = Path(__file__).parents[2] / "docs" / "comparison.json"
 
 
-def main(arguments=None, *, estimators=None, console=None):
+def main(arguments=None, *, estimators=None, comparisons=COMPARISONS, console=None):
     """Run the comparison; the exit status is 0 when every row is complete."""
     console = console or _console()
     reasons = {}
     if estimators is None:
         estimators = [*skmoderndata.all_estimators(), *all_kernels()]
         reasons = without_comparison()
-    carded = {cls.__name__: cls for cls in estimators if _is_compared(cls)}
-    options = _parse(arguments, sorted(carded))
-    selected = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())
+    compared = {
+        cls.__name__: cls
+        for cls in estimators
+        if cls.__name__ in comparisons or method_stem(cls) in known_homes()
+    }
+    options = _parse(arguments, sorted(compared))
+    selected = [compared[name] for name in dict.fromkeys(options.only)]
+    selected = selected or list(compared.values())
     plan = by_plan(options.quick, options.full, QUICK, DEFAULT, FULL)
 
     # only --full runs the other methods, whose cards name a scikit-learn pipeline
     beside = selected
     if not (options.full or options.only):
         beside = [cls for cls in selected if cls._card.tier == "core"]
-        left_out = [cls for cls in selected if cls._card.instead and cls._card.comparison]
+        left_out = [
+            cls for cls in selected if cls._card.instead and cls.__name__ in comparisons
+        ]
         reasons |= {cls.__name__: f"--full only. {cls._card.instead}" for cls in left_out}
 
     start = perf_counter()
     homes = make_home_rows(_pages(selected), plan.size)
-    rows = [] if options.homes else make_rows(beside, plan)
+    rows = [] if options.homes else make_rows(beside, plan, comparisons)
     interrupted = False
     with ProgressReport(console, len(tasks_of(homes, plan.size)) + n_tasks(rows)) as progress:
         try:
@@ -88,10 +97,6 @@ def print_results(console, homes, rows):
         console.rule(style="dim")
         console.print(BESIDE, highlight=False)
         print_table(console, rows)
-
-
-def _is_compared(cls):
-    return cls._card.comparison is not None or method_stem(cls) in known_homes()
 
 
 def _pages(classes):
@@ -137,7 +142,7 @@ def _parse(arguments, known):
     if options.write_docs and not options.full:
         parser.error("--write-docs needs --full: other runs draw smaller problems")
     if not known:
-        parser.error("no estimator has a card with a comparison")
+        parser.error("no estimator has a comparison")
 
     try:
         options.output.mkdir(parents=True, exist_ok=True)

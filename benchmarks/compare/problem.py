@@ -107,7 +107,7 @@ def known_problems():
 
 
 def find_problem(name):
-    """Return the problem that a card names."""
+    """Return the problem that a comparison names."""
     if name not in known_problems():
         raise LookupError(
             f"no problem {name!r} in benchmarks/compare/problems; known: {known_problems()}"

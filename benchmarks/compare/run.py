@@ -31,6 +31,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
+from benchmarks.compare.comparisons import COMPARISONS
 from benchmarks.compare.problem import STEP, Data, Problem, find_problem
 from skmoderndata.kernels import Normalized
 from skmoderndata.preprocessing import KernelTransformer
@@ -121,7 +122,7 @@ class Contender:
         """Parameters whose best value lies at one end of the grid in most folds.
 
         Only ordered grids of at least three numbers count, because two numbers have no middle. An
-        end that the card declares as a natural bound does not count.
+        end that the comparison declares as a natural bound does not count.
         """
         found = {}
         for name, values in self.grid.items():
@@ -252,19 +253,19 @@ def decide(mean, half_width, margin):
     return "method" if mean > 0 else "baseline"
 
 
-def make_rows(estimators, plan):
-    """One row per card with a comparison; a card that cannot be set up gives a failed row."""
+def make_rows(estimators, plan, comparisons=COMPARISONS):
+    """One row per comparison; a comparison that cannot be set up gives a failed row."""
     load = functools.cache(lambda name: find_problem(name).rows(plan.size))
     rows = []
 
     for cls in estimators:
-        comparison = cls._card.comparison
+        comparison = comparisons.get(cls.__name__)
         if comparison is None:
             continue
         row = Row(cls.__name__, comparison.problem, family=cls._card.family)
         rows.append(row)
 
-        # a faulty card affects only its own row
+        # a faulty entry affects only its own row
         try:
             row.method = _contender(
                 cls, comparison.params, comparison.grid, comparison.bounds, plan

@@ -4,40 +4,8 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """How `make compare` compares a method with its nearest scikit-learn estimator.
-
-    Attributes
-    ----------
-    baseline : str
-        Import path of the scikit-learn estimator, `"sklearn.decomposition.PCA"`.
-    problem : str
-        Name of the problem in `benchmarks/compare/problems/`, which defines the data, the folds,
-        the scorer, and the steps before and after the estimator in the pipeline.
-    grid, baseline_grid : mapping of str to sequence
-        Parameters searched by GridSearchCV, with the same budget for both.
-    params, baseline_params : mapping
-        Parameters with fixed values.
-    bounds, baseline_bounds : mapping
-        Value of a searched parameter at which its grid ends for a reason given in a comment; the
-        report does not warn if this value is the best one.
-    """
-
-    baseline: str
-    problem: str
-    grid: Mapping[str, Sequence[Any]]
-    baseline_grid: Mapping[str, Sequence[Any]]
-    params: Mapping[str, Any] = field(default_factory=dict)
-    baseline_params: Mapping[str, Any] = field(default_factory=dict)
-    bounds: Mapping[str, Any] = field(default_factory=dict)
-    baseline_bounds: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +20,9 @@ class MethodCard:
         Keys of entries in `docs/references.bib`.
     cost : str
         Leading cost of `fit`, in n (samples), p (features), k (components), T (passes).
-    checks : tuple of mappings
-        Parameter sets that the common tests use.
-    known_failures : mapping of str to str
-        Names of checks of scikit-learn that cannot pass, and the reasons.
     method : str
         Stem of the names of page, example and test file. If it is empty, the class name gives the
         stem; only the second class of a method (a regressor next to a classifier) sets it.
-    comparison : Comparison or None
-        Comparison with scikit-learn; None if scikit-learn has no similar estimator.
-    no_comparison : str
-        Sentence that explains why there is no comparison; empty if there is one.
     tier : {"core", "standard", "textbook"}
         "core" if the method wins a benchmark designed for it, or if other methods are built on
         it; "standard" if a pipeline of several steps gives the same answer or an equally good one;
@@ -85,11 +45,7 @@ class MethodCard:
     family: str
     cite: tuple[str, ...]
     cost: str
-    checks: tuple[Mapping[str, Any], ...] = ({},)
-    known_failures: Mapping[str, str] = field(default_factory=dict)
     method: str = ""
-    comparison: Comparison | None = None
-    no_comparison: str = ""
     tier: str = "core"
     instead: str = ""
     samples: str = "rows"
@@ -113,13 +69,6 @@ class KernelCard:
         "any".
     psd : bool
         Whether every matrix of kernel values is positive semi-definite, for all parameters.
-    known_failures
-        Always empty, as kernels are not estimators.
-    comparison : Comparison or None
-        Same as for `MethodCard`. The kernel is compared inside `Normalized` and
-        `KernelTransformer`; `grid` has the names of the parameters of the kernel.
-    no_comparison : str
-        Same as for `MethodCard`. One kernel of each family has a comparison or a reason.
     tier, instead : str
         Same as for `MethodCard`.
     """
@@ -130,9 +79,6 @@ class KernelCard:
     domain: str
     psd: bool = True
     method: str = ""
-    known_failures: Mapping[str, str] = field(default_factory=dict)
-    comparison: Comparison | None = None
-    no_comparison: str = ""
     tier: str = "core"
     instead: str = ""
 
@@ -151,37 +97,6 @@ def method_stem(cls: type) -> str:
     """Return the stem of page, example and tests of an estimator class."""
     card = getattr(cls, "_card", None)  # None for a search
     return (card.method if card else "") or snake_case(cls.__name__)
-
-
-def without_comparison() -> dict[str, str]:
-    """Return the estimators and kernel families without a comparison, and the reasons.
-
-    The reason is empty if the card gives none.
-
-    >>> without_comparison()["MinimumEnclosingBall"]
-    'scikit-learn has no estimator of an enclosing ball.'
-    """
-    reasons = {}
-    for cls in all_estimators():
-        card = _card_of(cls)
-        if card.comparison is None:
-            reasons[cls.__name__] = card.no_comparison
-
-    # in each family, a single kernel states the comparison or the reason why there is none
-    families: dict[str, list[MethodCard | KernelCard]] = {}
-    for cls in all_kernels():
-        card = _card_of(cls)
-        families.setdefault(card.family, []).append(card)
-    for family, cards in sorted(families.items()):
-        if all(card.comparison is None for card in cards):
-            texts = [card.no_comparison for card in cards if card.no_comparison]
-            reasons[family] = texts[0] if texts else ""
-    return reasons
-
-
-def _card_of(cls: type) -> MethodCard | KernelCard:
-    card: MethodCard | KernelCard = cls._card  # type: ignore[attr-defined]
-    return card
 
 
 def public_modules() -> list[str]:

@@ -33,13 +33,6 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
 )
 
-NO_LABELS = dict.fromkeys(
-    ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-    "predict gives memberships, a Boolean matrix, as a row may have several components. In use: "
-    "scores of one label for each row, such as `adjusted_rand_score` in `GridSearchCV`, fail; "
-    "`score` works",
-)
-
 
 def warn_fewer_clusters(estimator, n_distinct):
     """Warn if there are fewer clusters than requested, as scikit-learn's `KMeans` does."""

@@ -14,7 +14,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array
 from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -136,18 +136,6 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, BlockClusterMixin, Boolean
         tier="textbook",
         instead="Use `KMeans` and cut its centres at one half: it finds the same groups as fast.",
         fits_blocks=True,
-        checks=(
-            {"random_state": 0},
-            {"n_clusters": 2, "init": "random", "n_init": 3, "random_state": 0},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.cluster.KMeans",
-            problem="access_roles",
-            grid={"n_clusters": [12, 24, 48, 96]},
-            params={"n_init": 10, "random_state": 0},
-            baseline_grid={"n_clusters": [12, 24, 48, 96]},
-            baseline_params={"n_init": 10, "random_state": 0},
-        ),
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],

@@ -14,7 +14,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import (
     check_array,
     check_entry_weight,
@@ -39,7 +39,7 @@ from skmoderndata._solvers.boolean_data.weighted_basis import (
     weighted_greedy,
     weighted_refit,
 )
-from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
+from skmoderndata.cluster._base import BooleanFactors
 
 # Number of greedy searches, each with its own threshold, that are refitted if bits have weights.
 # The searches with the lowest cost are refitted.
@@ -161,19 +161,6 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         family="Boolean data",
         cite=("miettinen2008discrete",),
         cost="n p^2 k / 64 for each threshold",
-        checks=(
-            {},
-            {"n_clusters": 2, "association_threshold": 0.6, "refit": False},
-            {"n_clusters": 15, "association_threshold": (0.5, 0.9), "penalty": 2.0},
-        ),
-        known_failures=NO_LABELS,
-        comparison=Comparison(
-            baseline="sklearn.decomposition.NMF",
-            problem="access_roles",
-            grid={"n_clusters": [4, 6, 8]},
-            baseline_grid={"n_components": [4, 6, 8]},
-            baseline_params={"max_iter": 1000, "random_state": 0},
-        ),
     )
     _ENTRY_SCORE = "boolean_error"  # default score of EntrySearchCV
     _parameter_constraints = {

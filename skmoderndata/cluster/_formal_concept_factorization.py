@@ -11,7 +11,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
@@ -22,7 +22,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
 )
 from skmoderndata._solvers.boolean_data.formal_concepts import next_concept
 from skmoderndata._solvers.common.iterate import Iterations
-from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
+from skmoderndata.cluster._base import BooleanFactors
 
 
 class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
@@ -110,15 +110,6 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
         family="Boolean data",
         cite=("belohlavek2010discovery",),
         cost="n p^2 / 64 for each feature of each concept",
-        checks=({}, {"n_clusters": None, "cover": "best"}),
-        known_failures=NO_LABELS,
-        comparison=Comparison(
-            baseline="sklearn.decomposition.NMF",
-            problem="access_roles",
-            grid={"n_clusters": (20, 40, 80)},
-            baseline_params={"max_iter": 1000, "random_state": 0},
-            baseline_grid={"n_components": (4, 6, 8)},
-        ),
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE, None],

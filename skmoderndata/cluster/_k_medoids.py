@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import relative_weights, validate_data
 from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.series import pack_series
@@ -135,18 +135,6 @@ class KMedoids(
         family="clusters",
         cite=("schubert2021fast", "kaufman1990finding"),
         cost="n^2 p + T n^2; BUILD n^2 k",
-        checks=(
-            {"n_clusters": 3},
-            {"n_clusters": 3, "metric": "manhattan"},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.cluster.KMeans",
-            problem="bump_clusters",
-            grid={"metric_params": [{"radius": 10}, {"radius": 20}]},
-            params={"n_clusters": 4, "metric": "dtw"},
-            baseline_grid={"init": ["k-means++", "random"]},
-            baseline_params={"n_clusters": 4, "n_init": 3, "random_state": 0},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

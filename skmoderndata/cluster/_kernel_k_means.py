@@ -16,7 +16,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import float_type, relative_weights
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -212,40 +212,10 @@ class KernelKMeans(
             "arthur2007kmeans",
         ),
         cost="n^2 + n times the samples that move; low rank r: n r^2 + T n r k",
-        checks=(
-            {"n_clusters": 3, "n_init": 2, "random_state": 0},
-            {"n_clusters": 3, "n_init": 1, "compute_bound": False, "random_state": 0},
-            {"n_clusters": 3, "kernel": "linear", "init": "spectral", "random_state": 0},
-            {
-                "n_clusters": 3,
-                "n_init": 2,
-                "solver": "low_rank",
-                "max_rank": 10,
-                "random_state": 1,
-            },
-            {"n_clusters": 3, "n_init": 2, "solver": "nystroem", "random_state": 0},
-        ),
         fits_blocks=True,
-        known_failures=dict.fromkeys(
-            (
-                "check_sample_weight_equivalence_on_dense_data",
-                "check_sample_weight_equivalence_on_sparse_data",
-            ),
-            "the starts are drawn by position, so that copies of a row change them; the objective "
-            "of given clusters is the same. In use: `fit_predict` with integer weights may end in "
-            "another local optimum than with copies; a larger `n_init` makes it rare",
-        ),
         tier="standard",
         instead="KMeans on KernelPCA, started from the means of AgglomerativeClustering, finds "
         "groups that are as tight in a fifth of the time.",
-        comparison=Comparison(
-            baseline="sklearn.cluster.KMeans",
-            problem="digits",
-            params={"gamma": 0.0005, "n_init": 1, "random_state": 0},
-            grid={"n_clusters": (40, 80, 160)},
-            baseline_params={"n_init": 1, "random_state": 0},
-            baseline_grid={"n_clusters": (40, 80, 160)},
-        ),
         scaler="StandardScaler",
     )
     _of_rows = {"labels_": "predict"}

@@ -22,7 +22,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_boolean
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
@@ -235,25 +235,6 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         cite=("streich2009multi", "frank2012multi", "miettinen2008discrete"),
         cost="T n p S, for S assignment sets",
         fits_blocks=True,
-        checks=(
-            {"n_clusters": 2, "n_init": 1, "random_state": 0},
-            {"n_clusters": 3, "max_assignments": 1, "noise": "flip", "random_state": 0},
-            {"n_clusters": 3, "noise": None, "refit": False, "algorithm": "pruned"},
-        ),
-        known_failures=dict.fromkeys(
-            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several clusters. In "
-            "use: `adjusted_rand_score` and others that compare one label for each row refuse "
-            "them; `score` works",
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.NMF",
-            problem="access_roles",
-            grid={"n_clusters": [4, 6, 8]},
-            params={"max_assignments": 3, "n_init": 1, "random_state": 0},
-            baseline_grid={"n_components": [4, 6, 8]},
-            baseline_params={"max_iter": 1000, "random_state": 0},
-        ),
     )
     _ENTRY_SCORE = "boolean_error"  # default score of EntrySearchCV
     _parameter_constraints = {

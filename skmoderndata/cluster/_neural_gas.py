@@ -24,7 +24,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
     check_array,
@@ -176,30 +176,9 @@ class NeuralGas(
             "fritzke1997lbgu",
         ),
         cost="T n k (p + log k)",
-        # "online" is not checked: its steps depend on the order of the rows, so a weight of 2 is
-        # not equivalent to repeating the row
-        checks=(
-            {"n_clusters": 3, "max_iter": 20, "random_state": 0},
-            {
-                "n_clusters": 3,
-                "n_init": 2,
-                "neighborhood": 1.0,
-                "max_iter": 10,
-                "polish": False,
-                "random_state": 0,
-            },
-        ),
         tier="standard",
         instead="AgglomerativeClustering, and KMeans from the means of its clusters, reach an "
         "error as low or lower in less time.",
-        comparison=Comparison(
-            baseline="sklearn.cluster.KMeans",
-            problem="digits",
-            params={"random_state": 0},
-            grid={"n_clusters": (80, 160, 240)},
-            baseline_params={"n_init": 10, "random_state": 0},
-            baseline_grid={"n_clusters": (80, 160, 240)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

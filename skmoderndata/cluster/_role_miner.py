@@ -12,7 +12,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
@@ -27,7 +27,7 @@ from skmoderndata._solvers.boolean_data.roles import (
     roles_by_gain,
 )
 from skmoderndata._solvers.common.iterate import Iterations
-from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
+from skmoderndata.cluster._base import BooleanFactors
 
 
 class RoleMiner(CallbackSupportMixin, BooleanFactors):
@@ -126,18 +126,6 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
         family="Boolean data",
         cite=("vaidya2006roleminer",),
         cost="C n p / 64 for C candidates, at most n^2 / 2 of them",
-        checks=(
-            {},
-            {"n_clusters": 2, "algorithm": "complete", "selection": "area", "cover": "best"},
-        ),
-        known_failures=NO_LABELS,
-        comparison=Comparison(
-            baseline="sklearn.decomposition.NMF",
-            problem="access_roles",
-            grid={"n_clusters": (60, 120, 240)},
-            baseline_params={"max_iter": 1000, "random_state": 0},
-            baseline_grid={"n_components": (4, 6, 8)},
-        ),
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array
 from skmoderndata._solvers.boolean_data.boolean import (
     cooccurrence,
@@ -18,7 +18,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
-from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
+from skmoderndata.cluster._base import BooleanFactors
 
 # Maximum size of a Gram matrix that is formed; for a larger size, a Lanczos method is used.
 _DENSE = 1500
@@ -122,14 +122,6 @@ class RoundedSVD(BooleanFactors):
         tier="textbook",
         instead="Use `TruncatedSVD` and round its reconstruction at one half: it has fewer wrong "
         "bits.",
-        checks=({}, {"n_clusters": 2, "fractions": (0.3, 0.6)}),
-        known_failures=NO_LABELS,
-        comparison=Comparison(
-            baseline="sklearn.decomposition.TruncatedSVD",
-            problem="access_roles",
-            grid={"n_clusters": (12, 30, 60)},
-            baseline_grid={"n_components": [4, 6, 8]},
-        ),
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],

@@ -22,7 +22,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.plotting import several_axes_or_new
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.barycenters import (
     average,
@@ -132,15 +132,6 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         cite=("petitjean2011global", "cuturi2017soft"),
         cost="T n k p^2 for p points",
         samples="series",
-        checks=({"n_clusters": 3, "random_state": 0},),
-        comparison=Comparison(
-            baseline="sklearn.cluster.KMeans",
-            problem="bump_clusters",
-            grid={"radius": [10, 20]},
-            params={"n_clusters": 4, "n_init": 3, "random_state": 0},
-            baseline_grid={"init": ["k-means++", "random"]},
-            baseline_params={"n_clusters": 4, "n_init": 3, "random_state": 0},
-        ),
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],

@@ -15,7 +15,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
 
 
@@ -119,13 +119,6 @@ class JamesStein(Base):
         tier="standard",
         instead="RidgeCV on indicators of the columns also shrinks means, and can use covariates.",
         fits_blocks=True,
-        checks=({}, {"target": "zero", "noise_variance": 1.0}, {"positive_part": False}),
-        comparison=Comparison(
-            baseline="sklearn.covariance.EmpiricalCovariance",
-            problem="few_images",
-            grid={"target": ("mean", "zero")},
-            baseline_grid={"store_precision": (True, False)},
-        ),
     )
     _parameter_constraints = {
         "target": [StrOptions({"mean", "zero"}), "array-like"],

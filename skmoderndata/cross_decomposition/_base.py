@@ -17,7 +17,6 @@ from skmoderndata._estimator.compat import (
     unmasked,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory
-from skmoderndata._estimator.registry import Comparison
 from skmoderndata._estimator.scale import warn_unlike_scales
 from skmoderndata._estimator.validation import (
     FLOATS,
@@ -29,41 +28,6 @@ from skmoderndata._estimator.validation import (
 )
 from skmoderndata._samples.containers import as_samples, count_samples
 from skmoderndata._solvers.kernel.canonical import Samples
-
-LABELS = (
-    "one-dimensional class labels are not accepted as a second view. In use: `GridSearchCV` and "
-    "`Pipeline` with labels as y need `view_slices`"
-)
-# scikit-learn exempts its own two-view classes from these checks by name.
-PAIRS = dict.fromkeys(
-    (
-        "check_transformer_general",
-        "check_transformer_data_not_an_array",
-        "check_transformer_preserve_dtypes",
-    ),
-    f"fit_transform(X, Y) returns a pair, like scikit-learn's CCA, and {LABELS}",
-) | dict.fromkeys(
-    (
-        "check_global_output_transform_pandas",
-        "check_global_set_output_transform_polars",
-        "check_set_output_transform_pandas",
-        "check_set_output_transform_polars",
-        "check_transformer_get_feature_names_out",
-        "check_transformer_get_feature_names_out_pandas",
-    ),
-    "fit_transform(X, Y) returns a pair, and set_output changes only the first array. In use: "
-    "in a `Pipeline` only `view_slices` gives a data frame with the scores of all views",
-)
-
-
-AGAINST_CCA = Comparison(
-    baseline="sklearn.cross_decomposition.CCA",
-    problem="digit_halves",
-    params={"n_components": 5},
-    grid={"alpha": (0.01, 0.1, 1.0)},
-    baseline_params={"n_components": 5, "max_iter": 5000},
-    baseline_grid={"scale": (True, False)},
-)
 
 
 def unequal_weights(sample_weight, X, *, owner, at_least=1):

@@ -11,12 +11,10 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._solvers.kernel.canonical import RULES
 from skmoderndata.cross_decomposition._base import (
-    LABELS,
-    PAIRS,
     SecondViewPredictor,
     mean_correlations,
     warn_of_moving,
@@ -203,33 +201,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
             "kettenring1971canonical",
         ),
         cost="n^3, or n r^2 with rank r",
-        checks=(
-            {"n_components": 1},
-            {
-                "kernel": "linear",
-                "regularization": "ridge",
-                "solver": "low_rank",
-                "n_components": 1,
-            },
-            {
-                "n_components": 1,
-                "solver": "nystroem",
-                "max_rank": 20,
-                "regularization": "bach-jordan",
-                "random_state": 0,
-            },
-            {"criterion": "gcca", "kernel": "poly", "degree": 2},
-        ),
         fits_blocks=True,
-        known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
-        comparison=Comparison(
-            baseline="sklearn.cross_decomposition.CCA",
-            problem="digit_halves",
-            params={"n_components": 5},
-            grid={"alpha": (1e-5, 1e-4, 1e-3)},
-            baseline_params={"n_components": 5, "max_iter": 5000},
-            baseline_grid={"scale": (True, False)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

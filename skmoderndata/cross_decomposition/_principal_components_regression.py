@@ -24,7 +24,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import surely_psd
@@ -225,24 +225,10 @@ class PrincipalComponentsRegression(
         family="regression on components",
         cite=("shawetaylor2004kernel", "massy1965principal"),
         cost="n p min(n, p); kernels n^3, or n r^2 with rank r",
-        checks=(
-            {},
-            {"n_components": None},
-            {"n_components": 0.9, "solver": "dual"},
-            {"kernel": "rbf", "n_components": 0.95},
-            {"kernel": "rbf", "solver": "low_rank", "max_rank": 20},
-            {"kernel": "rbf", "solver": "nystroem", "n_components": 0.9, "random_state": 0},
-        ),
         fits_blocks=True,
         tier="standard",
         instead="PCA or KernelPCA with LinearRegression in a pipeline gives the same "
         "predictions.",
-        comparison=Comparison(
-            baseline="sklearn.cross_decomposition.PLSRegression",
-            problem="diabetes",
-            grid={"n_components": (2, 4, 6, 8, 10)},
-            baseline_grid={"n_components": (1, 2, 3, 4, 6)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

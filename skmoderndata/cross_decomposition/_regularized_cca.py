@@ -6,9 +6,6 @@ from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOption
 from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.cross_decomposition._base import (
-    AGAINST_CCA,
-    LABELS,
-    PAIRS,
     SecondViewPredictor,
     warn_of_moving,
 )
@@ -188,18 +185,9 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
             "vandevelden2006generalized",
         ),
         cost="n p min(n, p)",
-        checks=(
-            {"n_components": 1},
-            {"alpha": 0.5, "scale": False, "n_components": 1},
-            {"scale": False, "n_components": 1},
-            {"criterion": "sumcor", "alpha": 0.5, "n_components": 1},
-            {"criterion": "gcca", "alpha": 0.1, "scale": False},
-        ),
-        known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
         tier="standard",
         instead="PCA of both views, its number of components cross-validated, then CCA, finds "
         "pairs that correlate as much.",
-        comparison=AGAINST_CCA,
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -14,7 +14,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.kernel.sparse_canonical import (
     CrossProduct,
     bounds_by_permutation,
@@ -22,8 +22,6 @@ from skmoderndata._solvers.kernel.sparse_canonical import (
     sums_of_weights,
 )
 from skmoderndata.cross_decomposition._base import (
-    LABELS,
-    PAIRS,
     SecondViewPredictor,
     mean_correlations,
     signs_of_peaks,
@@ -178,23 +176,10 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         family="two and more views",
         cite=("witten2009penalized", "witten2009extensions", "mackey2008deflation"),
         cost="n p T",
-        checks=(
-            {"n_components": 1, "l1_bound": 0.3},
-            {"l1_bound": 0.7, "scale": False, "n_components": 1},
-        ),
-        known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
         tier="standard",
         instead="`SelectFdr`, in turns, for the columns that correlate with the score of the "
         "other table, finds the related ones of 1800 columns with an F1 of .95, against "
         ".70 with bounds by permutation.",
-        comparison=Comparison(
-            baseline="sklearn.cross_decomposition.PLSSVD",
-            problem="few_related_columns",
-            params={"n_components": 1, "n_init": 10, "random_state": 0},
-            grid={"l1_bound": (0.06, 0.12, 0.25, 0.5)},
-            baseline_params={"n_components": 1},
-            baseline_grid={"scale": (True, False)},
-        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

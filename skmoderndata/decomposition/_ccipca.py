@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.base import FitProgress
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
@@ -190,18 +190,6 @@ class CCIPCA(OnlineSubspace):
         tier="textbook",
         instead="Use `IncrementalPCA`: on digits in batches, its components explain as much "
         "variance in a fraction of the time.",
-        checks=(
-            {},
-            {"n_components": 2, "whiten": True, "random_state": 0},
-            {"n_components": 1, "refine": False, "tol": None, "max_iter": 2, "shuffle": False},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.IncrementalPCA",
-            problem="digits",
-            params={"random_state": 0},
-            grid={"n_components": (8, 16, 32, 48)},
-            baseline_grid={"n_components": (8, 16, 32, 48)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -1,7 +1,6 @@
 """Convex non-negative matrix factorisation: components are averages of rows."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +35,6 @@ from skmoderndata._solvers.factors.convex_factorization import (
     rows_of_kernel,
 )
 from skmoderndata.decomposition._nmf_base import (
-    AGAINST_NMF,
     AlternatingFactorization,
     narrowed,
     validate_rows,
@@ -158,16 +156,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         family="non-negative factors",
         cite=("ding2010convex",),
         cost="T n p k",
-        checks=(
-            {"random_state": 0},
-            {"kernel": "rbf", "n_components": 3, "init": "random", "random_state": 0},
-        ),
-        comparison=replace(
-            AGAINST_NMF,
-            grid={"n_components": (32, 48, 64)},
-            # With more components than pixels, the codes would not reduce the dimension.
-            bounds={"n_components": 64},
-        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -24,7 +24,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, dense, known_entries, validate_data
 from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.codes.lasso import METHODS, lasso_codes
@@ -215,42 +215,6 @@ class FeatureSignDictionaryLearning(
         cite=("lee2007efficient",),
         cost="T (n (p k + s k) + k^3)",
         fits_blocks=True,
-        checks=(
-            {"max_iter": 5, "tol": 0.0, "random_state": 0},
-            {
-                "n_components": 3,
-                "alpha": 0.1,
-                "algorithm": "homotopy",
-                "momentum": False,
-                "tol": 0.01,
-                "random_state": 0,
-            },
-            {
-                "alpha": 1.0,
-                "positive_code": True,
-                "positive_dict": True,
-                "init": "random",
-                "max_iter": 4,
-                "tol": 0.0,
-                "store_codes": True,
-                "random_state": 0,
-            },
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.DictionaryLearning",
-            problem="noisy_patches",
-            params={"n_components": 72, "max_iter": 50, "tol": 1e-3, "random_state": 0},
-            grid={"alpha": (10.0, 20.0, 40.0)},
-            baseline_params={
-                "n_components": 72,
-                "fit_algorithm": "cd",
-                "transform_algorithm": "lasso_cd",
-                "max_iter": 20,
-                "tol": 1e-4,
-                "random_state": 0,
-            },
-            baseline_grid={"alpha": (10.0, 20.0, 40.0)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -21,7 +21,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.slow_features import (
@@ -188,24 +188,6 @@ class HierarchicalSlowFeatureAnalysis(
         family="slow features",
         cite=("wiskott2002slow", "franzius2007slowness", "escalante2013solve"),
         cost="n F D^2 per layer of F fields with D monomials",
-        checks=(
-            {"n_components": 1},
-            {
-                "n_components": 2,
-                "degree": 1,
-                "n_pre": None,
-                "noise_std": 0.01,
-                "random_state": 0,
-            },
-            {"n_components": 2, "weight_sharing": False, "clip": None, "batch_size": 7},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.PCA",
-            problem="image_walk",
-            params={"image_shape": (16, 16), "n_pre": 20},
-            grid={"n_components": (8, 16, 32)},
-            baseline_grid={"n_components": (4, 8, 16)},
-        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -16,7 +16,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.online_components import (
@@ -228,27 +228,9 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         family="slow features",
         cite=("kompella2012incremental", "weng2003candid"),
         cost="(12 D K + 4 K k^2) n T, D expanded, K whitened features",
-        checks=(
-            {"random_state": 0},
-            {"n_components": 1, "degree": 2, "n_whitened": 2, "random_state": 0},
-            {
-                "n_components": 1,
-                "refine": False,
-                "tol": None,
-                "max_iter": 2,
-                "random_state": 0,
-            },
-        ),
         tier="textbook",
         instead="Use `SlowFeatureAnalysis`, with `partial_fit` for streams: it is exact, and "
         "faster up to a few thousand expanded features.",
-        comparison=Comparison(
-            baseline="sklearn.decomposition.IncrementalPCA",
-            problem="image_walk",
-            params={"max_iter": 30, "tol": 0.1, "random_state": 0},
-            grid={"n_components": (4, 8, 16), "n_whitened": (24, 40)},
-            baseline_grid={"n_components": (4, 8, 16), "whiten": (False, True)},
-        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

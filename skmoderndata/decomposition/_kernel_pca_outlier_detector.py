@@ -14,7 +14,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.landmarks import (
@@ -185,21 +185,10 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         family="kernel methods",
         cite=("hoffmann2007kernel", "shawetaylor2004kernel"),
         cost="n^2 k; low rank r: n r^2",
-        checks=(
-            {},
-            {"n_components": 2, "kernel": "poly", "degree": 2},
-            {"solver": "low_rank"},
-        ),
         fits_blocks=True,
         tier="textbook",
         instead="Use LocalOutlierFactor with `novelty=True`, or the `mahalanobis` distances of "
         "LedoitWolf: they rank outliers as well or better.",
-        comparison=Comparison(
-            baseline="sklearn.svm.OneClassSVM",
-            problem="digit_novelty",
-            grid={"gamma": (0.0001, 0.0003, 0.001), "n_components": (0.5, 0.7, 0.9)},
-            baseline_grid={"gamma": (0.001, 0.003, 0.01), "nu": (0.1, 0.3, 0.5)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -21,7 +21,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.early_rows import EarlyRows
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import (
     CHEAP_COMPONENTS,
     FLOATS,
@@ -240,44 +240,6 @@ class KSVD(
             "labusch2009sparse",
         ),
         cost="T n (p k + s^2 k)",
-        checks=(
-            {"max_iter": 5, "random_state": 0},
-            {
-                "n_components": 3,
-                "n_nonzero_coefs": 2,
-                "update": "exact",
-                "monotone": True,
-                "random_state": 0,
-            },
-            {
-                "residual_tol": 0.7,
-                "init": "random",
-                "tol": 0.9,
-                "min_usage": 0,
-                "random_state": 0,
-            },
-            {"positive": True, "max_iter": 4, "store_codes": True, "random_state": 0},
-            {"update": "mod", "dc_atom": True, "max_iter": 4, "random_state": 0},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
-            problem="noisy_patches",
-            params={"n_components": 72},
-            grid={"n_nonzero_coefs": (8, 12, 16)},
-            # Codes of more than half of the 36 pixels are not sparse.
-            bounds={"n_nonzero_coefs": 16},
-            baseline_params={
-                "n_components": 72,
-                "transform_algorithm": "omp",
-                # Five times the noise, so that codes are sparse like the codes of KSVD.
-                "alpha": 100.0,
-                # "cd" finds the same atoms as "lars", in a third of the time.
-                "fit_algorithm": "cd",
-                "max_iter": 10,
-            },
-            baseline_grid={"transform_n_nonzero_coefs": (8, 12, 16)},
-            baseline_bounds={"transform_n_nonzero_coefs": 16},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -188,12 +188,6 @@ class MinorComponentAnalysis(OnlineSubspace):
         tier="textbook",
         instead="Use the last components of `PCA`: they are exact, and a stream needs only sums "
         "of products.",
-        checks=(
-            {"random_state": 0},
-            {"n_components": 2, "random_state": 0, "learning_rate_hold": 50},
-            {"refine": False, "tol": None, "max_iter": 2, "shuffle": False, "random_state": 0},
-        ),
-        no_comparison="scikit-learn has no estimator of the directions of smallest variance.",
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -19,7 +19,6 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.early_rows import EarlyRows
-from skmoderndata._estimator.registry import Comparison
 from skmoderndata._estimator.validation import (
     FLOATS,
     check_array,
@@ -49,15 +48,6 @@ from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_ro
 # Size of the ridge if entries are missing or weighted, relative to the root mean square of the
 # norms of the columns.
 RIDGE_RELATIVE = 0.01
-
-AGAINST_NMF = Comparison(
-    baseline="sklearn.decomposition.NMF",
-    problem="digit_parts",
-    params={"random_state": 0},
-    grid={"n_components": (16, 32, 48)},
-    baseline_params={"random_state": 0, "max_iter": 1000},
-    baseline_grid={"n_components": (16, 32, 48)},
-)
 
 
 def validate_rows(estimator, X, *, reset, missing=None):

@@ -19,7 +19,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_codes, validate_data
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -201,17 +201,6 @@ class OnlineRobustPCA(
         tier="standard",
         instead="`FactorAnalysis` in turn with cells of small residuals leaves less error at low "
         "rank, where all rows fit into memory.",
-        checks=(
-            {},
-            {"n_components": 2, "noise_std": 0.5, "batch_size": 7},
-            {"forgetting_factor": 0.99, "shuffle": False, "tol": 0.01},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.IncrementalPCA",
-            problem="corrupted_digits",
-            grid={"n_components": (8, 12, 16, 24)},
-            baseline_grid={"n_components": (8, 12, 16, 24)},
-        ),
         scaler="RobustScaler",
     )
     # default score of EntrySearchCV

@@ -21,7 +21,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
     check_codes,
@@ -196,21 +196,6 @@ class ProbabilisticLSA(
         tier="standard",
         instead="`NMF` of frequencies, followed by rounds of EM on the counts above zero, finds "
         "equally good topics in about the same time.",
-        checks=(
-            {"random_state": 0},
-            {"n_components": 3, "smoothing": 0.1, "n_init": 2, "random_state": 0},
-            {"posterior_exponent": 0.8, "random_state": 0},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.LatentDirichletAllocation",
-            problem="planted_topics",
-            # The baseline has priors, which smooth its topics, too.
-            params={"smoothing": 0.1},
-            grid={"n_components": (4, 6, 8)},
-            # The result is better than with the default of 10 passes.
-            baseline_params={"max_iter": 15},
-            baseline_grid={"n_components": (8, 12, 16)},
-        ),
     )
     # Reason in the message of EntrySearchCV, which does not accept this estimator.
     _NO_ENTRIES = "distributions of words, not counts"

@@ -24,7 +24,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_codes, validate_data, weigh_entries
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.false_cells import p_values
@@ -308,24 +308,6 @@ class RobustPCA(
         cite=("candes2011robust", "zhou2010stable", "lin2010augmented", "portnoy1997gaussian"),
         cost="T n p k",
         fits_blocks=True,
-        checks=(
-            {},
-            {"algorithm": "stable"},
-            {"n_components": 2, "center": "median", "polish": True, "store_matrices": False},
-            {
-                "algorithm": "stable",
-                "noise_std": 0.5,
-                "solver": "subspace",
-                "schedule": "constant",
-            },
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.PCA",
-            problem="corrupted_digits",
-            params={"tol": 1e-3},
-            grid={"n_components": (8, 12, 16, 24)},
-            baseline_grid={"n_components": (8, 12, 16, 24)},
-        ),
         scaler="RobustScaler",
     )
     # default score of EntrySearchCV

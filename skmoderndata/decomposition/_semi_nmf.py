@@ -1,7 +1,6 @@
 """Semi-non-negative matrix factorisation: non-negative codes, components of any sign."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -15,7 +14,6 @@ from skmoderndata._solvers.factors.coded_rows import first_codes
 from skmoderndata._solvers.factors.factor_updates import Side, lengths_of
 from skmoderndata._solvers.factors.factorization import factorize, nndsvd_components
 from skmoderndata.decomposition._nmf_base import (
-    AGAINST_NMF,
     AlternatingFactorization,
     ridge_for_gaps,
     validate_rows,
@@ -131,11 +129,6 @@ class SemiNMF(AlternatingFactorization):
         cite=("ding2010convex",),
         cost="T n p k",
         fits_blocks=True,
-        checks=(
-            {},
-            {"init": "random", "n_init": 2, "random_state": 0, "max_iter": 9000},
-        ),
-        comparison=replace(AGAINST_NMF, grid={"n_components": (8, 16, 32)}),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -23,7 +23,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import LinearOutputs, PolynomialExpansion
@@ -235,19 +235,6 @@ class SlowFeatureAnalysis(
         ),
         cost="2 n D^2 + 10 D^3, D expanded features",
         fits_blocks=True,
-        checks=(
-            {},
-            {"degree": 2, "n_components": 2},
-            {"pre_pca": 0.99, "degree": 2, "n_components": 1},
-            {"lag": 2, "solver": "eigh", "batch_size": 7},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.PCA",
-            problem="image_walk",
-            params={"degree": 2},
-            grid={"n_components": (4, 8, 16, 32), "pre_pca": (16, 24)},
-            baseline_grid={"n_components": (4, 8, 16, 32), "whiten": (False, True)},
-        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

@@ -12,7 +12,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.factors.coded_rows import CodedRows
 from skmoderndata._solvers.factors.factor_updates import Side
 from skmoderndata._solvers.factors.factorization import (
@@ -203,28 +203,6 @@ class SparseNMF(AlternatingFactorization):
         cite=("hoyer2004non", "kim2007sparse", "kim2011fast", "ang2019accelerating"),
         cost="T n p k",
         fits_blocks=True,
-        checks=(
-            {},
-            {"penalty": None, "solver": "bpp", "max_iter": 3000},
-            {"side": "components", "n_init": 2, "init": "random", "random_state": 0},
-            {"side": "both", "form": "plain", "alpha": 0.1},
-            {"penalty": "hoyer", "sparseness_components": 0.4, "max_iter": 5000},
-            {
-                "penalty": "hoyer",
-                "sparseness_codes": 0.3,
-                "codes_axis": "sample",
-                "max_iter": 5000,
-                "tol": 1e-3,
-            },
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.NMF",
-            problem="digit_parts",
-            params={"random_state": 0},
-            grid={"n_components": (16, 32, 48)},
-            baseline_params={"random_state": 0, "max_iter": 1000},
-            baseline_grid={"n_components": (16, 32, 48)},
-        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
@@ -151,31 +151,6 @@ class Sparsenet(
         tier="textbook",
         instead="Use `MiniBatchDictionaryLearning`: with five of its atoms, the error on new "
         "digits is smaller, though it takes longer, and its codes are exactly sparse.",
-        checks=(
-            {"max_iter": 2, "random_state": 0},
-            {"n_components": 3, "prior": "abs", "max_iter": 2, "random_state": 0},
-            {
-                "prior": "gauss",
-                "norm": "gain",
-                "batch_size": 10,
-                "max_iter": 2,
-                "random_state": 0,
-            },
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
-            problem="noisy_patches",
-            params={"n_components": 72, "prior": "abs", "random_state": 0},
-            grid={"alpha": (10.0, 20.0, 40.0)},
-            baseline_params={
-                "n_components": 72,
-                "fit_algorithm": "cd",
-                "transform_algorithm": "lasso_cd",
-                "max_iter": 10,
-                "random_state": 0,
-            },
-            baseline_grid={"alpha": (10.0, 20.0, 40.0)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -12,7 +12,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.landmarks import (
@@ -154,23 +154,10 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         family="kernel methods",
         cite=("baudat2000generalized", "mika1999fisher"),
         cost="n^3 / 3; low rank r: n r^2",
-        checks=(
-            {},
-            {"kernel": "linear", "n_components": None},
-            {"solver": "low_rank"},
-            {"solver": "nystroem", "random_state": 0},
-        ),
         fits_blocks=True,
         tier="standard",
         instead="SVC is just as accurate, and LinearDiscriminantAnalysis on the features of "
         "KernelPCA separates the classes just as well.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="digit_classes",
-            # Descending, because the search keeps the first of equal scores
-            grid={"alpha": (1e-3, 1e-5, 1e-7), "gamma": (0.001, 0.0003, 0.0001)},
-            baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.0001, 0.0002, 0.0005)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import Interval, fit_context
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._samples.containers import as_samples
-from skmoderndata.kernels import BlendedSpectrum, Mismatch, PSpectrum, RestrictedGapWeighted
+from skmoderndata.kernels import Mismatch, PSpectrum, RestrictedGapWeighted
 from skmoderndata.kernels._base import BaseKernel
 from skmoderndata.kernels._generative.scores import ScoreKernel
 from skmoderndata.kernels._strings.spectrum import (
@@ -103,14 +103,6 @@ class SequenceFeatures(TransformerMixin, Base):
         tier="standard",
         instead="CountVectorizer with analyzer='char', followed by Normalizer, gives the same "
         "features, though fitting takes three times as long.",
-        comparison=Comparison(
-            baseline="sklearn.feature_extraction.text.CountVectorizer",
-            problem="language_names",
-            params={"kernel": BlendedSpectrum()},
-            grid={"kernel__p": (2, 3, 4)},
-            baseline_params={"analyzer": "char", "lowercase": False},
-            baseline_grid={"ngram_range": ((1, 2), (1, 3), (1, 4))},
-        ),
     )
     _parameter_constraints = {
         "kernel": [BaseKernel, None],

@@ -8,7 +8,6 @@ from joblib import Parallel, delayed
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +22,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.gaussian.committee import (
     balanced_parts,
@@ -171,34 +170,10 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         family="Gaussian processes",
         cite=("tresp2000bayesian", "deisenroth2015distributed", "liu2018generalized"),
         cost="n e^2, e samples an expert",
-        checks=(
-            {"max_expert_size": 20, "random_state": 0},
-            {
-                "max_expert_size": 20,
-                "combine": "grbcm",
-                "partition": "random",
-                "random_state": 0,
-            },
-        ),
         tier="textbook",
         instead="Use RBFInterpolator of SciPy with its 50 nearest neighbours and smoothing: "
         "noisy pixels of a photograph are filled in with the same error, in a fraction "
         "of the time.",
-        comparison=Comparison(
-            baseline="sklearn.gaussian_process.GaussianProcessRegressor",
-            problem="friedman_processes",
-            params={
-                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-                "random_state": 0,
-            },
-            grid={"max_expert_size": (100, 200)},
-            baseline_params={
-                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-                "normalize_y": True,
-                "random_state": 0,
-            },
-            baseline_grid={},
-        ),
     )
     _parameter_constraints = {
         **PROCESS,

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import ClassifierMixin
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
@@ -26,7 +25,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
 from skmoderndata._solvers.gaussian.bernoulli import (
     first_sites,
@@ -177,24 +176,6 @@ class SparseGaussianProcessClassifier(
         family="Gaussian processes",
         cite=("hensman2015scalable", "challis2013gaussian", "titsias2009variational"),
         cost="n m^2 + m^3, m inducing inputs",
-        checks=(
-            {"n_inducing": 10, "tol": 0.1, "random_state": 0},
-            {"n_inducing": 8, "inducing": "greedy", "tol": 0.1, "random_state": 0},
-        ),
-        known_failures={
-            "check_sample_weight_equivalence_on_dense_data": "the sums agree up to rounding "
-            "errors, which the optimiser enlarges; a test compares them at fixed "
-            "hyperparameters. In use: `BaggingClassifier`, which passes weights, gives "
-            "hyperparameters that differ in late digits from the hyperparameters with copies"
-        },
-        comparison=Comparison(
-            baseline="sklearn.gaussian_process.GaussianProcessClassifier",
-            problem="friedman_classes",
-            params={"kernel": ConstantKernel(1.0) * RBF(3.0), "random_state": 0},
-            grid={"n_inducing": (25, 50)},
-            baseline_params={"kernel": ConstantKernel(1.0) * RBF(3.0), "random_state": 0},
-            baseline_grid={},
-        ),
     )
     _parameter_constraints = {
         "kernel": PROCESS["kernel"],

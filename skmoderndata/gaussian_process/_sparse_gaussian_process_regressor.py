@@ -4,7 +4,6 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +22,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.early_rows import EarlyRows
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
 from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._solvers.common.arrays import (
@@ -225,31 +224,6 @@ class SparseGaussianProcessRegressor(
         cite=("titsias2009variational", "quinonero2005unifying", "burt2020convergence"),
         cost="n m^2 + m^3, m inducing inputs",
         fits_blocks=True,
-        checks=(
-            {"n_inducing": 10, "random_state": 0},
-            {"n_inducing": 8, "algorithm": "fitc", "inducing": "greedy", "tol": 0.1},
-        ),
-        known_failures={
-            "check_sample_weight_equivalence_on_dense_data": "the sums agree up to rounding "
-            "errors, which the optimiser enlarges; a test compares them at fixed "
-            "hyperparameters. In use: `BaggingRegressor`, which passes weights, gives "
-            "hyperparameters that differ in late digits from the hyperparameters with copies"
-        },
-        comparison=Comparison(
-            baseline="sklearn.gaussian_process.GaussianProcessRegressor",
-            problem="friedman_processes",
-            params={
-                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-                "random_state": 0,
-            },
-            grid={"n_inducing": (50, 100)},
-            baseline_params={
-                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-                "normalize_y": True,
-                "random_state": 0,
-            },
-            baseline_grid={},
-        ),
     )
     _parameter_constraints = {
         **PROCESS,

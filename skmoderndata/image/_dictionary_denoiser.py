@@ -166,8 +166,6 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         ),
         cost="T n (p k + s^2 k)",
         samples="image",
-        checks=({},),
-        no_comparison="scikit-learn has no image denoiser; see `make peers`.",
     )
     _parameter_constraints = {
         **COMMON_CONSTRAINTS,

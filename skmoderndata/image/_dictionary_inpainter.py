@@ -167,8 +167,6 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         cite=("mairal2008color", "fadili2009inpainting"),
         cost="T n (p k + s^2 k)",
         samples="image",
-        checks=({},),
-        no_comparison="scikit-learn has no estimator that fills in pixels of an image.",
     )
     _parameter_constraints = {
         **COMMON_CONSTRAINTS,

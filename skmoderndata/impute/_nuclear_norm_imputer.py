@@ -28,7 +28,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
     check_entry_weight,
@@ -234,18 +234,6 @@ class NuclearNormImputer(
         ),
         cost="T (n p k) dense, T (n_known + (n + p) k) k sparse",
         fits_blocks=True,
-        checks=(
-            {},
-            {"alpha": 0.1, "debias": False},
-            {"alpha": 0.0},
-            {"n_components": 2, "alpha": 0.05},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.impute.KNNImputer",
-            problem="ratings",
-            grid={"n_components": (2, 3, 4)},
-            baseline_grid={"n_neighbors": (5, 10, 20)},
-        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

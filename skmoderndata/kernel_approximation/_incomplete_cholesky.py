@@ -10,7 +10,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import check_definite
@@ -128,22 +128,6 @@ class IncompleteCholesky(KernelFeatures):
             "harbrecht2012low",
         ),
         cost="n k^2",
-        checks=(
-            {"n_components": 20, "random_state": 0},
-            {"kernel": "poly", "tol": 0.05, "random_state": 0},
-            {"algorithm": "greedy"},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.kernel_approximation.Nystroem",
-            problem="digits",
-            params={"n_components": 60, "random_state": 0},
-            grid={"gamma": (1e-6, 1e-5, 1e-4)},
-            baseline_params={"n_components": 60, "random_state": 0},
-            baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
-            # Below this value, the kernel is linear up to its scale, so neighbours do not change
-            bounds={"gamma": 1e-6},
-            baseline_bounds={"gamma": 1e-6},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.linalg import EPS
@@ -175,18 +175,6 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             "mehrotra1992implementation",
         ),
         cost="T n k^2",
-        checks=(
-            {},
-            {"residual_rtol": None, "fit_intercept": False},
-            {"positive": True},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.linear_model.Lasso",
-            problem="few_measurements",
-            grid={"residual_rtol": (0.01, 0.03, 0.1, 0.3)},
-            baseline_params={"max_iter": 100_000},
-            baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.bridge import Moments, bridge
 
@@ -116,13 +116,6 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         tier="textbook",
         instead="Use `OrthogonalMatchingPursuitCV`, or `LassoCV` twice, weighted: as exact in a "
         "tenth of the time.",
-        checks=({"alpha": 0.01}, {"exponent": 1.5, "alpha": 0.1}),
-        comparison=Comparison(
-            baseline="sklearn.linear_model.Lasso",
-            problem="spline_groups",
-            grid={"alpha": (0.03, 0.1, 0.3), "exponent": (0.5, 1.5)},
-            baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -19,7 +19,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import (
     GroupLassoResult,
@@ -177,20 +177,6 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         family="dictionaries and sparse codes",
         cite=("yuan2006model", "simon2013sparse", "ndiaye2016gap", "jacob2009group"),
         cost="T (n p + n k^2)",
-        checks=(
-            {},
-            {"alpha": 0.01, "groups": 2},
-            {"alpha": 0.05, "groups": 3, "l1_ratio": 0.5, "fit_intercept": False},
-            {"alpha": 0.01, "groups": 2, "positive": True},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.linear_model.Lasso",
-            problem="spline_groups",
-            grid={"alpha": (0.003, 0.01, 0.03, 0.1, 0.3)},
-            params={"groups": 6},
-            baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1, 0.3)},
-            baseline_params={"max_iter": 100_000},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

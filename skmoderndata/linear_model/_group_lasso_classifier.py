@@ -21,7 +21,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import Penalty, one_thread_if_small
 from skmoderndata._solvers.codes.group_logistic import LogisticProblem, group_logistic
@@ -138,15 +138,6 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         cite=("meier2008group", "lee2014proximal", "jacob2009group"),
         cost="T (n p + n k^2)",
         method=PAGE,
-        checks=({}, {"alpha": 0.02, "groups": 2, "l1_ratio": 0.3}),
-        comparison=Comparison(
-            baseline="sklearn.linear_model.LogisticRegression",
-            problem="spline_classes",
-            grid={"alpha": (0.001, 0.003, 0.01, 0.03, 0.1)},
-            params={"groups": 6},
-            baseline_grid={"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)},
-            baseline_params={"l1_ratio": 1, "solver": "liblinear"},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -136,8 +136,6 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         cite=("yuan2006model", "friedman2010regularization", "jacob2009group"),
         cost="paths T (n p + n k^2)",
         method=PAGE,
-        checks=({"alphas": 10}, {"alphas": 5, "groups": 2, "cv": 3}),
-        no_comparison="It is `GroupLasso` with its own search; see the row of `GroupLasso`.",
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -20,7 +20,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import (
     checked_samples,
     checked_samples_and_target,
@@ -35,14 +35,6 @@ from skmoderndata._samples.containers import take
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.online import Expanded, perceptron_block, projectron_block
-
-WEIGHTS_ARE_NO_COPIES = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "a weight multiplies the step of a "
-    "mistake, whereas a copy of the sample is processed after that step. In use: "
-    "`AdaBoostClassifier` and `BaggingClassifier` get other machines from weights than from draws "
-    "of rows, with similar accuracy"
-    for kind in ("dense", "sparse")
-}
 
 
 class State(NamedTuple):
@@ -198,25 +190,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         family="margins",
         cite=("freund1999large", "orabona2009bounded", "shawetaylor2004kernel"),
         cost="T n |S|",
-        checks=(
-            {"random_state": 0},
-            {"average": True, "random_state": 0},
-            {"kernel": "linear", "average": True, "random_state": 0},
-            {"budget": 30, "max_iter": 10, "shuffle": False},
-            {"budget": 60, "budget_policy": "oldest", "max_iter": 10, "random_state": 0},
-        ),
-        known_failures=WEIGHTS_ARE_NO_COPIES,
         tier="textbook",
         instead="Use SVC, or Nystroem with SGDClassifier for streams: both end at a margin "
         "instead of the last mistake.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="odd_digits",
-            grid={"gamma": (0.001, 0.003, 0.01), "average": (False, True)},
-            params={"random_state": 0, "max_iter": 20},
-            baseline_grid={"gamma": (0.0001, 0.0003, 0.001, 0.002, 0.004, 0.01)},
-            baseline_params={"C": 10.0},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -13,7 +13,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_target
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -136,20 +136,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         family="kernel methods",
         cite=("yan2007graph", "he2003locality"),
         cost="n r^2 + r^3, r up to n",
-        checks=({}, {"n_components": 1, "kernel": "linear"}, {"solver": "low_rank"}),
         tier="standard",
         instead="Nystroem with LinearDiscriminantAnalysis separates the classes at least as well "
         "with the same small number of features.",
-        comparison=Comparison(
-            baseline="sklearn.kernel_approximation.Nystroem",
-            problem="digit_directions",
-            params={"graph": "marginal", "n_components": 20},
-            grid={"gamma": (0.0001, 0.0003, 0.001)},
-            baseline_params={"n_components": 300, "random_state": 0},
-            baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
-            # below it the kernel is linear up to its scale, which the discriminant ignores
-            baseline_bounds={"gamma": 1e-6},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -15,7 +15,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
@@ -123,24 +123,9 @@ class LaplacianEmbedding(
         family="kernel methods",
         cite=("hall1970quadratic", "shawetaylor2004kernel", "belkin2003laplacian"),
         cost="n^2 p",
-        checks=(
-            {},
-            {"n_neighbors": None},
-            {"n_components": 1, "kernel": "laplacian", "gamma": 0.1},
-        ),
         tier="textbook",
         instead="Use SpectralEmbedding with n_neighbors=10: it preserves neighbours just as "
         "well, and it allows for samples with few neighbours.",
-        comparison=Comparison(
-            baseline="sklearn.manifold.Isomap",
-            problem="digits",
-            params={"n_components": 10},
-            grid={"n_neighbors": (5, 10, 20)},
-            baseline_params={"n_components": 10},
-            baseline_grid={"n_neighbors": (3, 5, 10)},
-            # With two neighbours the graph is disconnected
-            baseline_bounds={"n_neighbors": 3},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -22,7 +22,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.unfolding import (
@@ -166,27 +166,10 @@ class MaximumVarianceUnfolding(
         family="kernel methods",
         cite=("weinberger2004unsupervised", "sun2006fastest"),
         cost="T n n_neighbors k",
-        checks=(
-            {"n_neighbors": 60, "solver": "low_rank", "random_state": 0},
-            {
-                "n_neighbors": 60,
-                "constraints": "at_most",
-                "solver": "low_rank",
-                "tol": 0.1,
-                "random_state": 0,
-            },
-        ),
         tier="textbook",
         instead="Use LocallyLinearEmbedding with method='ltsa' and 8 neighbours, and scale its "
         "axes so that neighbours keep their distances: it recovers a sheet with a hole "
         "just as well in a small part of the time, though not with 12 neighbours.",
-        comparison=Comparison(
-            baseline="sklearn.manifold.Isomap",
-            problem="roll_with_hole",
-            grid={"n_neighbors": (6, 7)},
-            params={"tol": 0.05, "random_state": 0},
-            baseline_grid={"n_neighbors": (6, 7)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -19,7 +19,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.sammon import (
@@ -126,18 +126,6 @@ class SammonMapping(
         family="kernel methods",
         cite=("sammon1969nonlinear",),
         cost="T n^2 k",
-        checks=(
-            {"random_state": 0},
-            {"init": "random", "n_components": 1, "random_state": 0},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.manifold.Isomap",
-            problem="digits",
-            params={"n_components": 2, "max_iter": 200, "tol": 1e-4},
-            grid={},
-            baseline_params={"n_components": 2},
-            baseline_grid={"n_neighbors": (3, 5)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

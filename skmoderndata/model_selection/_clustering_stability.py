@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import random_table
 from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -206,17 +206,6 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         family="Model selection",
         cite=("lange2004stability", "luxburg2010clustering"),
         cost="2 n_splits fits to n / 2 rows for each k",
-        checks=(
-            {"param_range": (2, 3), "n_splits": 4, "n_random": 5, "random_state": 0},
-            {
-                "estimator": KMeans(n_init=1),
-                "classifier": NearestCentroid(),
-                "param_range": (2, 3),
-                "n_splits": 3,
-                "random_state": 0,
-            },
-        ),
-        no_comparison="scikit-learn has no choice of the number of clusters by stability.",
         tier="standard",
         instead="HDBSCAN with min_cluster_size=15 finds the number of kinds among images of three "
         "to eight kinds of digits in five of eight draws and is off by one in the others; "

@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_magnitude, check_target
 from skmoderndata._samples.elastic import (
     PARAMETERS,
@@ -302,14 +302,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         cite=("dau2019ucr", "keogh2005exact", "rakthanmanon2012searching"),
         cost="n p; a query at most n p^2, and usually a few percent of it",
         samples="series",
-        checks=({}, {"n_neighbors": 3, "weights": "distance"}, {"metric": "msm"}),
         method="dtw_neighbors",
-        comparison=Comparison(
-            baseline="sklearn.neighbors.KNeighborsClassifier",
-            problem="digit_outlines",
-            grid={"n_neighbors": [1, 3], "radius": [1, 3]},
-            baseline_grid={"n_neighbors": [1, 3], "weights": ["uniform", "distance"]},
-        ),
     )
     _parameter_constraints = {
         "n_neighbors": [AT_LEAST_ONE],
@@ -490,9 +483,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         cite=("keogh2005exact",),
         cost="n p; a query at most n p^2, and usually a few percent of it",
         samples="series",
-        checks=({}, {"n_neighbors": 3, "weights": "distance"}),
         method="dtw_neighbors",
-        no_comparison="See the row of the classifier, which uses the same neighbours.",
     )
     _parameter_constraints = DTWNeighborsClassifier._parameter_constraints
 

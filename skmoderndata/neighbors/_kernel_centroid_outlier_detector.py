@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import POSITIVE, Interval, StrOptions, fit_context
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
@@ -119,23 +119,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         family="kernel methods",
         cite=("shawetaylor2004kernel",),
         cost="n^2",
-        checks=({}, {"kernel": "linear", "contamination": 0.2}),
-        known_failures=dict.fromkeys(
-            ("check_outliers_train", "check_outliers_fit_predict"),
-            "contamination is the rate among new samples, by leave-one-out distances; the check "
-            "expects it among training samples, which are closer to a mean that they belong to. "
-            "In use: `fit_predict` on the samples of `fit` flags a fraction below contamination",
-        ),
         tier="textbook",
         instead="Use KernelDensity: with a Gaussian kernel of the same width it ranks samples in "
         "the same order.",
-        comparison=Comparison(
-            baseline="sklearn.svm.OneClassSVM",
-            problem="digit_novelty",
-            grid={"gamma": [0.0001, 0.0003, 0.001, 0.003, 0.01]},
-            baseline_grid={"gamma": [0.0001, 0.0003, 0.001, 0.003, 0.01]},
-            baseline_params={"nu": 0.1},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

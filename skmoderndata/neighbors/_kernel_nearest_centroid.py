@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import StrOptions, fit_context
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, labelled_training
@@ -95,16 +95,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         family="kernel methods",
         cite=("shawetaylor2004kernel",),
         cost="sum over classes of n_c^2",
-        checks=({}, {"kernel": "linear"}, {"offset": "density", "priors": "empirical"}),
         tier="textbook",
         instead="Use SVC: with the same kernel it is more accurate, because it weights samples.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="digits_kernel",
-            grid={"gamma": (0.1, 0.3, 1.0, 3.0)},
-            baseline_params={"C": 10.0},
-            baseline_grid={"gamma": (0.03, 0.1, 0.3)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -45,14 +45,6 @@ from skmoderndata._solvers.networks.ridge_path import (
 
 # Number of outputs of the first layer held at once: 4 MB stay in the cache.
 BLOCK_ENTRIES = 2**19
-WEIGHTS_ARE_NO_COPIES = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "leave-one-out omits a sample with its "
-    "full weight, but only one of several equal rows, so the penalty may differ. In use: "
-    "`BaggingClassifier` and `BaggingRegressor`, which weight rows instead of copying them, may "
-    "choose another penalty; if `alpha` is a number, weights are equivalent to copies"
-    for kind in ("dense", "sparse")
-}
-
 # Number of decades that the default penalties span.
 WIDEST = 12
 

@@ -2,9 +2,8 @@
 
 from skmoderndata._estimator.compat import StrOptions
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata.neural_network._base import (
-    WEIGHTS_ARE_NO_COPIES,
     NetworkClassifier,
     NetworkRegressor,
 )
@@ -158,24 +157,10 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         ),
         cost="n L^2 + L^3, L outputs of the first layer",
         fits_blocks=True,
-        checks=(
-            {"n_hidden": 50, "random_state": 0},
-            {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
-            {"n_hidden": 20, "direct_links": True, "random_state": 0},
-        ),
-        known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
         tier="standard",
         instead="Nystroem or RBFSampler with RidgeCV is just as accurate: random kernel features "
         "work as well as random neurons.",
-        comparison=Comparison(
-            baseline="sklearn.kernel_ridge.KernelRidge",
-            problem="friedman",
-            params={"standardize": False, "random_state": 0},
-            grid={"input_scale": (0.05, 0.1, 0.2, 0.4)},
-            baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
-        ),
     )
     _parameter_constraints = RANDOM_LAYER
 
@@ -349,23 +334,10 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         ),
         cost="n L^2 + L^3, L outputs of the first layer",
         fits_blocks=True,
-        checks=(
-            {"n_hidden": 50, "random_state": 0},
-            {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
-            {"n_hidden": 20, "direct_links": True, "random_state": 0},
-        ),
-        known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
         tier="standard",
         instead="Nystroem or RBFSampler with RidgeClassifierCV is just as accurate: random kernel "
         "features work as well as random neurons.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="scaled_digits",
-            grid={"input_scale": (0.5, 1.0, 2.0)},
-            params={"n_hidden": 1000, "standardize": False, "random_state": 0},
-            baseline_grid={"C": (1, 10, 100)},
-        ),
     )
     _parameter_constraints = {
         **RANDOM_LAYER,

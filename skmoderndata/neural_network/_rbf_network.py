@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, check_magnitude
 from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.dictionaries.neural_gas import batch_neural_gas, centred
@@ -39,12 +39,6 @@ from skmoderndata.neural_network._base import (
 MANY = 10_000
 # Maximum number of samples among which "ols" chooses.
 CANDIDATES = 5000
-PLACES_DEPEND_ON_ROWS = {
-    "check_sample_weight_equivalence_on_dense_data": "centres are drawn from the rows, and "
-    "leave-one-out omits only one of several equal rows. In use: `BaggingRegressor` and "
-    "`BaggingClassifier` mark repeated draws by weights, so rows that are drawn often are no more "
-    "likely than others to become centres"
-}
 RADIAL = {
     "n_centers": [AT_LEAST_ONE],
     "centers": [StrOptions({"k-means", "neural_gas", "random", "ols"}), "array-like"],
@@ -335,24 +329,10 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         cite=("moody1989fast", "chen1991orthogonal", "allen1974relationship"),
         cost="n k^2 + k^3, k centres",
         fits_blocks=True,
-        checks=(
-            {"n_centers": 8, "random_state": 0},
-            {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},
-            {"n_centers": 5, "centers": "neural_gas", "direct_link": True, "random_state": 0},
-        ),
-        known_failures=PLACES_DEPEND_ON_ROWS,
         method="rbf_network",
         tier="standard",
         instead="Nystroem with RidgeCV is just as accurate. So is, for one number of centres, "
         "RidgeCV on a Gaussian of the distances from the centres of KMeans.",
-        comparison=Comparison(
-            baseline="sklearn.kernel_ridge.KernelRidge",
-            problem="friedman",
-            params={"direct_link": True, "random_state": 0},
-            grid={"n_centers": (200, 400, 800)},
-            baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = RADIAL
@@ -525,22 +505,9 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         cite=("moody1989fast", "chen1991orthogonal", "allen1974relationship"),
         cost="n k^2 + k^3, k centres",
         fits_blocks=True,
-        checks=(
-            {"n_centers": 8, "random_state": 0},
-            {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},
-            {"n_centers": 5, "centers": "neural_gas", "direct_link": True, "random_state": 0},
-        ),
-        known_failures=PLACES_DEPEND_ON_ROWS,
         method="rbf_network",
         tier="standard",
         instead="SVC is just as accurate on digits, and its search takes a quarter of the time.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="scaled_digits",
-            grid={"n_centers": (200, 400)},
-            params={"width": 2.0, "random_state": 0},
-            baseline_grid={"C": (1, 10)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {**RADIAL, "class_weight": [dict, StrOptions({"balanced"}), None]}

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skmoderndata._estimator.compat import StrOptions, fit_context
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
@@ -107,18 +107,10 @@ class AlignedKernelCombination(AgainstTraining):
         family="kernel matrices",
         cite=("cortes2012algorithms", "shawetaylor2004kernel"),
         cost="n^2 q^2, q kernels",
-        checks=({}, {"kernels": ["linear", "rbf"], "algorithm": "independent"}),
         tier="standard",
         instead="The sum of rbf_kernel of all parts, each weighted by the square of its cross-"
         "validated accuracy, is as accurate in SVC(kernel='precomputed') on digits in "
         "four parts beside seven of noise (95 percent from 150 images).",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="pairs",
-            grid={"gamma": (0.003, 0.01, 0.03)},
-            baseline_params={"C": 10.0},
-            baseline_grid={"gamma": (0.01, 0.03, 0.1)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.compat import N_JOBS, NamedOptions, fit_context
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import list_of_samples
 from skmoderndata._samples.edits import edit_matrix
 from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
@@ -97,13 +97,6 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         cite=("wagner1974string", "hyyro2003bit"),
         cost="n^2 distances",
         samples="strings",
-        comparison=Comparison(
-            baseline="sklearn.feature_extraction.text.CountVectorizer",
-            problem="peptide_neighbors",
-            grid={},
-            baseline_params={"analyzer": "char", "lowercase": False},
-            baseline_grid={"ngram_range": ((1, 1), (1, 2), (1, 3))},
-        ),
     )
     _parameter_constraints = {
         "metric": [

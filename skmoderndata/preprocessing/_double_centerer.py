@@ -52,9 +52,7 @@ class DoubleCenterer(KernelMatrixStep):
         family=FAMILY,
         cite=("torgerson1952multidimensional",),
         cost="n^2",
-        checks=({}, {"squared": True}),
         method=PAGE,
-        no_comparison="scikit-learn has no transformer of distances into inner products.",
     )
     _parameter_constraints = {"squared": ["boolean"]}
 

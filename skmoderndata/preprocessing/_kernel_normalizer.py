@@ -51,13 +51,7 @@ class KernelNormalizer(KernelMatrixStep):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n^2",
-        known_failures={
-            "check_positive_only_tag_during_fit": "a kernel matrix may have negative entries, "
-            "but not on its diagonal, where the check puts some. In use: indefinite matrices need "
-            "`SpectrumCorrector` as the previous step in a `Pipeline`",
-        },
         method=PAGE,
-        no_comparison="scikit-learn has no transformer that normalises kernel matrices.",
     )
     _parameter_constraints = {}
 

@@ -80,9 +80,7 @@ class KernelProjector(KernelMatrixStep):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n^3",
-        checks=({}, {"n_components": 1, "algorithm": "cholesky"}, {"center": True}),
         method=PAGE,
-        no_comparison="A tool for kernel matrices without a counterpart in scikit-learn.",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

@@ -91,9 +91,7 @@ class KernelTransformer(AgainstTraining):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n^2 kernel values",
-        checks=({}, {"kernel": "poly", "degree": 2}),
         method=PAGE,
-        no_comparison="It makes kernels steps of pipelines: each row of a kernel goes through it.",
         scaler="StandardScaler",
     )
     _parameter_constraints = {**KERNEL_CONSTRAINTS, "cache": [GramCache, None]}
@@ -300,7 +298,6 @@ class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
         cost="n",
         samples="strings",
         method=PAGE,
-        no_comparison="It only wraps samples that are not vectors: there is nothing to score.",
     )
     _parameter_constraints = {}
 

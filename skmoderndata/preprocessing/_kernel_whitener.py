@@ -88,9 +88,7 @@ class KernelWhitener(KernelMatrixStep):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n^3",
-        checks=({}, {"n_components": 2, "scale": "unit_eigenvalue"}),
         method=PAGE,
-        no_comparison="scikit-learn whitens vectors but not kernel matrices.",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

@@ -61,7 +61,6 @@ class SeriesFormatter(TransformerMixin, Base):
         cost="n p",
         samples="series",
         method="dynamic_time_warping",
-        no_comparison="It changes the form of time series but no values.",
     )
     _parameter_constraints = {
         "layout": [StrOptions({"channels_last", "channels_first"})],

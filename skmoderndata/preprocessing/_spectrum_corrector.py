@@ -90,9 +90,7 @@ class SpectrumCorrector(KernelMatrixStep):
         family=FAMILY,
         cite=("chen2009similarity", "higham1988computing"),
         cost="n^3",
-        checks=({}, {"algorithm": "flip"}, {"algorithm": "square"}),
         method=PAGE,
-        no_comparison="scikit-learn uses indefinite kernel matrices without correction.",
     )
     _parameter_constraints = {
         "algorithm": [StrOptions({"clip", "flip", "square", "shift"})],

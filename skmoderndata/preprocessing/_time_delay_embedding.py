@@ -162,19 +162,6 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         ),
         cost="n p n_lags; lag='auto' and n_lags='fnn': n p log n",
         rows="rows are time and a window holds earlier ones",
-        checks=(
-            {},
-            {"lag": "auto", "n_lags": 2},
-        ),
-        known_failures={
-            "check_methods_sample_order_invariance": "rows are time: a window holds earlier rows. "
-            "In use: folds that shuffle rows, such as the folds of `ShuffleSplit`, mix times; use "
-            "`TimeSeriesSplit`",
-            "check_methods_subset_invariance": "rows are time: a window holds earlier rows. In "
-            "use: the first rows of a batch or fold, in `cross_val_predict` too, have incomplete "
-            "windows; `transform` longer stretches",
-        },
-        no_comparison="scikit-learn has no transformer of the rows of a time series into windows.",
     )
     _parameter_constraints = {
         "n_lags": [AT_LEAST_ONE, StrOptions({"fnn", "cao"})],

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from skmoderndata._estimator.base import Base, FitProgress
 from skmoderndata._estimator.compat import Interval, StrOptions, fit_context
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import order_of_labels, ordered_classes
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.gram import Gram
@@ -219,20 +219,10 @@ class NuSVOR(KernelRankingMachine, Base):
         family="ranking",
         cite=("shawetaylor2004kernel", "chu2007support"),
         cost="n |S|",
-        checks=(
-            {},
-            {"nu": 0.55, "kernel": "laplacian", "order": "enforced"},
-        ),
         tier="standard",
         instead="GaussianProcessRegressor with a width for each column, on normal scores of the "
         "ranks, has three quarters of the error from 100 samples with ranks of unequal "
         "width.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="disease_ranks",
-            grid={"nu": (0.7, 0.8, 0.9), "gamma": (0.001, 0.01, 0.1)},
-            baseline_grid={"C": (100.0, 1000.0, 10_000.0), "gamma": (1e-5, 1e-4, 1e-3)},
-        ),
         scaler="StandardScaler",
     )
     _free_offset = True

@@ -21,7 +21,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, dense, validate_data
 from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.common.arrays import working_memory
@@ -192,25 +192,6 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             "duarte2008single",
         ),
         cost="n p m",
-        checks=(
-            {"random_state": 0},
-            {"random_state": 0, "kind": "dct", "basis": None, "algorithm": "omp"},
-            {"random_state": 0, "kind": "fourier", "basis": "haar", "algorithm": "iht"},
-            {"random_state": 0, "kind": "sparse", "n_measurements": 3, "algorithm": "cosamp"},
-        ),
-        known_failures={
-            "check_transformer_n_iter": "max_iter limits the steps of the recovery in "
-            "inverse_transform; a fit has no steps. In use: there is no n_iter_ after `fit`, and "
-            "nothing else is missing"
-        },
-        comparison=Comparison(
-            baseline="sklearn.random_projection.GaussianRandomProjection",
-            problem="signals_back",
-            params={"random_state": 0},
-            grid={"n_measurements": (24, 40)},
-            baseline_params={"compute_inverse_components": True, "random_state": 0},
-            baseline_grid={"n_components": (24, 40)},
-        ),
     )
     _parameter_constraints = {
         "n_measurements": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="right")],

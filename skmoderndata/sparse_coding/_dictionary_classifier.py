@@ -21,7 +21,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -136,29 +136,6 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         tier="textbook",
         instead="Use `SVC`: on digits it is about as accurate and fits in a small fraction of the "
         "time.",
-        checks=(
-            {"n_components": 3, "n_nonzero_coefs": 1, "random_state": 0},
-            {
-                "n_components": 4,
-                "n_nonzero_coefs": 1,
-                "n_discriminative": 0,
-                "max_iter": 5,
-                "random_state": 0,
-            },
-        ),
-        known_failures={
-            "check_classifiers_train": "only the directions of samples matter, and the check has "
-            "three clouds in a plane, one of them around zero. In use: after `StandardScaler`, "
-            "and for classes that are clouds around the origin, accuracy is lost; use `SVC`",
-        },
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="digit_classes",
-            params={"n_components": 20, "n_discriminative": 3, "random_state": 0},
-            grid={"n_nonzero_coefs": (3, 5)},
-            baseline_params={"C": 10.0},
-            baseline_grid={"gamma": (0.0005, 0.001)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

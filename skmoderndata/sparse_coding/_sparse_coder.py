@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import (
     FLOATS,
     check_array,
@@ -228,27 +228,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             "beck2009fast",
         ),
         cost="n (p k + s^2 k)",
-        checks=(
-            {},
-            {"transform_algorithm": "lasso", "transform_alpha": 0.1},
-            {"transform_algorithm": "omp", "residual_rtol": 0.3, "positive_code": True},
-            {
-                "transform_algorithm": "cosamp",
-                "transform_n_nonzero_coefs": 2,
-                "normalize": False,
-            },
-            {"transform_algorithm": "fista", "transform_alpha": 0.1, "tol": 1e-3},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.SparseCoder",
-            problem="noisy_patches",
-            grid={"transform_n_nonzero_coefs": (4, 8, 12, 16)},
-            baseline_params={"dictionary": None, "transform_algorithm": "omp"},
-            baseline_grid={"transform_n_nonzero_coefs": (4, 8, 12, 16)},
-            # Codes with more than half of the 36 pixels are not sparse.
-            bounds={"transform_n_nonzero_coefs": 16},
-            baseline_bounds={"transform_n_nonzero_coefs": 16},
-        ),
     )
     _parameter_constraints = {
         "dictionary": ["array-like", None],

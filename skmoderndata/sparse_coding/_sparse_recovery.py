@@ -18,7 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, check_target, validate_data
 from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
@@ -163,21 +163,6 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             "chambolle2011first",
         ),
         cost="T n k",
-        checks=(
-            {},
-            {"algorithm": "basis_pursuit", "basis": "dct"},
-            {"algorithm": "subspace_pursuit", "n_nonzero_coefs": 2},
-            {"algorithm": "htp", "basis": "fourier"},
-            {"algorithm": "omp", "positive": True},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
-            problem="few_measurements",
-            params={"algorithm": "subspace_pursuit"},
-            grid={"n_nonzero_coefs": (5, 10, 15, 20)},
-            baseline_params={"fit_intercept": False},
-            baseline_grid={"n_nonzero_coefs": (5, 10, 15, 20)},
-        ),
     )
     _parameter_constraints = {
         "basis": [StrOptions(set(BASES)), "array-like", LinearOperator, None],

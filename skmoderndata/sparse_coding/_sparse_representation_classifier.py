@@ -22,7 +22,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import dense
 from skmoderndata._kernelized.checks import (
     checked_samples,
@@ -200,24 +200,6 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         tier="standard",
         instead="`ExtraTreesClassifier` on randomly covered copies is more accurate on covered "
         "digits.",
-        checks=(
-            {},
-            {"algorithm": "group_lasso", "alpha": 0.3, "kernel": "rbf"},
-            {"algorithm": "omp", "kernel": "rbf"},
-            {"kernel": "precomputed", "rule": "energy"},
-            {"residual_rtol": 0.3},
-        ),
-        known_failures={
-            "check_non_transformer_estimators_n_iter": "max_iter bounds the steps of coding, "
-            "which takes place in predict; fit takes no steps. In use: there is no n_iter_ after "
-            "`fit`; `predict` warns about codes that did not converge"
-        },
-        comparison=Comparison(
-            baseline="sklearn.neighbors.KNeighborsClassifier",
-            problem="digit_classes",
-            grid={"kernel": ["linear", "rbf"], "alpha": [0.05, 0.2]},
-            baseline_grid={"n_neighbors": [1, 3], "metric": ["euclidean", "cosine"]},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

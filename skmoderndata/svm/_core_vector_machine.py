@@ -13,7 +13,7 @@ from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import rows_in_blocks
 from skmoderndata._kernelized.machines import MachineClassifierMixin
@@ -205,20 +205,6 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         cite=("tsang2005core", "tsang2007simpler", "loosli2007comments"),
         cost="n |S| + |S|^2",
         fits_blocks=True,
-        checks=(
-            {},
-            {"kernel": "linear", "C": 0.1, "class_weight": "balanced"},
-            {"kernel": "poly", "degree": 2, "batch_size": 8},
-            {"radius_tol": 1e-9, "fit_intercept": False, "random_state": 0},
-        ),
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="checkerboard",
-            params={"gamma": 4.0, "random_state": 0},
-            grid={"C": (10.0, 100.0, 1000.0)},
-            baseline_params={"gamma": 4.0},
-            baseline_grid={"C": (100.0, 1000.0, 10_000.0)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

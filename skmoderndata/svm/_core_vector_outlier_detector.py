@@ -16,7 +16,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.landmarks import Fold, rows_in_blocks, survey_of
 from skmoderndata._samples.containers import count_samples, take
@@ -192,30 +192,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         cite=("tsang2005core",),
         cost="n |S| + |S|^2",
         fits_blocks=True,
-        checks=(
-            # with the default slack, the fraction of outliers among the training samples equals
-            # contamination only by chance
-            {"slack": 0.1},
-            {"slack": 0.3, "contamination": 0.2, "kernel": "laplacian"},
-            {"max_samples": 50, "random_state": 0, "tol": 1e-3},
-        ),
-        known_failures=dict.fromkeys(
-            ("check_outliers_train", "check_outliers_fit_predict"),
-            "contamination is the rate among new samples, by held-out scores; the check wants it "
-            "among training samples, which score higher for a machine that has seen them. In use: "
-            "`fit_predict` on the samples of `fit` flags a fraction below contamination, and "
-            "`predict` on new samples about that fraction",
-        ),
         tier="textbook",
         instead="Use LocalOutlierFactor with `novelty=True`, or LedoitWolf and its "
         "`mahalanobis`: they rank outliers better.",
-        comparison=Comparison(
-            baseline="sklearn.svm.OneClassSVM",
-            problem="rare_digit",
-            params={"random_state": 0},
-            grid={"gamma": (0.1, 0.3, 1.0, 3.0), "slack": (0.3, 0.6, 0.9, 0.95)},
-            baseline_grid={"gamma": (0.1, 0.3, 1.0, 3.0), "nu": (0.3, 0.6, 0.9, 0.95)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_target, order_of_labels, ordered_classes
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._samples.containers import count_samples
@@ -157,21 +157,10 @@ class CoreVectorRanker(CoreVectors, Base):
         family="margins",
         cite=("tsang2006generalized", "kuo2014large"),
         cost="n |S| + |S|^2, n r^2 with many pairs",
-        checks=(
-            {},
-            {"kernel": "linear", "C": 0.1, "tol": 1e-3},
-        ),
         tier="standard",
         instead="LogisticRegression on Nystroem features with an indicator for each query and "
         "grade limit orders new samples as well in half the time, also where queries "
         "have scales of their own.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVR",
-            problem="graded",
-            params={"random_state": 0},
-            grid={"C": (0.1, 1.0, 10.0), "gamma": (0.03, 0.1)},
-            baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
-        ),
         scaler="StandardScaler",
     )
     _free_offset = True

@@ -10,7 +10,7 @@ from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._kernelized.machines import MachineRegressorMixin
@@ -156,23 +156,10 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         cite=("tsang2005regression", "tsang2006generalized"),
         cost="n |S| + |S|^2",
         fits_blocks=True,
-        checks=(
-            {},
-            {"kernel": "linear", "C": 1.0, "tube_distance": 0.1},
-            {"kernel": "laplacian", "batch_size": 8, "random_state": 0},
-        ),
         tier="standard",
         instead="Nystroem with a thousand components and Ridge reach an error of .38 from 10,000 "
         "noisy rows of five columns in a third of the time in which this class reaches "
         ".43.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVR",
-            problem="friedman_many",
-            params={"gamma": 0.03, "tube_distance": 0.1, "random_state": 0},
-            grid={"C": (10.0, 100.0, 300.0)},
-            baseline_params={"gamma": 0.03, "epsilon": 0.1},
-            baseline_grid={"C": (10.0, 30.0, 100.0)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

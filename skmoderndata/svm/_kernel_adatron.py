@@ -16,7 +16,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
@@ -204,20 +204,8 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         method="kernel_adatron",
         cite=("friess1998kernel", "shawetaylor2004kernel"),
         cost="T n |S|",
-        checks=(
-            {"random_state": 0},
-            {"loss": "squared_hinge", "C": 0.1, "fit_intercept": True, "random_state": 0},
-            {"kernel": "linear", "C": 0.01, "omega": 1.3, "shuffle": False, "tol": 0.3},
-        ),
         tier="textbook",
         instead="Use SVC: it has a free offset, is faster and as accurate.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="digits_kernel",
-            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-            params={"random_state": 0},
-            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {
@@ -440,20 +428,8 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         method="kernel_adatron",
         cite=("shawetaylor2004kernel",),
         cost="T n |S|",
-        checks=(
-            {"random_state": 0},
-            {"kernel": "linear", "C": 0.01, "epsilon": 0.0, "shuffle": False, "tol": 0.3},
-        ),
         tier="textbook",
         instead="Use SVR: it has a free offset, is faster and as accurate.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVR",
-            problem="diabetes",
-            grid={"C": (10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
-            params={"epsilon": 10.0, "random_state": 0},
-            baseline_grid={"C": (10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
-            baseline_params={"epsilon": 10.0},
-        ),
         scaler="StandardScaler",
     )
     _parameter_constraints = {

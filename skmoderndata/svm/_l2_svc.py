@@ -14,7 +14,7 @@ from skmoderndata._estimator.absent_classes import AbsentClasses
 from skmoderndata._estimator.base import Base, run_parts
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._samples.containers import is_sparse
@@ -174,19 +174,8 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             "keerthi2005modified",
         ),
         cost="n |S|",
-        checks=(
-            {},
-            {"kernel": "linear", "C": 0.1, "class_weight": "balanced"},
-            {"kernel": "poly", "degree": 2, "break_ties": True},
-        ),
         tier="standard",
         instead="SVC is as accurate, with fewer support vectors.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="digits_kernel",
-            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-        ),
         scaler="StandardScaler",
     )
     _free_offset = True

@@ -10,7 +10,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
@@ -124,18 +124,9 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         family="margins",
         cite=("shawetaylor2004kernel", "fan2005working"),
         cost="n |S|",
-        checks=({}, {"kernel": "linear", "epsilon": 0.0}, {"kernel": "poly", "degree": 2}),
         tier="standard",
         instead="Nystroem with RidgeCV has an error that is 30% smaller on 4000 noisy rows of "
         "three columns, in a sixth of the time.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVR",
-            problem="diabetes",
-            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
-            params={"epsilon": 10.0},
-            baseline_grid={"C": (1.0, 10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
-            baseline_params={"epsilon": 10.0},
-        ),
         scaler="StandardScaler",
     )
     _free_offset = True

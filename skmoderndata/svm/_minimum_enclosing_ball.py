@@ -161,19 +161,6 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         cite=("badoiu2003smaller", "yildirim2008two"),
         cost="T n p",
         fits_blocks=True,
-        checks=(
-            {},
-            {"kernel": "rbf", "algorithm": "sampling", "random_state": 0},
-            {"solver": "away_steps", "tol": 1e-3},
-        ),
-        known_failures={
-            "check_outliers_train": "the ball holds all training samples, so none is an outlier. "
-            "In use: `decision_function` of the training samples is nowhere negative; for a rate "
-            "of outliers take SVDD",
-            "check_outliers_fit_predict": "the ball holds all training samples: all are inside. "
-            "In use: `fit_predict` returns ones only",
-        },
-        no_comparison="scikit-learn has no estimator of an enclosing ball.",
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,

@@ -28,7 +28,7 @@ from skmoderndata._estimator.compat import (
     unmasked,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.margins.feature_rounds import (
     MAX_ROUNDS,
@@ -273,33 +273,6 @@ class SupportFeatureMachine(
         family="margins",
         cite=("weston2003use", "klement2010support", "klement2013support"),
         cost="T n p, for T rounds of pricing",
-        checks=(
-            {},
-            {"C": 10.0, "formulation": "centers", "class_weight": "balanced", "n_rounds": 2},
-            {
-                "algorithm": "rescaled",
-                "penalize_intercept": True,
-                "n_init": 2,
-                "random_state": 0,
-            },
-            {"algorithm": "rescaled_l2", "n_features_to_select": 2},
-            {"algorithm": "splicing", "class_weight": "balanced"},
-            {"C": 0.5, "alpha": 0.1, "refit": False, "standardize": False, "solver": "cvxpy"},
-        ),
-        known_failures={
-            f"check_sample_weight_equivalence_on_{kind}_data": "weights are divided by their "
-            "mean, so that those of any common scale mean the same; a copy of a sample adds to "
-            "the slack in total. In use: `AdaBoostClassifier` works; integer weights in place of "
-            "copies, as `BaggingClassifier` gives them, mean a smaller C than the copies would"
-            for kind in ("dense", "sparse")
-        },
-        comparison=Comparison(
-            baseline="sklearn.svm.LinearSVC",
-            problem="sparse_classes",
-            grid={"C": (0.01, 0.03, 0.1, 0.3)},
-            baseline_params={"penalty": "l1", "dual": False, "max_iter": 10_000},
-            baseline_grid={"C": (0.01, 0.03, 0.1, 0.3)},
-        ),
     )
     _parameter_constraints = {
         "C": [POSITIVE, StrOptions({"scale", "auto"}), None],

@@ -13,7 +13,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
-from skmoderndata._estimator.registry import Comparison, MethodCard
+from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
@@ -147,26 +147,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         family="margins",
         cite=("tax2004support", "shawetaylor2004kernel"),
         cost="nu n^2",
-        checks=({}, {"kernel": "linear", "nu": 0.3}, {"kernel": "poly", "degree": 2}),
-        known_failures=dict.fromkeys(
-            ("check_outliers_train", "check_outliers_fit_predict"),
-            "contamination is the rate among new samples, by held-out distances; the check wants "
-            "it among training samples, which lie nearer to a centre that they have determined. "
-            "In use: of the samples of `fit` fewer than the fraction contamination are flagged, "
-            "of new ones about that fraction",
-        ),
         tier="textbook",
         instead="Use OneClassSVM with its Gaussian kernel: the ball is the same there, and other "
         "kernels find fewer outliers.",
-        comparison=Comparison(
-            baseline="sklearn.svm.OneClassSVM",
-            problem="digit_novelty",
-            params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
-            grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
-            baseline_grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
-            bounds={"nu": 0.95},  # nu is a fraction of the rows
-            baseline_bounds={"nu": 0.95},
-        ),
         scaler="StandardScaler",
     )
     _free_offset = True  # distances do not depend on the origin

@@ -17,85 +17,87 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.compare import run
 from benchmarks.compare.__main__ import INTERRUPTED, main
+from benchmarks.compare.comparison import Comparison
+from benchmarks.compare.comparisons import COMPARISONS
 from benchmarks.compare.problem import STEP, find_problem, known_problems
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import DEFAULT, QUICK, Contender, Outcome, Row, make_rows, run_rows
 from benchmarks.compare.table import notes
-from skmoderndata._estimator.registry import (
-    Comparison,
-    MethodCard,
-    all_estimators,
-    all_kernels,
-)
+from skmoderndata._estimator.registry import MethodCard, all_estimators, all_kernels
 
 
-def card(
-    problem="digits", method=(20,), baseline=(20,), path="sklearn.decomposition.PCA", **more
+def against(
+    path="sklearn.decomposition.PCA", problem="digits", method=(20,), baseline=(20,), **more
 ):
-    return MethodCard(
-        family="toys",
-        cite=(),
-        cost="",
-        comparison=Comparison(
-            baseline=path,
-            problem=problem,
-            grid={"n_components": method},
-            baseline_grid={"n_components": baseline},
-            **more,
-        ),
+    return Comparison(
+        baseline=path,
+        problem=problem,
+        grid={"n_components": method},
+        baseline_grid={"n_components": baseline},
+        **more,
     )
 
 
-class Strong(PCA):
-    _card = card(method=(1, 2, 20), baseline=(1, 1, 1))
+TOYS = {
+    "Equal": against(),
+    "Failing": against(),
+    "Interrupted": against(),
+    "Misnamed": against("sklearn.decomposition.NoSuchThing"),
+    "Misplaced": against(problem="nowhere"),
+    "Noisy": against(),
+    "Strong": against(method=(1, 2, 20), baseline=(1, 1, 1)),
+    "Watching": against(problem="image_walk", method=(3,), baseline=(3,)),
+    "Weak": against(method=(1,), baseline=(20,)),
+}
 
 
-class Weak(PCA):
-    _card = card(method=(1,), baseline=(20,))
+class Toy(PCA):
+    _card = MethodCard(family="toys", cite=(), cost="")
 
 
-class Equal(PCA):
-    _card = card()
+class Strong(Toy):
+    pass
 
 
-class Failing(PCA):
-    _card = card()
+class Weak(Toy):
+    pass
 
+
+class Equal(Toy):
+    pass
+
+
+class Failing(Toy):
     def fit_transform(self, X, y=None):
         raise RuntimeError("nothing works\nhere")
 
 
-class Misplaced(PCA):
-    _card = card(problem="nowhere")
+class Misplaced(Toy):
+    pass
 
 
-class Misnamed(PCA):
-    _card = card(path="sklearn.decomposition.NoSuchThing")
+class Misnamed(Toy):
+    pass
 
 
-class Uncarded(PCA):
-    _card = MethodCard(family="toys", cite=(), cost="")
+class Uncompared(Toy):
+    pass
 
 
-class Noisy(PCA):
-    _card = card()
-
+class Noisy(Toy):
     def fit_transform(self, X, y=None):
         warnings.warn("far away", ConvergenceWarning, stacklevel=2)
         return super().fit_transform(X)
 
 
-class Interrupted(PCA):
-    _card = card()
-
+class Interrupted(Toy):
     def fit_transform(self, X, y=None):
         raise KeyboardInterrupt
 
 
-class Watching(PCA):
+class Watching(Toy):
     """Remembers the rows and the ids that `fit` has received."""
 
-    _card = card(problem="image_walk", method=(3,), baseline=(3,))
     seen = []
 
     def fit(self, X, y=None, *, sequence_ids=None):
@@ -108,11 +110,12 @@ class Watching(PCA):
 
 @pytest.fixture
 def compare(tmp_path):
-    def call(*classes, more=()):
+    def call(*classes, comparisons=TOYS, more=()):
         stream = io.StringIO()
         status = main(
             ["--quick", "--n-jobs", "1", "--output", str(tmp_path), *more],
             estimators=classes,
+            comparisons=comparisons,
             console=Console(file=stream, width=170),
         )
         page = (tmp_path / "index.html").read_text()
@@ -136,12 +139,12 @@ def winner_in(text, name):
 
 
 def test_method_and_baseline_win_on_their_problems(compare):
-    status, text, page, results = compare(Strong, Weak, Equal, Uncarded)
+    status, text, page, results = compare(Strong, Weak, Equal, Uncompared)
     assert status == 0
     assert winner_in(text, "Strong") == "Strong"
     assert winner_in(text, "Weak") == "PCA"
     assert winner_in(text, "Equal") == "equal"
-    assert "Uncarded" not in text
+    assert "Uncompared" not in text
     assert "unequal budget" not in text  # as many candidates, though they are all the same
     assert [row["winner"] for row in results["rows"]] == ["method", "baseline", "equal"]
     assert "<b>PCA wins.</b>" in page
@@ -236,10 +239,8 @@ def test_warnings_are_counted_not_shown(compare):
 
 
 def test_unequal_budget_is_reported(compare):
-    class Greedy(PCA):
-        _card = card(method=(2, 20), baseline=(20,))
-
-    _, text, _, _ = compare(Greedy)
+    greedy = {"Equal": against(method=(2, 20), baseline=(20,))}
+    _, text, _, _ = compare(Equal, comparisons=greedy)
     assert "unequal budget: 2 candidates against 1" in text
 
 
@@ -259,7 +260,7 @@ def test_only(compare):
 
 def test_only_reports_known_names(compare, capsys):
     with pytest.raises(SystemExit) as stop:
-        compare(Weak, Strong, Uncarded, more=["--only", "Wek"])
+        compare(Weak, Strong, Uncompared, more=["--only", "Wek"])
     assert stop.value.code == 2
     assert "no comparison named Wek; known: Strong, Weak" in capsys.readouterr().err
 
@@ -275,7 +276,7 @@ def test_unwritable_output_is_reported_before_the_work(compare, tmp_path, capsys
 def test_search_sees_no_row_of_the_outer_fold_and_ids_follow_their_rows(monkeypatch):
     seen = []
     monkeypatch.setattr(Watching, "seen", seen)
-    rows = make_rows([Watching], QUICK)
+    rows = make_rows([Watching], QUICK, TOYS)
     (row,) = rows
     run_rows(rows, QUICK)
     assert row.state == "finished"
@@ -295,10 +296,11 @@ def test_search_sees_no_row_of_the_outer_fold_and_ids_follow_their_rows(monkeypa
 
 
 def test_workers_reach_the_same_scores(monkeypatch):
-    monkeypatch.setattr(PCA, "_card", card(problem="corrupted_digits"), raising=False)
+    monkeypatch.setattr(PCA, "_card", Toy._card, raising=False)
+    comparisons = {"PCA": against(problem="corrupted_digits")}
     scores = []
     for n_jobs in (1, 2):
-        rows = make_rows([PCA], QUICK)
+        rows = make_rows([PCA], QUICK, comparisons)
         run_rows(rows, QUICK, n_jobs=n_jobs)
         assert rows[0].state == "finished"
         scores.append(rows[0].scores(rows[0].method))
@@ -363,8 +365,8 @@ def test_verdict_on_time(seconds, faster):
 def test_folds_are_drawn_again_if_the_problem_requests_it(monkeypatch):
     problem = replace(find_problem("digits"), n_repeats=3)
     monkeypatch.setattr(run, "find_problem", lambda name: problem)
-    (once,) = make_rows([Weak], QUICK)
-    (often,) = make_rows([Weak], DEFAULT)
+    (once,) = make_rows([Weak], QUICK, TOYS)
+    (often,) = make_rows([Weak], DEFAULT, TOYS)
     assert len(once.splits) == QUICK.n_outer
     assert len(often.splits) == 3 * DEFAULT.n_outer
     draws = [often.splits[i : i + DEFAULT.n_outer] for i in range(0, 30, DEFAULT.n_outer)]
@@ -411,9 +413,8 @@ def test_best_value_at_the_end_of_a_grid_is_reported(values, best, ends):
 
 @pytest.mark.parametrize(("best", "ends"), [(3, {}), (1, {"n_components": 1})])
 def test_natural_bound_of_a_grid_is_not_reported(best, ends):
-    bounded = card(method=(1, 2, 3), bounds={"n_components": 3})
-    cls = type("Bounded", (PCA,), {"_card": bounded, "__init__": PCA.__init__})
-    (row,) = make_rows([cls], DEFAULT)
+    bounded = {"Equal": against(method=(1, 2, 3), bounds={"n_components": 3})}
+    (row,) = make_rows([Equal], DEFAULT, bounded)
     for fold in range(4):
         outcome = Outcome(score=0.9, fit_seconds=1.0, best_params={"n_components": best})
         row.method.outcomes[fold] = outcome
@@ -421,21 +422,19 @@ def test_natural_bound_of_a_grid_is_not_reported(best, ends):
 
 
 def test_declared_bounds_are_ends_of_their_grids():
-    for cls in compared():
-        comparison = cls._card.comparison
+    for name, comparison in COMPARISONS.items():
         for grid, bounds in (
             (comparison.grid, comparison.bounds),
             (comparison.baseline_grid, comparison.baseline_bounds),
         ):
-            for name, value in bounds.items():
-                assert value in (min(grid[name]), max(grid[name])), (cls, name)
+            for key, value in bounds.items():
+                assert value in (min(grid[key]), max(grid[key])), (name, key)
 
 
 def test_failing_warm_up_is_not_a_failure(monkeypatch):
     """Twenty components need more rows than the warm-up has; the search has enough."""
 
-    class Wide(PCA):
-        _card = card(method=(40,), baseline=(40,))
+    class Wide(Toy):
         n_rows = []
 
         def fit_transform(self, X, y=None):
@@ -444,17 +443,17 @@ def test_failing_warm_up_is_not_a_failure(monkeypatch):
                 raise ValueError("too few")
             return super().fit_transform(X)
 
-    rows = make_rows([Wide], QUICK)
+    rows = make_rows([Wide], QUICK, {"Wide": against(method=(40,), baseline=(40,))})
     run_rows(rows, QUICK)
     assert rows[0].state == "finished"
     assert Wide.n_rows[0] < 100
 
 
 def test_reasons_are_in_the_report(tmp_path):
-    rows = make_rows([Weak], QUICK)
-    reasons = {"Uncarded": "There is nothing like it."}
+    rows = make_rows([Weak], QUICK, TOYS)
+    reasons = {"Uncompared": "There is nothing like it."}
     page = write_report(rows, QUICK, tmp_path, seconds=0.0, interrupted=True, reasons=reasons)
-    assert "<td>Uncarded</td><td>There is nothing like it.</td>" in page.read_text()
+    assert "<td>Uncompared</td><td>There is nothing like it.</td>" in page.read_text()
 
 
 def test_full_protocol_has_more_rows():
@@ -472,19 +471,19 @@ def test_partial_row_counts_only_folds_of_both():
 
 
 def test_report_of_nothing_finished_is_still_a_page(tmp_path):
-    rows = make_rows([Weak], QUICK)
+    rows = make_rows([Weak], QUICK, TOYS)
     page = write_report(rows, QUICK, tmp_path, seconds=0.0, interrupted=True)
     assert "not run" in page.read_text()
 
 
 def compared():
     classes = [*all_estimators(), *all_kernels()]
-    return [cls for cls in classes if cls._card.comparison is not None]
+    return [cls for cls in classes if cls.__name__ in COMPARISONS]
 
 
 def make_method(cls):
     """Make the method as it is compared, with the first value of each list that is searched."""
-    comparison = cls._card.comparison
+    comparison = COMPARISONS[cls.__name__]
     first = {key: values[0] for key, values in comparison.grid.items()}
     if hasattr(cls, "fit"):
         return clone(cls(**comparison.params)).set_params(**first)
@@ -502,7 +501,9 @@ def test_problem_gives_the_same_rows_and_draws(name):
     assert len(data.X) == len(data.y)
     assert len(data.X) < len(problem.load(False).X)
     assert all(len(rows) == len(data.X) for rows in data.fit_params.values())
-    step = next(make_method(cls) for cls in compared() if cls._card.comparison.problem == name)
+    step = next(
+        make_method(cls) for cls in compared() if COMPARISONS[cls.__name__].problem == name
+    )
     splitter = problem.splitter(n_splits=3, random_state=0)
     train, test = next(splitter.split(data.X, data.y, data.groups))
     fitted = problem.pipeline(step).fit(data.X[train], data.y[train])

@@ -1,4 +1,4 @@
-"""The estimators that common tests run on, made once: each class with the settings of its card.
+"""The estimators that common tests run on, made once: each class with its settings.
 
 The default tier runs every common test on the first setting of each class, and the tests marked
 with `each_setting`, which hold what a setting can break, on all settings. The full tier runs
@@ -16,13 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._estimator.registry import all_estimators
 from tests.common import tier
+from tests.common.parameter_sets import parameter_sets
 
 CLASSES = all_estimators()
 OUTPUTS = ("transform", "predict", "decision_function", "score_samples", "predict_proba")
 SETTINGS = [
     instance
     for cls in CLASSES
-    for parameters in cls._card.checks
+    for parameters in parameter_sets(cls)
     # samples other than rows of a table have separate contract tests
     if (instance := cls(**parameters)).__sklearn_tags__().input_tags.two_d_array
 ]

@@ -9,8 +9,10 @@ import importlib
 import inspect
 import math
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
@@ -638,11 +640,6 @@ def broken_promises(cls, root=ROOT):
     tests = root / "tests" / module / f"test_{stem}.py"
     wanted.append(tests)
 
-    if card.comparison is not None and card.no_comparison:
-        found.append("a comparison, and a reason why there is none")
-    if card.no_comparison and not card.no_comparison.endswith("."):
-        found.append("the reason why nothing compares is no sentence")
-
     if card.tier not in ("core", "standard", "textbook"):
         found.append(f"no such tier: {card.tier}")
     if (card.tier == "core") == bool(card.instead):
@@ -650,9 +647,6 @@ def broken_promises(cls, root=ROOT):
     if card.tier == "textbook" and not card.instead.startswith("Use "):
         found.append("what to use instead of a textbook method begins with 'Use'")
 
-    if card.comparison is not None:
-        problem = card.comparison.problem
-        wanted.append(root / "benchmarks" / "compare" / "problems" / f"{problem}.py")
     found += [f"missing {path.relative_to(root)}" for path in wanted if not path.exists()]
 
     if not card.cite:
@@ -676,16 +670,49 @@ def broken_promises(cls, root=ROOT):
         if ">>>" not in text:
             found.append(f"{page.name} has no example that runs")
 
-    found += [
-        f"known failure {check} carries no reason"
-        for check, reason in card.known_failures.items()
-        if len(reason) < 20
-    ]
-    found += [
-        f"known failure {check} does not say what fails for a user ('In use: ...')"
-        for check, reason in card.known_failures.items()
-        if len(reason.partition("In use: ")[2]) < 30
-    ]
+    return found
+
+
+class Tables(NamedTuple):
+    """Tables of tests and benchmarks, by the names of classes."""
+
+    parameter_sets: Mapping
+    known_failures: Mapping
+    comparisons: Mapping
+    no_comparison: Mapping
+
+
+def broken_tables(tables, classes, root=ROOT):
+    """Entries are of classes, sorted by name, and say what they have to."""
+    found = []
+    names = {cls.__name__ for cls in classes}
+    for title, table in tables._asdict().items():
+        found += [f"{title}: no class {name}" for name in table if name not in names]
+        if list(table) != sorted(table):
+            found.append(f"{title}: not sorted by name")
+
+    for name, sets in tables.parameter_sets.items():
+        if not sets or sets == ({},):
+            found.append(f"{name}: no parameter set, or only the defaults")
+
+    for name, failures in tables.known_failures.items():
+        for check, reason in failures.items():
+            if len(reason) < 20:
+                found.append(f"{name}: {check} carries no reason")
+            if len(reason.partition("In use: ")[2]) < 30:
+                found.append(
+                    f"{name}: {check} does not say what fails for a user: 'In use: ...'"
+                )
+
+    for name, comparison in tables.comparisons.items():
+        path = root / "benchmarks" / "compare" / "problems" / f"{comparison.problem}.py"
+        if not path.exists():
+            found.append(f"{name}: missing {path.relative_to(root)}")
+    for name, reason in tables.no_comparison.items():
+        if name in tables.comparisons:
+            found.append(f"{name}: a comparison, and a reason why there is none")
+        if not reason.endswith("."):
+            found.append(f"{name}: the reason why nothing compares is no sentence")
     return found
 
 

@@ -11,6 +11,8 @@ from sklearn.base import clone
 from skmoderndata.cluster import TimeSeriesKMeans
 from skmoderndata.neighbors import DTWNeighborsClassifier, DTWNeighborsRegressor
 from tests.common.instances import INSTANCES, form, outputs, sample, target
+from tests.common.known_failures import known_failures
+from tests.common.parameter_sets import parameter_sets
 
 # the value of the far sample, and its place in the batch
 FAR = 1e8
@@ -19,7 +21,7 @@ AT = 3
 
 def in_order(estimator):
     """Whether the rows are steps in time, so that an output may depend on several."""
-    return "check_methods_subset_invariance" in estimator._card.known_failures
+    return "check_methods_subset_invariance" in known_failures(type(estimator))
 
 
 def with_other_kernels():
@@ -31,7 +33,7 @@ def with_other_kernels():
         if (
             isinstance(given, str)
             and estimator.get_params()
-            == type(estimator)(**type(estimator)._card.checks[0]).get_params()
+            == type(estimator)(**parameter_sets(type(estimator))[0]).get_params()
         ):
             for kernel in ("rbf", "laplacian"):
                 if kernel != given:

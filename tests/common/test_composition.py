@@ -31,6 +31,7 @@ from skmoderndata.preprocessing import SampleColumn
 from skmoderndata.ranking import KernelPRank, NuSVOR
 from skmoderndata.sparse_coding import DictionaryClassifier, SparseRepresentationClassifier
 from tests.common import tier
+from tests.common.parameter_sets import parameter_sets
 
 TRAIN = slice(0, 120)
 TEST = slice(120, None)
@@ -41,7 +42,7 @@ GAUSSIAN_PROCESSES = (BayesianCommitteeMachine, SparseGaussianProcessRegressor)
 INSTANCES = [
     cls(**parameters)
     for cls in all_estimators()
-    for parameters in (cls._card.checks if tier.FULL else cls._card.checks[:1])
+    for parameters in parameter_sets(cls)[: None if tier.FULL else 1]
     # wrappers cut the rows of a kernel matrix only
     if parameters.get("kernel") != "precomputed"
 ]
@@ -52,7 +53,7 @@ def takes(estimator, n_classes):
     """Whether a case is run: several classes with the first set of parameters of each class."""
     if n_classes == 2:
         return True
-    first = type(estimator)(**type(estimator)._card.checks[0])
+    first = type(estimator)(**parameter_sets(type(estimator))[0])
     other_scores = type(estimator) in (KernelNearestCentroid, *ORDINAL)
     return estimator.__sklearn_tags__().classifier_tags.multi_class and (
         repr(estimator) == repr(first) or other_scores

@@ -39,6 +39,7 @@ from tests.common.instances import (
     settings_with,
     target,
 )
+from tests.common.known_failures import known_failures
 
 
 def keeps_float32(estimator):
@@ -70,7 +71,7 @@ def contract():
         whole = tier.FULL or any(estimator is one for one in FIRST)
         for pair in estimator_checks.estimator_checks_generator(
             estimator,
-            expected_failed_checks=dict(estimator._card.known_failures),
+            expected_failed_checks=known_failures(type(estimator)),
             mark="xfail",
             **STRICT,
         ):
@@ -108,14 +109,14 @@ def test_expected_failures_name_real_checks():
     misspelt = [
         (cls.__name__, name)
         for cls in CLASSES
-        for name in cls._card.known_failures
+        for name in known_failures(cls)
         if not hasattr(estimator_checks, name)
     ]
     assert misspelt == []
 
 
 @pytest.mark.parametrize(
-    "cls", [c for c in CLASSES if c._card.known_failures], ids=lambda cls: cls.__name__
+    "cls", [c for c in CLASSES if known_failures(c)], ids=lambda cls: cls.__name__
 )
 def test_expected_failures_describe_the_failure(cls):
     """In names that exist: of scikit-learn's wrappers and scores, or of the class itself."""
@@ -126,7 +127,7 @@ def test_expected_failures_describe_the_failure(cls):
         *inspect.signature(cls).parameters,
         *(other.__name__ for other in CLASSES),
     }
-    for reason in cls._card.known_failures.values():
+    for reason in known_failures(cls).values():
         names = re.findall(r"`(\w+)`", reason.partition("In use: ")[2])
         assert names
         assert set(names) <= theirs | ours
@@ -134,7 +135,7 @@ def test_expected_failures_describe_the_failure(cls):
 
 def test_expected_failures_of_different_reasons_differ_in_use():
     said = {}
-    for reason in {one for cls in CLASSES for one in cls._card.known_failures.values()}:
+    for reason in {one for cls in CLASSES for one in known_failures(cls).values()}:
         why, _, use = reason.partition("In use: ")
         said.setdefault(use, set()).add(why)
     repeated = {use for use, why in said.items() if len(why) > 1}
@@ -167,7 +168,7 @@ def test_checks_not_run_for_third_parties(estimator):
     names = BEYOND + (BEYOND_TRANSFORM if hasattr(estimator, "transform") else [])
     for name in names:
         known = hasattr(estimator_checks, name)  # an older scikit-learn may lack it
-        if known and name not in estimator._card.known_failures:
+        if known and name not in known_failures(type(estimator)):
             getattr(estimator_checks, name)(type(estimator).__name__, clone(estimator))
     assert hasattr(estimator, "set_output") == hasattr(estimator, "transform")
 

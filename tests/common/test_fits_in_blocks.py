@@ -20,6 +20,7 @@ import skmoderndata as sk
 from skmoderndata._estimator import blocks_input
 from skmoderndata._estimator.registry import all_estimators
 from skmoderndata._solvers.common import blocks as solver_blocks
+from tests.common.parameter_sets import parameter_sets
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
 da = pytest.importorskip("dask.array")
@@ -129,7 +130,7 @@ CASES = {
 CLASSES = [cls for cls in all_estimators() if cls._card.fits_blocks]
 # classes without a case are tried as their card makes them, and their models not compared
 ALL = {
-    cls.__name__: CASES.get(cls.__name__, Case(cls(**cls._card.checks[0]), (), map=False))
+    cls.__name__: CASES.get(cls.__name__, Case(cls(**parameter_sets(cls)[0]), (), map=False))
     for cls in CLASSES
 }
 # numbers of rows that are looked at in memory, for starts and choices

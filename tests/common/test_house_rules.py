@@ -6,8 +6,12 @@ import sys
 import pytest
 
 import skmoderndata
-from skmoderndata._estimator.registry import all_estimators, all_kernels, without_comparison
+from benchmarks.compare.comparisons import COMPARISONS
+from benchmarks.compare.no_comparison import NO_COMPARISON, without_comparison
+from skmoderndata._estimator.registry import all_estimators, all_kernels
 from tests.common import rules
+from tests.common.known_failures import KNOWN_FAILURES
+from tests.common.parameter_sets import PARAMETER_SETS
 from tests.oracles.kernel_twins import all_twins
 
 PACKAGE = sorted((rules.ROOT / "skmoderndata").rglob("*.py"))
@@ -82,6 +86,11 @@ def test_class(cls):
     broken += rules.undocumented_methods(cls) + rules.broken_promises(cls)
     broken += rules.missing_twin(cls, all_twins())
     assert broken == []
+
+
+def test_tables_have_entries_of_public_classes():
+    tables = rules.Tables(PARAMETER_SETS, KNOWN_FAILURES, COMPARISONS, NO_COMPARISON)
+    assert rules.broken_tables(tables, [*all_estimators(), *all_kernels()]) == []
 
 
 def test_every_method_and_kernel_family_is_compared_or_has_a_reason():

@@ -3,7 +3,8 @@
 import pytest
 from sklearn.base import BaseEstimator
 
-from skmoderndata._estimator.registry import Comparison, KernelCard, MethodCard
+from benchmarks.compare.comparison import Comparison
+from skmoderndata._estimator.registry import KernelCard, MethodCard
 from tests.common import rules
 
 BROKEN_SOURCES = [
@@ -179,11 +180,6 @@ class Careless(BaseEstimator):
         family="none",
         cite=("nobody1900nothing",),
         cost="n",
-        known_failures={"check_x": "no"},
-        comparison=Comparison(
-            baseline="sklearn.decomposition.PCA", problem="nowhere", grid={}, baseline_grid={}
-        ),
-        no_comparison="nobody",
     )
 
     def __init__(self, alpha=1.0, beta=None):
@@ -246,13 +242,26 @@ def test_broken_promises_are_seen(tmp_path):
         "docs/methods/careless.md",
         "examples/plot_careless.py",
         "nobody1900nothing",
-    ):
-        assert missing in broken
-    for missing in (
         "tests/decomposition/test_careless.py",
-        "problems/nowhere.py",
-        "no reason",
     ):
         assert missing in broken
-    for wrong in ("and a reason why there is none", "is no sentence"):
-        assert wrong in broken
+
+
+def test_broken_tables_are_seen(tmp_path):
+    nowhere = Comparison(baseline="PCA", problem="nowhere", grid={}, baseline_grid={})
+    tables = rules.Tables(
+        parameter_sets={"Gone": ({"alpha": 1.0},), "Careless": ({},)},
+        known_failures={"Careless": {"check_x": "no"}},
+        comparisons={"Careless": nowhere},
+        no_comparison={"Careless": "nobody"},
+    )
+    assert rules.broken_tables(tables, [Careless], tmp_path) == [
+        "parameter_sets: no class Gone",
+        "parameter_sets: not sorted by name",
+        "Careless: no parameter set, or only the defaults",
+        "Careless: check_x carries no reason",
+        "Careless: check_x does not say what fails for a user: 'In use: ...'",
+        "Careless: missing benchmarks/compare/problems/nowhere.py",
+        "Careless: a comparison, and a reason why there is none",
+        "Careless: the reason why nothing compares is no sentence",
+    ]

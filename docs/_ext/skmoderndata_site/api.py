@@ -99,7 +99,7 @@ def abilities(cls):
     card = getattr(cls, "_card", None)
     if card is None:  # a search has the abilities of its estimator
         return (False,) * len(ABILITIES)
-    tags = cls(**card.checks[0]).__sklearn_tags__()
+    tags = cls().__sklearn_tags__()
     attributes = inspect.getdoc(cls) or ""
     return (
         tags.input_tags.allow_nan,

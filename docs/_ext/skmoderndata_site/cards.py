@@ -1,11 +1,13 @@
-"""What the cards say: links to methods, and the facts on each method's page."""
+"""Links to methods, and the facts on each method's page: its card, comparison and tests."""
 
 import inspect
 from pathlib import Path
 
 import catalogue
 
+from benchmarks.compare import comparisons, no_comparison
 from skmoderndata._estimator.registry import all_estimators, all_kernels, method_stem
+from tests.common import known_failures
 
 from . import comparison, evidence, examples
 
@@ -44,7 +46,10 @@ def append_facts(app, docname, source):
         app.env.note_dependency(str(docs / "comparison.json"))
         title, _, text = parts[0].partition("\n\n")
         parts = [title, comparison.in_short(stem, pages[stem], docs), text]
-        for cls in pages[stem]:  # rebuild the page when a card or a test changes
+        # rebuild the page when a card, a table or a test changes
+        for table in (comparisons, no_comparison, known_failures):
+            app.env.note_dependency(table.__file__)
+        for cls in pages[stem]:
             app.env.note_dependency(inspect.getfile(cls))
             app.env.note_dependency(str(evidence.file_of(cls)))
         parts.append(render_facts(pages[stem]))
@@ -68,7 +73,7 @@ def _home(cls):
 
 
 def render_facts(classes):
-    """Markdown of the part of a method's page that comes from its cards and tests."""
+    """Markdown of the part of a method's page that comes from its cards, comparisons and tests."""
     out = ["## Facts", "", "| | |", "|---|---|"]
     for cls in classes:
         out.append(
@@ -76,10 +81,12 @@ def render_facts(classes):
         )
         what = "cost of `fit`" if hasattr(cls, "fit") else "cost of a matrix"
         out.append(f"| {what} | `{cls._card.cost.replace('`', '')}` |")
-        if cls._card.comparison is not None:
-            out.append(f"| compared with | {{obj}}`{cls._card.comparison.baseline}` |")
-        elif cls._card.no_comparison:
-            out.append(f"| not compared | {cls._card.no_comparison} |")
+        name = cls.__name__
+        if name in comparisons.COMPARISONS:
+            baseline = comparisons.COMPARISONS[name].baseline
+            out.append(f"| compared with | {{obj}}`{baseline}` |")
+        elif name in no_comparison.NO_COMPARISON:
+            out.append(f"| not compared | {no_comparison.NO_COMPARISON[name]} |")
     counts = evidence.count(evidence.file_of(classes[0]))
     shown = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
     out += [f"| tests by {{doc}}`kind of evidence </evidence>` | {shown or 'none yet'} |", ""]
@@ -89,7 +96,9 @@ def render_facts(classes):
 
 def _deviations(classes):
     failures = {
-        check: reason for cls in classes for check, reason in cls._card.known_failures.items()
+        check: reason
+        for cls in classes
+        for check, reason in known_failures.known_failures(cls).items()
     }
     if not any(hasattr(cls, "fit") for cls in classes):
         text = ["None: the contract test of the kernels holds for each of them."]

@@ -517,7 +517,6 @@ class Normalized(_OfKernel):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
-        no_comparison="It transforms other kernels, whose rows include it.",
     )  # fmt: skip
 
     def __init__(self, kernel: Any) -> None:

@@ -126,8 +126,6 @@ class HMMFisher(ScoreKernel):
         family=FAMILY,
         cite=("jaakkola1998exploiting", "rabiner1989tutorial", "shawetaylor2004kernel"),
         cost="total length x states^2", domain="string", method=PAGE,
-        no_comparison="Scores need a model of the data; the example compares them with counts of "
-        "symbols, which win on names of languages.",
     )  # fmt: skip
 
     def __init__(

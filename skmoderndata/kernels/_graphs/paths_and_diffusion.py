@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
-from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import Sample, as_samples, check_real, is_sparse
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
@@ -401,14 +401,6 @@ class ExponentialDiffusion(_BetweenNodes):
         tier="textbook",
         instead="Use scipy.linalg.expm of the similarities, and SVC(kernel='precomputed'): it is "
         "the same matrix in one line.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="communities",
-            params={"similarity": None},
-            grid={"decay": (0.1, 0.3, 0.6, 1.0)},
-            baseline_params={"C": 10.0},
-            baseline_grid={"gamma": (0.001, 0.003, 0.01, 0.03)},
-        ),
     )  # fmt: skip
     _tunable = ("decay",)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.trees import Forest, plant, together
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.windows import (
@@ -199,13 +199,6 @@ class AllSubtree(_Subtrees):
     _card = KernelCard(
         family=FAMILY, cite=("collins2002convolution", "shawetaylor2004kernel"),
         cost="pairs of nodes with equal productions", domain="tree", method=PAGE,
-        comparison=Comparison(
-            baseline="sklearn.feature_extraction.text.CountVectorizer",
-            problem="code_trees",
-            grid={"decay": [0.03, 0.1, 0.3, 1.0]},
-            baseline_grid={"ngram_range": [(1, 1), (1, 2), (1, 3), (2, 2)]},
-            baseline_params={"lowercase": False},
-        ),
     )  # fmt: skip
     _what = "all"
     _tunable = ("decay",)

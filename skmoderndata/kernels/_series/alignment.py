@@ -289,7 +289,6 @@ class GlobalAlignment(SeriesKernel):
         instead="RidgeClassifierCV on maxima of 500 random convolutions, trained on ten outlines "
         "of each digit, classifies 76 percent of new outlines correctly. SVC with this "
         "kernel classifies 70 percent correctly.",
-        no_comparison="See the row of DTWNeighborsClassifier, which is for time series, too.",
     )  # fmt: skip
     _tunable = ("sigma",)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._estimator.validation import tidy
 from skmoderndata._samples.containers import (
     Sample,
@@ -221,13 +221,6 @@ class PowerSet(_OnSets):
         tier="standard",
         instead="MultiLabelBinarizer and SVC with an rbf kernel of gamma=log(2) / 2 use the "
         "normalised PowerSet kernel.",
-        comparison=Comparison(
-            baseline="sklearn.feature_extraction.text.CountVectorizer",
-            problem="right_sets",
-            grid={},
-            baseline_params={"analyzer": list},
-            baseline_grid={"binary": (True,)},
-        ),
     )  # fmt: skip
 
     def __init__(self, weights: Any = None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.sequences import Packed, one_alphabet, over_alphabet
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.subsequences import (
@@ -261,14 +261,6 @@ class GapWeighted(_Subsequences):
         instead="Pairs of letters, with weights that fall as the gap between them grows, in "
         "DictVectorizer with Normalizer, recognise just as many misspelt names. On "
         "peptides TfidfVectorizer with characters is as good as this kernel.",
-        comparison=Comparison(
-            baseline="sklearn.feature_extraction.text.CountVectorizer",
-            problem="peptides",
-            params={"p": 3},
-            grid={"decay": (0.3, 0.5, 0.7, 0.9)},
-            baseline_params={"analyzer": "char", "lowercase": False},
-            baseline_grid={"ngram_range": ((1, 1), (1, 2), (1, 3), (1, 4))},
-        ),
     )  # fmt: skip
     _tunable = ("decay",)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
-from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._estimator.validation import check_array
 from skmoderndata._samples.containers import is_sparse
 from skmoderndata._samples.corpus import (
@@ -659,13 +659,6 @@ class LatentSemantic(TextKernel):
         tier="standard",
         instead="TfidfVectorizer and TruncatedSVD, fitted to the other texts, and LinearSVC have "
         "the same features.",
-        comparison=Comparison(
-            baseline="sklearn.feature_extraction.text.TfidfVectorizer",
-            problem="docstrings",
-            grid={"n_components": [5, 10, 20, 50]},
-            baseline_grid={"ngram_range": [(1, 1), (1, 2), (1, 3), (1, 4)]},
-            baseline_params={"sublinear_tf": True, "stop_words": "english"},
-        ),
     )  # fmt: skip
 
     def __init__(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._estimator.registry import Comparison, KernelCard
+from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
@@ -253,13 +253,6 @@ class ANOVA(_OverInputs):
         tier="standard",
         instead="PolynomialFeatures with interaction_only=True has the same products as columns, "
         "and a linear model on them is equivalent.",
-        comparison=Comparison(
-            baseline="sklearn.svm.SVC",
-            problem="pairs",
-            grid={"degree": (1, 2, 3)},
-            baseline_params={"C": 10.0},
-            baseline_grid={"gamma": (0.01, 0.03, 0.1)},
-        ),
     )  # fmt: skip
 
     def __init__(
