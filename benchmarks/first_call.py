@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from skmoderndata import all_estimators
-from skmoderndata.compile import named_options, small_data
+from skmoderndata.compile import named_options, small_data, switches
 from tests.common.parameter_sets import parameter_sets
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
@@ -122,12 +122,8 @@ def _row(cls, parameters, missing, repeat):
 def option_sets(cls):
     """Pairs of parameters and whether entries are missing, if the class accepts the pair."""
     constraints = cls._parameter_constraints
-    default = cls().get_params()
     named = named_options(cls)
-    switches = [
-        {name: not default[name]} for name in constraints if constraints[name] == ["boolean"]
-    ]
-    given = [(option, False) for option in named + switches]
+    given = [(option, False) for option in named + switches(cls)]
     if "groups" in constraints:
         for groups in ([0, 0, 1, 1, 2, 2] * 2, [0, 0, 1, 1, 2, 2]):
             given += [({**option, "groups": groups}, False) for option in named]

@@ -4,10 +4,10 @@
     python -m skmoderndata.compile --jobs -1    # in as many processes as there are processors
     python -m skmoderndata.compile KSVD RobustPCA
 
-Each estimator is fitted to small data of the kind that its card names, with its defaults and with
-each named option, and its outputs are computed. What is compiled stays in numba's cache: beside
-the package, or in the folder named by `NUMBA_CACHE_DIR`. Meant for container images and for
-machines that run tests.
+Each estimator is fitted to small data of the kind that its card names, with its defaults, each
+named option and each switch, and its outputs are computed. What is compiled stays in numba's
+cache: beside the package, or in the folder named by `NUMBA_CACHE_DIR`. Meant for container images
+and for machines that run tests.
 """
 
 import argparse
@@ -67,8 +67,8 @@ def _try(cls):
 
 
 def warm(cls):
-    """Fit a class with its defaults and with each named option, and compute its outputs."""
-    for parameters in named_options(cls):
+    """Fit a class with its defaults, with each option and switch, and compute its outputs."""
+    for parameters in named_options(cls) + switches(cls):
         try:
             _use(cls(**parameters))
         except (ImportError, ValueError):
@@ -78,9 +78,9 @@ def warm(cls):
 
 
 def named_options(cls):
-    """Return the parameter sets of a class with at most one option that is not the default.
+    """Return the defaults and, one at a time, the texts that each parameter accepts.
 
-    Options are the texts that a parameter accepts; kernels are left out, as they compile nothing.
+    Kernels are left out, as they compile nothing.
     """
     default = cls().get_params()
     sets = [{}]
@@ -90,6 +90,13 @@ def named_options(cls):
             values.discard(default[name])
             sets += [{name: value} for value in sorted(values, key=str)]
     return sets
+
+
+def switches(cls):
+    """Return parameter sets that turn one switch on, or off if it is on by default."""
+    default = cls().get_params()
+    kinds = cls._parameter_constraints
+    return [{name: not default[name]} for name in kinds if kinds[name] == ["boolean"]]
 
 
 def _use(estimator):

@@ -22,6 +22,7 @@ from skmoderndata import _solvers, compile
 from skmoderndata._estimator.registry import all_estimators
 from skmoderndata._solvers.common import jit as jit_module
 from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata.covariance import JamesStein
 
 
 @jit
@@ -257,7 +258,22 @@ def test_compile_fits_estimators_on_samples_other_than_rows(cls):
         return cls.fit(self, X, y)
 
     compile.warm(watched)
-    assert len(fitted) == len(cls._card.checks)
+    assert len(fitted) == len(compile.named_options(cls)) + len(compile.switches(cls))
+
+
+def test_compile_leaves_out_options_that_need_more_but_not_the_defaults():
+    class Choosy(JamesStein):
+        refused = "zero"
+
+        def fit(self, X, y=None):
+            if self.target == self.refused:
+                raise ValueError("needs more")
+            return super().fit(X, y)
+
+    compile.warm(Choosy)
+    Choosy.refused = JamesStein().target
+    with pytest.raises(ValueError, match="needs more"):
+        compile.warm(Choosy)
 
 
 def test_cards_name_samples_other_than_rows():
