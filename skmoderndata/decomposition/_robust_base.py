@@ -226,7 +226,7 @@ class WarnsOfDoubt:
             warn_not_converged(
                 self,
                 reached=f"after {result.n_iter} passes the relative duality gap is "
-                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual is "
+                f"{result.gap:.1e} (tol={self.tol:g}) and the residual is "
                 f"{result.residual:.1e} (must be at most tol / 10)",
                 remedy="increase max_iter or tol",
             )

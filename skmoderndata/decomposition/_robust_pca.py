@@ -902,7 +902,7 @@ class RobustPCA(
         self.noise_scale_ = terms.noise_scale.astype(dtype)
         self.column_scale_ = terms.column_scale.astype(dtype)
         self.objective_ = float(convex.objective)
-        self.dual_gap_ = float(convex.dual_gap)
+        self.dual_gap_ = float(convex.gap)
         self.n_iter_ = convex.n_iter
 
         self.alpha_ = float(terms.lam)

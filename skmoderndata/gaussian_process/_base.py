@@ -248,7 +248,7 @@ class Maximum(NamedTuple):
     ----------
     x : ndarray
         Parameters at this point.
-    value : float
+    objective : float
         Objective at this point.
     gradient : ndarray
         Gradient of the objective.
@@ -259,7 +259,7 @@ class Maximum(NamedTuple):
     """
 
     x: np.ndarray
-    value: float
+    objective: float
     gradient: np.ndarray
     n_iter: int
     converged: bool
@@ -312,7 +312,7 @@ def maximise(
             end = Maximum(x, -float(value), gradient, 0, True)
         else:
             end = _l_bfgs(negative, x, bounds, max_iter, tol, progress)
-        if best is None or end.value > best.value:
+        if best is None or end.objective > best.objective:
             best = end
     return best
 

@@ -264,7 +264,7 @@ class SparseGaussianProcessClassifier(
         self.inducing_points_ = [process.Z for process in self._processes]
 
         bounds = [process.bound for process in self._processes]
-        self.lower_bound_ = np.array([bound.value for bound in bounds])
+        self.lower_bound_ = np.array([bound.objective for bound in bounds])
         self.dual_gap_ = max(bound.gap for bound in bounds) / float(w.sum())
         self.n_iter_ = max(0 if end is None else end.n_iter for _, end, _ in ends)
         if not stopped:
@@ -515,7 +515,7 @@ class BinaryProcess:
         if points:
             by_Z = (by_points + 2 * points_uu) * self.unit
             gradient = np.append(gradient, by_Z.ravel())
-        return bound.value, gradient, bound.sites
+        return bound.objective, gradient, bound.sites
 
     def conditioned(self, X, y, w):
         """Return the process with the posterior from all samples; None if K_uu is singular."""

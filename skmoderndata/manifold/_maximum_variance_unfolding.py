@@ -462,4 +462,4 @@ class MaximumVarianceUnfolding(
     def _gap(self, unfolding):
         if unfolding.bound == 0:
             return 0.0
-        return gap_below(unfolding.bound, unfolding.value)
+        return gap_below(unfolding.bound, unfolding.objective)

@@ -392,7 +392,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             n_jobs=self.n_jobs,
         )
 
-        unfinished = np.count_nonzero(~result.done)
+        unfinished = np.count_nonzero(~result.converged)
         if unfinished:
             reached = f"{unfinished} of {len(Y)} signals have not converged"
             if self.algorithm == "basis_pursuit":

@@ -257,7 +257,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         most_passes = int(result.n_iter.max(initial=1))
         self.n_iter_ = max(1, most_passes)
 
-        unfinished = np.count_nonzero(~result.done)
+        unfinished = np.count_nonzero(~result.converged)
         if unfinished and self.algorithm == "basis_pursuit":
             residual = np.max(self.residual_norm_)
             warn_not_converged(

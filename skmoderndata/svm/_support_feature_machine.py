@@ -685,7 +685,7 @@ class SupportFeatureMachine(
                 self.ranking_[selected] = np.minimum(self.ranking_[selected], number)
 
         # store the work and the certificate
-        self.objective_ = float(sum(result.value for result in first))
+        self.objective_ = float(sum(result.objective for result in first))
         self.objective_history_ = [result.values for result in first]
         self.n_features_history_ = [result.sizes for result in first]
         self.dual_gap_ = float(np.max([result.gap for result in first]))

@@ -477,6 +477,40 @@ def fast_math(source):
     ]
 
 
+# What each field of a result is called, and other words for it.
+SYNONYMS = {
+    "objective": {"value", "objective_value", "fun"},
+    "gap": {"dual_gap", "duality_gap", "relative_gap"},
+    "n_iter": {"n_passes", "n_steps", "steps", "iterations", "n_iterations"},
+    "converged": {"done", "finished", "success", "has_converged"},
+}
+# Named tuples that methods return to the user, whose fields have the names of attributes.
+PUBLIC_RESULTS = {"Encoding", "RecoveredSignals"}
+
+
+def other_words_for_results(source):
+    """Named tuples with two fields of `SYNONYMS`, or more, call them by the same names.
+
+    A word may stand beside the name that it could replace: `n_passes` beside `n_iter` counts
+    something else.
+    """
+    found = []
+    of_word = {word: name for name, words in SYNONYMS.items() for word in words}
+    for node in nodes_of(source):
+        if not isinstance(node, ast.ClassDef) or node.name in PUBLIC_RESULTS:
+            continue
+        if "NamedTuple" not in map(ast.unparse, node.bases):
+            continue
+        fields = [part.target.id for part in node.body if isinstance(part, ast.AnnAssign)]
+        if len({of_word.get(name, name) for name in fields} & SYNONYMS.keys()) > 1:
+            found += [
+                f"{node.name}: {name} instead of {of_word[name]}"
+                for name in fields
+                if name in of_word and of_word[name] not in fields
+            ]
+    return found
+
+
 def switched_off_tests(source):
     """No test is skipped or excused from inside."""
     found = []

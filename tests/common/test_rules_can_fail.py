@@ -21,6 +21,8 @@ BROKEN_SOURCES = [
     (rules.fast_math, "numba.njit(fastmath=True)(f)"),
     (rules.figures_of_other_blocks, "fig, axes = plt.subplots(2)\n# %%\naxes[1].plot(x)"),
     (rules.fast_math, "numba.njit(parallel=True)(f)"),
+    (rules.other_words_for_results, "class R(NamedTuple):\n    n_iter: int\n    done: bool"),
+    (rules.other_words_for_results, "class R(NamedTuple):\n    gap: float\n    n_passes: int"),
     (rules.switched_off_tests, "def test():\n    pytest.skip('later')"),
     (rules.switched_off_tests, "@pytest.mark.xfail\ndef test(): ..."),
     (rules.too_little_evidence, "@pytest.mark.edge\n@pytest.mark.oracle\ndef test(): ..."),

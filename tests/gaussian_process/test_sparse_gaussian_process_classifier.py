@@ -91,8 +91,8 @@ def test_a_general_optimiser_reaches_the_same_posterior(seed):
     other = minimize(negative, start, method="L-BFGS-B", options=options)
     bound = maximise_bound(A, rest, y, w, first_sites(y), tol=1e-12, max_iter=100)
     # tolerance of a gradient by differences
-    assert_allclose(bound.value, -other.fun, rtol=1e-6)
-    assert bound.value >= -other.fun - 1e-9
+    assert_allclose(bound.objective, -other.fun, rtol=1e-6)
+    assert bound.objective >= -other.fun - 1e-9
 
 
 @pytest.mark.oracle
@@ -144,7 +144,7 @@ def test_gap_bounds_the_distance_to_the_optimum(max_iter, seed):
     early = maximise_bound(A, rest, y, w, first_sites(y), tol=1e-14, max_iter=max_iter)
     assert best.converged
     assert not early.converged
-    assert 0 < best.value - early.value <= early.gap
+    assert 0 < best.objective - early.objective <= early.gap
 
 
 @pytest.mark.certificate

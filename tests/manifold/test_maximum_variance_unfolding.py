@@ -187,11 +187,11 @@ def test_path_becomes_a_straight_line(seed):
     start = geodesic_start(graph, 5, np.random.RandomState(seed))
     nu = softness(graph, start, 0.01)
     found = unfold_at_most(graph, start, nu, max_iter=20_000, tol=1e-6)
-    assert_allclose(found.value, np.sum(straight**2), rtol=1e-4)
+    assert_allclose(found.objective, np.sum(straight**2), rtol=1e-4)
     assert found.bound >= np.sum(straight**2) * (1 - 1e-9)
     soft = unfold_softly(graph, start, nu, max_iter=20_000, tol=1e-6)
-    assert soft.value >= np.sum(straight**2)
-    assert soft.bound >= soft.value * (1 - 1e-9)
+    assert soft.objective >= np.sum(straight**2)
+    assert soft.bound >= soft.objective * (1 - 1e-9)
 
 
 @pytest.mark.recovery

@@ -93,7 +93,7 @@ def test_objective_is_the_one_of_the_cone_solver(name):
     theirs = nu_ranking_by_cvxpy(gram_factor(K), segments, bounds, enforced=False, tol=1e-6)
     ours = interior_point(K, segments, bounds, tol=INTERIOR_TOL, flat=1e-5)
     unit = max(theirs.margin, 1e-5)
-    assert abs(ours.certified.value - theirs.objective) < 1e-5 * unit
+    assert abs(ours.certified.objective - theirs.objective) < 1e-5 * unit
     assert ours.certified.gap < 1e-6
 
 
@@ -104,7 +104,7 @@ def test_interior_point_solves_the_primal_problem(name):
     ours = interior_point(K, segments, bounds, tol=INTERIOR_TOL, flat=1e-5)
     value, f, b, margin = ranking_primal(K, ranks, bounds)
     found = ours.certified
-    assert_allclose(found.value, value, rtol=1e-5)
+    assert_allclose(found.objective, value, rtol=1e-5)
     assert_allclose(K @ (ours.upper + ours.lower) / found.norm, f, atol=1e-4)
     assert_allclose(found.margin, margin, rtol=1e-3)
     assert_allclose(found.thresholds, b, atol=1e-3)

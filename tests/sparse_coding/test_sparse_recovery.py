@@ -184,7 +184,7 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
     y, code = y / np.linalg.norm(y), code / np.linalg.norm(y)
 
     found = least_l1(y, A, positive=positive)
-    assert found.done
+    assert found.converged
     assert found.gap <= 1e-8
     assert_allclose(found.coef, code, atol=1e-10)
 
@@ -195,7 +195,7 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
         size = np.linalg.norm(noisy)
 
         found = least_l1(noisy / size, A, bound=bound / size, positive=positive)
-        assert found.done
+        assert found.converged
         assert found.missed <= 1e-8
 
         dense = to_matrix(A)
@@ -218,7 +218,7 @@ def test_the_last_resorts_reach_the_optimum_alone(positive, formed, seed, monkey
     operator = from_matrix(A)._replace(matrix=None)
     for bound in (0.0, 0.2):
         found = least_l1(y, operator, bound=bound, positive=positive, tol=1e-7)
-        assert found.done
+        assert found.converged
         assert found.gap <= 1e-7
         assert found.missed <= 1e-7
         least = least_l1_stated(A, y, bound, positive)
@@ -294,7 +294,7 @@ def test_gap_of_the_iteration_without_a_matrix(share, seed):
     found = recover(
         Y, A, method="basis_pursuit", residual_tol=bound, memory=0, max_iter=30_000, tol=1e-6
     )
-    assert found.done.all()
+    assert found.converged.all()
     assert found.gap[0] <= 1e-6
     dense = recover(Y, A, method="basis_pursuit", residual_tol=bound)
     assert_allclose(np.abs(found.codes).sum(), np.abs(dense.codes).sum(), rtol=1e-5)  # the gap

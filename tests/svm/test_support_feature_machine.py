@@ -297,7 +297,9 @@ def test_splicing_finds_the_least_criterion_of_all_sets():
         found = best_subset(problem, max_iter=50)
         assert sorted(found.features) == least
         assert found.converged
-        assert_allclose(min(found.values), problem.criterion(problem.fit(least)), rtol=1e-8)
+        assert_allclose(
+            min(found.values), problem.criterion(problem.fit(least)), rtol=1e-8
+        )
 
 
 @pytest.mark.oracle
@@ -423,16 +425,16 @@ def test_no_single_change_of_the_features_is_better(seed):
     posed = posed._replace(alpha=0.5, slack_cost=np.full(y.size, 0.3))
     found = exchange(LeastSlack(posed), range(10), may=np.ones(10, dtype=bool))
     chosen = set(np.flatnonzero(found.vertex.w).tolist())
-    assert_allclose(found.value, len(chosen) + LeastSlack(posed).value(chosen), rtol=1e-9)
+    assert_allclose(found.objective, len(chosen) + LeastSlack(posed).value(chosen), rtol=1e-9)
     others = set(range(10)) - chosen
     near = [chosen - {i} for i in chosen] + [chosen | {j} for j in others]
     near += [chosen - {i} | {j} for i in chosen for j in others]
     least = min(len(one) + LeastSlack(posed).value(one) for one in near)
-    assert least >= found.value - 1e-6
+    assert least >= found.objective - 1e-6
     banned = np.arange(10) != min(chosen)
     without = exchange(LeastSlack(posed), [], may=banned)
     assert without.vertex.w[min(chosen)] == 0
-    assert without.value >= found.value - 1e-6
+    assert without.objective >= found.objective - 1e-6
     assert (
         np.count_nonzero(exchange(LeastSlack(posed), [], may=banned, max_features=1).vertex.w)
         <= 1

@@ -93,7 +93,7 @@ def bounded_lasso_codes(
             lowest = np.maximum(least[block], FLOOR * top)
             short = ~met & (lam <= lowest * (1 + ACCUMULATED_ROUNDING))
             sure = (gap <= tol) & met
-            otherwise = np.where(short & codes.done, STALL, MAX_ITER)
+            otherwise = np.where(short & codes.converged, STALL, MAX_ITER)
             stop = np.where(sure, TOL, otherwise)
             gap = np.where(short, codes.gap, gap)
             return from_dense(codes.a / atoms_used.norms, rr, stop, gap, codes.n_iter)

@@ -82,7 +82,7 @@ class Pairs(NamedTuple):
     counts: Array
     residual_sq: Array
     stop: Array
-    steps: Array
+    n_iter: Array
 
 
 def orthogonal_matching_pursuit(
@@ -179,7 +179,7 @@ def orthogonal_matching_pursuit(
                 codes.residual_sq,
                 codes.stop,
                 no_gap,
-                codes.steps,
+                codes.n_iter,
             )
 
         return code_in_blocks(m, work, n_jobs=n_jobs, block=size)
@@ -364,7 +364,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
         codes.counts[i] = t
         codes.residual_sq[i] = rho
         codes.stop[i] = stop
-        codes.steps[i] = steps
+        codes.n_iter[i] = steps
 
 
 @jit_leaf

@@ -77,7 +77,7 @@ class Codes(NamedTuple):
     a: Array  # (m, k), for the prepared atoms
     residual_sq: Array  # (m,)
     gap: Array  # (m,), relative to the objective
-    done: Array  # (m,), Boolean
+    converged: Array  # (m,), Boolean
     n_iter: Array  # (m,)
 
 
@@ -132,7 +132,7 @@ def lasso_codes(
         def work(block: slice) -> SparseCodes:
             first = None if starts is None else starts[block]
             codes = code(block, levels[block].copy(), start=first)
-            stop = np.where(codes.done, TOL, MAX_ITER)
+            stop = np.where(codes.converged, TOL, MAX_ITER)
             a = codes.a / atoms_used.norms
             return from_dense(a, codes.residual_sq, stop, codes.gap, codes.n_iter)
 
@@ -197,8 +197,8 @@ def block_coder(
         if start is not None:
             dense = start.toarray() if sparse.issparse(start) else start
             a += dense * atoms.norms
-        done = np.ones(m, np.bool_)
-        out = Codes(a, sizes.copy(), np.zeros(m), done, np.zeros(m, np.int32))
+        converged = np.ones(m, np.bool_)
+        out = Codes(a, sizes.copy(), np.zeros(m), converged, np.zeros(m, np.int32))
 
         # the code is zero unless a correlation exceeds the penalty
         pending = np.arange(m)
@@ -207,14 +207,14 @@ def block_coder(
             if start is not None:
                 nonzero |= a.any(axis=1)
             pending = np.flatnonzero(nonzero)
-        out.done[pending] = False
+        out.converged[pending] = False
 
         # Run the routes in turn on codes that are not finished. Bounds apply only to the first
         # route, because it receives all signals and thus the caller's `alpha` itself.
         for route in ROUTES[settings.method]:
             if pending.size:
                 _run(route, signals, out, pending, G)
-                pending = pending[~out.done[pending]]
+                pending = pending[~out.converged[pending]]
         return out
 
     return code
@@ -249,5 +249,5 @@ def _run(route: Any, signals: Signals, out: Codes, pending: Array, G: Array) -> 
     out.residual_sq[pending] = rr
     out.gap[pending] = relative_gaps(gap, 0.0, unit=objective)
     rounding = 4 * EPS * signals.sizes
-    out.done[pending] = gap <= np.maximum(signals.tol * objective, rounding)
+    out.converged[pending] = gap <= np.maximum(signals.tol * objective, rounding)
     out.n_iter[pending] += steps

@@ -119,7 +119,7 @@ class Unfolding(NamedTuple):
 
     Y: Array
     weights: Array
-    value: float
+    objective: float
     bound: float
     n_iter: int
     converged: bool

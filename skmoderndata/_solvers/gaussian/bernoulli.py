@@ -50,7 +50,7 @@ class Sites(NamedTuple):
 class Bound(NamedTuple):
     """The maximum of the bound over Gaussians, and its derivatives there."""
 
-    value: float
+    objective: float
     gap: float  # certificate: no Gaussian improves the bound by more than this
     m: Array  # mean
     R: Array  # Cholesky factor of S^-1
@@ -109,7 +109,7 @@ def maximise_bound(
 
         # 2. halve the step if the bound has decreased
         if present is not None and step > SMALLEST_STEP:
-            if value < present.value - ACCUMULATED_ROUNDING * abs(present.value):
+            if value < present.objective - ACCUMULATED_ROUNDING * abs(present.objective):
                 step /= 2
                 B = (1 - step) * old_B + step * new_B
                 shift = (1 - step) * old_shift + step * new_shift

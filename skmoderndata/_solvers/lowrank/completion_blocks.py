@@ -78,13 +78,13 @@ def complete_blocks(
     primal = nuclear + 0.5 * misfit / lam
     size = float(np.sqrt(misfit)) / lam
     gap = completion_gap(primal, size, product / lam, norm_of_gram(residuals) / lam, lam)
-    certified = result._replace(objective=primal, dual_gap=gap)
+    certified = result._replace(objective=primal, gap=gap)
     certified = certified._replace(converged=result.converged or gap <= tol)
     return _completion(certified, lam, result.s, penalty)
 
 
 def _completion(result: BlockPursuit, lam: float, s: Array, penalty: Array) -> Completion:
-    reached = lam * result.objective, result.dual_gap, result.n_iter, result.converged
+    reached = lam * result.objective, result.gap, result.n_iter, result.converged
     return Completion(None, s, result.Vt, penalty, lam, *reached)
 
 

@@ -62,7 +62,7 @@ class PursuitResult(NamedTuple):
     sparse: Array
     dual: Array
     objective: float
-    dual_gap: float
+    gap: float
     residual: float
     n_iter: int
     converged: bool

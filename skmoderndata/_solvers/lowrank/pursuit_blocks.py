@@ -170,7 +170,7 @@ class BlockPursuit(NamedTuple):
     Vt: Array
     s: Array
     objective: float
-    dual_gap: float
+    gap: float
     residual: float
     n_iter: int
     converged: bool

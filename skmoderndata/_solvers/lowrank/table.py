@@ -281,9 +281,9 @@ def _polished(
     # certify the exact fit by the old dual point, and accept it if the gap is no larger
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
     objective, gap = duality_gap(data, better, better.dual, lam=lam, delta=delta)
-    if gap > max(tol, result.dual_gap):
+    if gap > max(tol, result.gap):
         return result, False
-    return better._replace(objective=objective, dual_gap=gap), True
+    return better._replace(objective=objective, gap=gap), True
 
 
 def _by_cvxpy(
@@ -310,5 +310,5 @@ def _by_cvxpy(
     value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
     passes = int(stated.problem.solver_stats.num_iters or 1)
     return result._replace(
-        objective=value, dual_gap=gap, n_iter=passes, converged=gap <= max(tol, CVXPY_GAP)
+        objective=value, gap=gap, n_iter=passes, converged=gap <= max(tol, CVXPY_GAP)
     )

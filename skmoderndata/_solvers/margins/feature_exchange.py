@@ -48,7 +48,7 @@ class Exchanged(NamedTuple):
     """The last set of features, its weights, and the history of the search."""
 
     vertex: Vertex
-    value: float  # |S| + H(S)
+    objective: float  # |S| + H(S)
     values: Array  # |S| + H(S) after each pass
     sizes: Array  # number of features after each pass
     gap: float

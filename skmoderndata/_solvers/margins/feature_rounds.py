@@ -261,8 +261,8 @@ def _best_of_starts(
     e = results[0].epsilon
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
-        objective = log_objective(problem, result.w, result.bias, e, search.epsilon)
-        return round(result.value, 9), objective
+        approximation = log_objective(problem, result.w, result.bias, e, search.epsilon)
+        return round(result.objective, 9), approximation
 
     return min(results, key=rank)
 
@@ -324,13 +324,13 @@ def _worth(
         problem = _posed(X, permuted, may, form)
         try:
             by_chance = one_start(problem, costs, False, search)
-            sizes.append(by_chance.value)
+            sizes.append(by_chance.objective)
         except Infeasible:
             sizes.append(largest)
 
     sizes_by_chance = np.minimum(sizes, largest)
     needed = np.quantile(sizes_by_chance, QUANTILE)
-    return bool(result.value < needed)
+    return bool(result.objective < needed)
 
 
 def one_start(
@@ -369,7 +369,7 @@ def one_start(
         w[largest] = result.w[largest]
         # without slack the largest weights alone may violate constraints
         value = np.inf if hard else price(problem, w, result.bias)
-        result = result._replace(features=largest, w=w, value=value)
+        result = result._replace(features=largest, w=w, objective=value)
 
     stopped = progress is not None and progress.stopped
     if search.algorithm != "exchange" or stopped:
@@ -404,7 +404,7 @@ def _improved(
     best = None
     for k, start in enumerate(starts):
         # try all features of the linear programs only if the largest ones gave a worse value
-        unnecessary = best is not None and k == 2 and best.value <= result.value
+        unnecessary = best is not None and k == 2 and best.objective <= result.objective
         stopped = progress is not None and progress.stopped
         if unnecessary or stopped:
             continue
@@ -412,7 +412,7 @@ def _improved(
             exchanged = exchange(program, start, progress=progress, **limits)
         except Infeasible:  # neither this set nor any neighbouring set has a solution
             continue
-        if best is None or exchanged.value < best.value:
+        if best is None or exchanged.objective < best.objective:
             best = exchanged
 
     if best is None:
@@ -422,7 +422,7 @@ def _improved(
         features=np.flatnonzero(w),
         w=w,
         bias=middle_bias(problem, w, best.vertex.bias),
-        value=best.value,
+        objective=best.objective,
         values=(*result.values, best.values),
         sizes=(*result.sizes, best.sizes),
         gap=best.gap,
@@ -443,7 +443,7 @@ def _spliced(
         features=np.empty(0, dtype=np.intp),
         w=np.zeros(may.size),
         bias=0.0,
-        value=np.inf,
+        objective=np.inf,
         values=(spliced.values,),
         approximation=np.empty(0),
         sizes=(spliced.sizes,),
@@ -514,7 +514,7 @@ def _on_features(
         features=ordered,
         w=vertex.w,
         bias=bias,
-        value=value,
+        objective=value,
         values=values,
         sizes=sizes,
         gap=gap,

@@ -16,7 +16,7 @@ class Certified(NamedTuple):
 
     thresholds: Array  # (n_ranks - 1,)
     margin: float
-    value: float  # value of the primal objective
+    objective: float  # of the primal problem
     norm: float  # norm of the function before it was scaled to norm one
     gap: float  # duality gap relative to the larger of margin and norm
 

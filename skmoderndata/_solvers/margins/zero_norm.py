@@ -40,8 +40,8 @@ class SparseSeparation(NamedTuple):
     features: Array  # selected features; some may have zero weight when the slack is minimal
     w: Array
     bias: float
-    value: float  # |w|_0 + alpha |w|_1 + slack_cost s
-    values: tuple[Array, ...]  # `value` after each step
+    objective: float  # |w|_0 + alpha |w|_1 + slack_cost s
+    values: tuple[Array, ...]  # `objective` after each step
     approximation: Array  # F after each linear program
     sizes: tuple[Array, ...]  # number of features after each step
     epsilon: float

@@ -40,7 +40,7 @@ class L1Recovery(NamedTuple):
     gap: float
     missed: float
     n_iter: int
-    done: bool
+    converged: bool
     reachable: bool = True
 
 
@@ -122,10 +122,10 @@ def least_l1(
             candidate, _ = _by_matrix(p, tol)
             best = _better(best, candidate)
 
-    done = reachable and best.badness <= tol
+    converged = reachable and best.badness <= tol
     coef = unit * best.coef
     dual = unit * best.dual
-    return L1Recovery(coef, dual, best.gap, best.missed, used // 2, done, reachable)
+    return L1Recovery(coef, dual, best.gap, best.missed, used // 2, converged, reachable)
 
 
 def _better(first: Candidate, second: Candidate) -> Candidate:

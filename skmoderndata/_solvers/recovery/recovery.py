@@ -40,14 +40,14 @@ DENSE_COLUMNS = 2048
 class Recovery(NamedTuple):
     """Codes (N, k), residual norms (N,), relative duality gaps (NaN: none), steps, completion.
 
-    `done` is False if the limit of steps was reached first.
+    `converged` is False if the limit of steps was reached first.
     """
 
     codes: Array
     residual: Array
     gap: Array
     n_iter: Array
-    done: Array
+    converged: Array
 
 
 class Code(NamedTuple):
@@ -57,7 +57,7 @@ class Code(NamedTuple):
     residual: float
     gap: float
     n_iter: int
-    done: bool
+    converged: bool
 
 
 # Function that returns the code of a signal within a bound.
@@ -117,7 +117,7 @@ def recover(
         Maximum number of bytes for the matrix and its inner products.
     progress : Progress or None
         Notified of every signal, or once for all signals if the compiled coders run. Signals after
-        a stop have codes of zeros, and are not done.
+        a stop have codes of zeros, and have not converged.
     """
     # set the default number of non-zeros
     m, k = A.shape
@@ -197,9 +197,9 @@ def _by_coders(
     nothing = norms**2 <= limits
     a[nothing] = 0.0
     residual[nothing] = norms[nothing]
-    done = (codes.stop != MAX_ITER) | nothing
+    converged = (codes.stop != MAX_ITER) | nothing
     no_gap = np.full(len(Y), np.nan)
-    return Recovery(a, residual, no_gap, codes.n_iter, done)
+    return Recovery(a, residual, no_gap, codes.n_iter, converged)
 
 
 def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, settings: Settings) -> Code:
@@ -238,7 +238,7 @@ def _least_l1_norm(
     image = A.forward(result.coef[None])[0]
     residual = float(np.linalg.norm(unit_y - image))
     coef = size * result.coef
-    return Code(coef, size * residual, result.gap, result.n_iter, result.done)
+    return Code(coef, size * residual, result.gap, result.n_iter, result.converged)
 
 
 def _by_products(y: Array, bound: float, *, D: Columns, settings: Settings) -> Code:
@@ -248,10 +248,10 @@ def _by_products(y: Array, bound: float, *, D: Columns, settings: Settings) -> C
         return Code(np.zeros(D.A.shape[1]), size, np.nan, 0, True)
     bound = max(bound / size, ROUNDING)
     D = D._replace(X=y[None] / size)
-    a, steps, done = pursue_columns(settings.method, D, settings.n_nonzero, bound)
+    a, steps, converged = pursue_columns(settings.method, D, settings.n_nonzero, bound)
     residual = float(np.linalg.norm(D.residuals(a[None])))
     coef = size * a * D.scale
-    return Code(coef, size * residual, np.nan, steps, done)
+    return Code(coef, size * residual, np.nan, steps, converged)
 
 
 def _each(
