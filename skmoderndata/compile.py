@@ -1,6 +1,6 @@
 """Fill numba's cache, so that first calls need no compilation.
 
-    python -m skmoderndata.compile              # every estimator, about a minute
+    python -m skmoderndata.compile              # every estimator, one or two minutes
     python -m skmoderndata.compile --jobs -1    # in as many processes as there are processors
     python -m skmoderndata.compile KSVD RobustPCA
 

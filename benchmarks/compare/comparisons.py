@@ -7,6 +7,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from benchmarks.compare.comparison import Comparison
 from skmoderndata.kernels import BlendedSpectrum
 
+# Kernels of Gaussian processes.
+SMOOTH = ConstantKernel(1.0) * RBF(3.0)
+NOISY = SMOOTH + WhiteKernel(0.1)
+
 AGAINST_CCA = Comparison(
     baseline="sklearn.cross_decomposition.CCA",
     problem="digit_halves",
@@ -22,6 +26,19 @@ AGAINST_NMF = Comparison(
     grid={"n_components": (16, 32, 48)},
     baseline_params={"random_state": 0, "max_iter": 1000},
     baseline_grid={"n_components": (16, 32, 48)},
+)
+AGAINST_ROLES = Comparison(
+    baseline="sklearn.decomposition.NMF",
+    problem="access_roles",
+    grid={"n_clusters": (4, 6, 8)},
+    baseline_params={"max_iter": 1000, "random_state": 0},
+    baseline_grid={"n_components": (4, 6, 8)},
+)
+AGAINST_SVC = Comparison(
+    baseline="sklearn.svm.SVC",
+    problem="digits_kernel",
+    grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
+    baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
 )
 
 COMPARISONS = {
@@ -56,16 +73,9 @@ COMPARISONS = {
     "BayesianCommitteeMachine": Comparison(
         baseline="sklearn.gaussian_process.GaussianProcessRegressor",
         problem="friedman_processes",
-        params={
-            "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-            "random_state": 0,
-        },
+        params={"kernel": NOISY, "random_state": 0},
         grid={"max_expert_size": (100, 200)},
-        baseline_params={
-            "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-            "normalize_y": True,
-            "random_state": 0,
-        },
+        baseline_params={"kernel": NOISY, "normalize_y": True, "random_state": 0},
         baseline_grid={},
     ),
     "BooleanKMeans": Comparison(
@@ -147,13 +157,7 @@ COMPARISONS = {
         baseline_params={"C": 10.0},
         baseline_grid={"gamma": (0.0005, 0.001)},
     ),
-    "DiscreteBasis": Comparison(
-        baseline="sklearn.decomposition.NMF",
-        problem="access_roles",
-        grid={"n_clusters": [4, 6, 8]},
-        baseline_grid={"n_components": [4, 6, 8]},
-        baseline_params={"max_iter": 1000, "random_state": 0},
-    ),
+    "DiscreteBasis": AGAINST_ROLES,
     "DistanceTransformer": Comparison(
         baseline="sklearn.feature_extraction.text.CountVectorizer",
         problem="peptide_neighbors",
@@ -199,13 +203,7 @@ COMPARISONS = {
         },
         baseline_grid={"alpha": (10.0, 20.0, 40.0)},
     ),
-    "FormalConceptFactorization": Comparison(
-        baseline="sklearn.decomposition.NMF",
-        problem="access_roles",
-        grid={"n_clusters": (20, 40, 80)},
-        baseline_params={"max_iter": 1000, "random_state": 0},
-        baseline_grid={"n_components": (4, 6, 8)},
-    ),
+    "FormalConceptFactorization": replace(AGAINST_ROLES, grid={"n_clusters": (20, 40, 80)}),
     "GapWeighted": Comparison(
         baseline="sklearn.feature_extraction.text.CountVectorizer",
         problem="peptides",
@@ -288,13 +286,7 @@ COMPARISONS = {
         baseline_grid={"transform_n_nonzero_coefs": (8, 12, 16)},
         baseline_bounds={"transform_n_nonzero_coefs": 16},
     ),
-    "KernelAdatronClassifier": Comparison(
-        baseline="sklearn.svm.SVC",
-        problem="digits_kernel",
-        grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-        params={"random_state": 0},
-        baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-    ),
+    "KernelAdatronClassifier": replace(AGAINST_SVC, params={"random_state": 0}),
     "KernelAdatronRegressor": Comparison(
         baseline="sklearn.svm.SVR",
         problem="diabetes",
@@ -303,14 +295,7 @@ COMPARISONS = {
         baseline_grid={"C": (10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
         baseline_params={"epsilon": 10.0},
     ),
-    "KernelCCA": Comparison(
-        baseline="sklearn.cross_decomposition.CCA",
-        problem="digit_halves",
-        params={"n_components": 5},
-        grid={"alpha": (1e-5, 1e-4, 1e-3)},
-        baseline_params={"n_components": 5, "max_iter": 5000},
-        baseline_grid={"scale": (True, False)},
-    ),
+    "KernelCCA": replace(AGAINST_CCA, grid={"alpha": (1e-5, 1e-4, 1e-3)}),
     "KernelCentroidOutlierDetector": Comparison(
         baseline="sklearn.svm.OneClassSVM",
         problem="digit_novelty",
@@ -378,12 +363,7 @@ COMPARISONS = {
         baseline_grid={"gamma": (0.0001, 0.0003, 0.001, 0.002, 0.004, 0.01)},
         baseline_params={"C": 10.0},
     ),
-    "L2SVC": Comparison(
-        baseline="sklearn.svm.SVC",
-        problem="digits_kernel",
-        grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-        baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
-    ),
+    "L2SVC": AGAINST_SVC,
     "L2SVR": Comparison(
         baseline="sklearn.svm.SVR",
         problem="diabetes",
@@ -416,13 +396,8 @@ COMPARISONS = {
         params={"tol": 0.05, "random_state": 0},
         baseline_grid={"n_neighbors": (6, 7)},
     ),
-    "MultiAssignmentClustering": Comparison(
-        baseline="sklearn.decomposition.NMF",
-        problem="access_roles",
-        grid={"n_clusters": [4, 6, 8]},
-        params={"max_assignments": 3, "n_init": 1, "random_state": 0},
-        baseline_grid={"n_components": [4, 6, 8]},
-        baseline_params={"max_iter": 1000, "random_state": 0},
+    "MultiAssignmentClustering": replace(
+        AGAINST_ROLES, params={"max_assignments": 3, "n_init": 1, "random_state": 0}
     ),
     "NeuralGas": Comparison(
         baseline="sklearn.cluster.KMeans",
@@ -496,13 +471,7 @@ COMPARISONS = {
         grid={"n_components": (8, 12, 16, 24)},
         baseline_grid={"n_components": (8, 12, 16, 24)},
     ),
-    "RoleMiner": Comparison(
-        baseline="sklearn.decomposition.NMF",
-        problem="access_roles",
-        grid={"n_clusters": (60, 120, 240)},
-        baseline_params={"max_iter": 1000, "random_state": 0},
-        baseline_grid={"n_components": (4, 6, 8)},
-    ),
+    "RoleMiner": replace(AGAINST_ROLES, grid={"n_clusters": (60, 120, 240)}),
     "RoundedSVD": Comparison(
         baseline="sklearn.decomposition.TruncatedSVD",
         problem="access_roles",
@@ -563,34 +532,20 @@ COMPARISONS = {
     "SparseGaussianProcessClassifier": Comparison(
         baseline="sklearn.gaussian_process.GaussianProcessClassifier",
         problem="friedman_classes",
-        params={"kernel": ConstantKernel(1.0) * RBF(3.0), "random_state": 0},
+        params={"kernel": SMOOTH, "random_state": 0},
         grid={"n_inducing": (25, 50)},
-        baseline_params={"kernel": ConstantKernel(1.0) * RBF(3.0), "random_state": 0},
+        baseline_params={"kernel": SMOOTH, "random_state": 0},
         baseline_grid={},
     ),
     "SparseGaussianProcessRegressor": Comparison(
         baseline="sklearn.gaussian_process.GaussianProcessRegressor",
         problem="friedman_processes",
-        params={
-            "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-            "random_state": 0,
-        },
+        params={"kernel": NOISY, "random_state": 0},
         grid={"n_inducing": (50, 100)},
-        baseline_params={
-            "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
-            "normalize_y": True,
-            "random_state": 0,
-        },
+        baseline_params={"kernel": NOISY, "normalize_y": True, "random_state": 0},
         baseline_grid={},
     ),
-    "SparseNMF": Comparison(
-        baseline="sklearn.decomposition.NMF",
-        problem="digit_parts",
-        params={"random_state": 0},
-        grid={"n_components": (16, 32, 48)},
-        baseline_params={"random_state": 0, "max_iter": 1000},
-        baseline_grid={"n_components": (16, 32, 48)},
-    ),
+    "SparseNMF": AGAINST_NMF,
     "SparseRecovery": Comparison(
         baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
         problem="few_measurements",
