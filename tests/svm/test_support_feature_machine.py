@@ -297,9 +297,7 @@ def test_splicing_finds_the_least_criterion_of_all_sets():
         found = best_subset(problem, max_iter=50)
         assert sorted(found.features) == least
         assert found.converged
-        assert_allclose(
-            min(found.values), problem.criterion(problem.fit(least)), rtol=1e-8
-        )
+        assert_allclose(min(found.values), problem.criterion(problem.fit(least)), rtol=1e-8)
 
 
 @pytest.mark.oracle
