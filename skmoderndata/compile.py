@@ -129,10 +129,11 @@ def small_data(estimator, n=40, p=6):
         y = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
 
     kind = estimator._card.samples
-    if kind == "series":  # use unequal lengths
-        return [rng.normal(size=(10 + i % 5, 2)) for i in range(n)], y
+    lengths = 10 + np.arange(n) % 5
+    if kind == "series":
+        return [rng.normal(size=(length, 2)) for length in lengths], y
     if kind == "strings":
-        return ["".join(rng.choice(list("abcd"), size=10 + i % 5)) for i in range(n)], y
+        return ["".join(rng.choice(list("abcd"), size=length)) for length in lengths], y
     if kind == "image":
         return rng.uniform(size=(n, n)), y
     return (X @ X.T if tags.input_tags.pairwise else X), y

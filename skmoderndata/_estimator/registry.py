@@ -12,6 +12,8 @@ from pathlib import Path
 class MethodCard:
     """Facts about one public class, stored on the class as `_card`.
 
+    What only tests and benchmarks use is in their tables; `docs/contributing.md` lists these.
+
     Attributes
     ----------
     family : str

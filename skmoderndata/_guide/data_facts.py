@@ -10,6 +10,8 @@ from skmoderndata._estimator.scale import scale_ratio
 from skmoderndata._estimator.validation import LARGEST
 from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
 
+# Minimum width and height of an image.
+MIN_SIDE = 32
 # Maximum number of rows that are read.
 N_ROWS = 2000
 # Maximum number of columns that are read.
@@ -376,7 +378,7 @@ def _of_array(X: Any, *, picture: bool = True) -> DataFacts:
             return DataFacts("one series", rows=None if n != n else n)
         raise ValueError("X has NaN in all cells.")
     if X.ndim == 3:
-        if X.shape[2] in (3, 4) and min(X.shape[:2]) >= 32:
+        if X.shape[2] in (3, 4) and min(X.shape[:2]) >= MIN_SIDE:
             return DataFacts("image", columns=X.shape[1])
         if min(X.shape[1:]) >= 8 and _is_smooth(X[0]) and _is_smooth(X[0].T):
             return DataFacts("film", rows=n)
@@ -402,7 +404,7 @@ def _kind_of_matrix(X: np.ndarray) -> str:
     n, p = X.shape
     if n == p >= 3 and not np.diagonal(X).any() and (X >= 0).all() and np.array_equal(X, X.T):
         return "one graph" if np.mean(X == 0) > 0.4 else "distances"
-    many_levels = min(n, p) >= 32 and len(np.unique(X[:50])) >= 10
+    many_levels = min(n, p) >= MIN_SIDE and len(np.unique(X[:50])) >= 10
     return "image" if many_levels and _is_smooth(X) and _is_smooth(X.T) else ""
 
 

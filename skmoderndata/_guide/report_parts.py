@@ -17,6 +17,12 @@ from sklearn.preprocessing import RobustScaler
 import skmoderndata
 from skmoderndata._guide.report_table import Table, literal
 
+# Fractions of the values below the quartiles.
+QUARTILES = (0.25, 0.75)
+# Tolerance for fits of RobustPCA.
+FIT_TOL = 1e-3
+# Tolerance for rounding errors of eigenvalues and correlations.
+ROUNDING = 1e-12
 # Minimum number of rows; with fewer, only gaps are reported.
 MIN_ROWS = 20
 # Maximum number of lines in a table of the page.
@@ -98,7 +104,7 @@ def is_measured(table: Table) -> np.ndarray:
     measured = ~is_constant(table)
     for j in np.flatnonzero(measured):
         known = table.values[~np.isnan(table.values[:, j]), j]
-        quartiles = np.quantile(known, [0.25, 0.75])
+        quartiles = np.quantile(known, QUARTILES)
         measured[j] = quartiles[0] < quartiles[1] and len(np.unique(known)) > 2
     return measured
 
@@ -301,12 +307,12 @@ def _limits_of_range(column: np.ndarray, level: float) -> tuple[float, float, fl
     n = len(values)
     lows = []
     highs = []
-    for q in (0.25, 0.75):
+    for q in QUARTILES:
         below = int(stats.binom.ppf(level / 2, n, q)) - 1
         above = int(stats.binom.isf(level / 2, n, q))
         lows.append(values[below] if below >= 0 else -np.inf)
         highs.append(values[above] if above < n else np.inf)
-    first, third = np.quantile(values, [0.25, 0.75])
+    first, third = np.quantile(values, QUARTILES)
     return max(lows[1] - highs[0], 0.0), third - first, highs[1] - lows[0]
 
 
@@ -337,7 +343,7 @@ def fit_robustly(table: Table, level: float) -> RobustFit | None:
     if len(columns) < 2 or len(rows) < MIN_ROWS:
         return None
     scaler = RobustScaler().fit(values)
-    model = skmoderndata.RobustPCA(tol=1e-3, outlier_threshold="fdr", fdr=level / 2)
+    model = skmoderndata.RobustPCA(tol=FIT_TOL, outlier_threshold="fdr", fdr=level / 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(scaler.transform(values[rows]))
@@ -367,7 +373,7 @@ def find_components(
     near = {1, rank - 1, rank, rank + 1, max(2, 2 * rank)}
     grid = sorted({min(k, largest) for k in near if k >= 1})
     search = skmoderndata.EntrySearchCV(
-        skmoderndata.RobustPCA(tol=1e-3, rows=False),
+        skmoderndata.RobustPCA(tol=FIT_TOL, rows=False),
         {"n_components": grid},
         cv=MANY_FOLDS if values.size <= MAX_SMALL else FEW_FOLDS,
         random_state=random_state,
@@ -417,7 +423,7 @@ def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> f
             for j, rows in enumerate(positions):
                 R[rows, j] = R[rng.permutation(rows), j]
         largest = np.linalg.eigvalsh(R.T @ R if len(R) > R.shape[1] else R @ R.T)[-1]
-        exceeded += largest >= observed**2 * (1 - 1e-12)
+        exceeded += largest >= observed**2 * (1 - ROUNDING)
         if (1 + exceeded) / (1 + total) > level:
             return (1 + exceeded) / (1 + done)
     return (1 + exceeded) / (1 + total)
@@ -618,7 +624,7 @@ def find_redundant(table: Table, level: float) -> Finding | None:
 
     # Compute lower limits of all pairs at once; 1.06 is the factor for ranks [Fieller et al. 1957]
     z = stats.norm.isf(level / len(r)) * np.sqrt(1.06 / np.maximum(n - 3, 1))
-    limit = np.tanh(np.arctanh(np.minimum(r, 1 - 1e-12)) - z)
+    limit = np.tanh(np.arctanh(np.minimum(r, 1 - ROUNDING)) - z)
     found = np.flatnonzero((limit >= REDUNDANT) & (n >= MIN_ROWS))
     if len(found) == 0:
         return None

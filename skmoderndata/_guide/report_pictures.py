@@ -17,6 +17,10 @@ MAX_SHOWN = 20
 MAX_LETTERS = 28
 # Size of a picture: its width in inches.
 WIDTH = 6.4
+# Size of a picture of curves: its height in inches.
+HEIGHT = 2.8
+# Size of a line of a picture: its height in inches.
+LINE = 0.27
 # Placeholder that is replaced by the text colour of the page.
 INK = "#010203"
 BLUE = "#3d85c6"
@@ -92,7 +96,7 @@ def _shades() -> Any:
 
 def _bars(names: list[str], values: Any, xlabel: str, **style: Any) -> Any:
     """Draw horizontal bars, the first one on top."""
-    ax = _axes(1.2 + 0.27 * len(names))
+    ax = _axes(1.2 + LINE * len(names))
     ax.barh(np.arange(len(names)), values, height=0.7, color=BLUE, **style)
     ax.set_yticks(np.arange(len(names)), _short(names))
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=xlabel)
@@ -104,7 +108,7 @@ def gap_map(gaps: np.ndarray, names: list[str]) -> Any:
     names = names[:MAX_SHOWN]
     bands = np.array_split(gaps[:, :MAX_SHOWN], min(N_BANDS, len(gaps)))
     fraction = np.array([band.mean(axis=0) for band in bands]).T
-    ax = _axes(1.0 + 0.27 * len(names))
+    ax = _axes(1.0 + LINE * len(names))
     extent = (0, len(gaps), len(names) - 0.5, -0.5)
     ax.imshow(
         fraction, aspect="auto", interpolation="nearest", cmap=_shades(), vmin=0, extent=extent
@@ -120,7 +124,7 @@ def ranges(sizes: np.ndarray, names: list[str]) -> Any:
     shown = np.arange(len(names))
     if len(shown) > MAX_SHOWN:
         shown = np.r_[shown[:half], shown[-half:]]
-    ax = _axes(0.9 + 0.27 * len(shown))
+    ax = _axes(0.9 + LINE * len(shown))
     ax.plot(sizes[shown], np.arange(len(shown)), "o", color=BLUE)
     ax.set_yticks(np.arange(len(shown)), _short([names[i] for i in shown]))
     ax.set(
@@ -133,7 +137,7 @@ def ranges(sizes: np.ndarray, names: list[str]) -> Any:
 
 def search_curve(search: Any) -> Any:
     """Draw the scores of a search by hidden cells."""
-    ax = _axes(2.8)
+    ax = _axes(HEIGHT)
     skmoderndata.model_selection.EntrySearchDisplay.from_estimator(
         search, param_name="n_components", ax=ax, color=BLUE
     )
@@ -158,7 +162,7 @@ def sizes(deviations: list[float], cells: list[str], rows: list[str]) -> Any:
 
 def drift(ranks: np.ndarray, block: np.ndarray, names: list[str]) -> Any:
     """Draw the mean rank of each block of rows for some columns; -1 means no block."""
-    ax = _axes(2.8)
+    ax = _axes(HEIGHT)
     for j, name in enumerate(_short(names)):
         blocks = np.unique(block[block[:, j] >= 0, j])
         means = [ranks[block[:, j] == b, j].mean() for b in blocks]
@@ -173,7 +177,7 @@ def correlations(matrix: np.ndarray, names: list[str]) -> Any:
     """Draw the rank correlations of the columns of all groups."""
     names = _short(names[:MAX_SHOWN])
     matrix = matrix[:MAX_SHOWN, :MAX_SHOWN]
-    ax = _axes(2.2 + 0.27 * len(names))
+    ax = _axes(2.2 + LINE * len(names))
     image = ax.imshow(matrix, aspect="auto", cmap=_shades(), vmin=0, vmax=1)
     ax.set_yticks(np.arange(len(names)), names)
     ax.set_xticks(np.arange(len(names)), names, rotation=90)
