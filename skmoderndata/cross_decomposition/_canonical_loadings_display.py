@@ -1,18 +1,16 @@
 """Plot of the loadings of a canonical pair, with bootstrap intervals."""
 
-from numbers import Integral, Real
-
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._estimator.plotting import axes_or_new, names_of
+from skmoderndata._estimator.refits import (
+    MAX_SEED,
+    bootstrap_loadings,
+    check_bootstrap,
+    quantiles,
+)
 from skmoderndata._estimator.validation import check_array
-
-# Maximum seed of a bootstrap sample, exclusive.
-_MAX_SEED = 2**31 - 1
 
 
 class CanonicalLoadingsDisplay:
@@ -49,6 +47,8 @@ class CanonicalLoadingsDisplay:
     --------
     RegularizedCCA : Estimates pairs of directions for two views.
     skmoderndata.model_selection.canonical_permutation_test : Tests the number of pairs.
+    skmoderndata.inspection.bootstrap_components : Computes the same intervals without a plot, and
+        how stable each pair is.
 
     Notes
     -----
@@ -135,31 +135,21 @@ class CanonicalLoadingsDisplay:
         display : CanonicalLoadingsDisplay
             Display with `loadings`, `lower`, `upper`, `ax_` and `figure_`.
         """
-        _check_numbers(n_bootstraps, level)
+        check_bootstrap(n_bootstraps, level, level_name="level")
         feature_names = [_names(view) for view in (X, Y)]
         X, Y = _tables(X, Y)
-        rng = check_random_state(random_state)
 
-        # Fit all rows; the bootstrap samples use the same penalty.
-        fitted = clone(estimator).fit(X, Y)
-        template = clone(estimator)
-        if hasattr(fitted, "alpha_"):
-            template.set_params(alpha=list(fitted.alpha_))
-        if hasattr(fitted, "l1_bound_"):
-            template.set_params(l1_bound=list(fitted.l1_bound_))
-        scores = fitted.transform(X, Y)
-        loadings = [_correlations(V, T) for V, T in zip((X, Y), scores, strict=True)]
+        # Fit all rows and the bootstrap samples, each with a seed of its own.
+        seeds = check_random_state(random_state).randint(MAX_SEED, size=n_bootstraps)
+        result = bootstrap_loadings(
+            estimator, X, Y, seeds, owner="CanonicalLoadingsDisplay", n_jobs=n_jobs
+        )
 
-        # Fit the bootstrap samples, each with a seed of its own.
-        seeds = rng.randint(_MAX_SEED, size=n_bootstraps)
-        run = delayed(_bootstrap_loadings)
-        samples = Parallel(n_jobs=n_jobs)(run(template, X, Y, scores, seed) for seed in seeds)
-
-        ends = ((1 - level) / 2, (1 + level) / 2)
-        intervals = [
-            np.nanquantile(values, ends, axis=0) for values in zip(*samples, strict=True)
-        ]
-        lower, upper = (list(side) for side in zip(*intervals, strict=True))
+        lower, upper = quantiles([refit.values for refit in result.refits], level)
+        loadings, lower, upper = (
+            [values.T[: X.shape[1]], values.T[X.shape[1] :]]
+            for values in (result.loadings, lower, upper)
+        )
         display = cls(
             loadings=loadings,
             lower=lower,
@@ -223,57 +213,6 @@ class CanonicalLoadingsDisplay:
         return self
 
 
-def _bootstrap_loadings(estimator, X, Y, scores, seed):
-    """Compute the loadings of both views in a bootstrap sample, matched with the fitted pairs."""
-    n = len(X)
-    rows = np.random.RandomState(seed).randint(n, size=n)
-    model = clone(estimator).fit(X[rows], Y[rows])
-    refitted = model.transform(X, Y)
-    index, signs = matched_pairs(scores, refitted)
-
-    loadings = []
-    for V, T in zip((X, Y), refitted, strict=True):
-        values = np.full((V.shape[1], scores[0].shape[1]), np.nan)
-        present = index >= 0
-        columns = _correlations(V[rows], T[rows])[:, index[present]]
-        values[:, present] = columns * signs[present]
-        loadings.append(values)
-    return loadings
-
-
-def matched_pairs(scores, bootstrapped):
-    """Match pairs by the correlations of their scores on the same rows.
-
-    Returns
-    -------
-    index : ndarray of shape (n_components,)
-        Column of `bootstrapped` for each column of `scores`, or -1 if no column is left.
-    signs : ndarray of shape (n_components,)
-        Sign of the correlation of each match.
-    """
-    similarity = sum(_correlations(A, B) for A, B in zip(scores, bootstrapped, strict=True))
-    rows, columns = linear_sum_assignment(np.abs(similarity), maximize=True)
-    index = np.full(len(similarity), -1)
-    signs = np.ones(len(similarity))
-    index[rows] = columns
-    signs[rows] = np.where(similarity[rows, columns] < 0, -1.0, 1.0)
-    return index, signs
-
-
-def _correlations(A, B):
-    """Correlate the columns of A with the columns of B; 0 if a column is constant."""
-    A, B = (_unit_columns(np.asarray(M, dtype=np.float64)) for M in (A, B))
-    return A.T @ B
-
-
-def _unit_columns(M):
-    """Centre columns and scale them to unit norm; constant columns become zero."""
-    centred = M - M.mean(axis=0)
-    centred[:, np.ptp(M, axis=0) == 0] = 0.0
-    norms = np.linalg.norm(centred, axis=0)
-    return centred / np.where(norms > 0, norms, 1.0)
-
-
 def _tables(X, Y):
     """Convert both views to tables of finite numbers and check that they have the same rows."""
     if np.ndim(Y) == 1:
@@ -295,10 +234,3 @@ def _names(view):
         return columns
     name = getattr(view, "name", None)
     return None if name is None else [str(name)]
-
-
-def _check_numbers(n_bootstraps, level):
-    if not isinstance(n_bootstraps, Integral) or n_bootstraps < 2:
-        raise ValueError(f"n_bootstraps={n_bootstraps!r} should be an integer of at least 2.")
-    if not isinstance(level, Real) or not 0 < level < 1:
-        raise ValueError(f"level={level!r} should be between 0 and 1.")

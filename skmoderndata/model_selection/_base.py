@@ -1,19 +1,13 @@
-"""Shared parts of the searches: seeds for parts of an estimator, methods of the best estimator."""
+"""Shared parts of the searches: methods of the best estimator, warning about ends of a grid."""
 
-import sys
 import warnings
-from time import perf_counter
 
-from sklearn.base import clone
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.doors import by_rows
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Maximum seed of a part of an estimator, exclusive.
-MAX_SEED = 2**31 - 1
 # Minimum number of values in a grid whose ends are reported: if there are two, each is an end.
 LEAST_GRID = 3
 
@@ -145,75 +139,6 @@ class BestEstimatorMixin:
             if hasattr(self, "best_estimator_"):
                 self.best_estimator_.set_output(transform=transform)
         return self
-
-
-def works_on_pairs(estimator):
-    """Whether X is a square matrix over pairs; some clusterers that need one lack the tag."""
-    if get_tags(estimator).input_tags.pairwise:
-        return True
-    values = estimator.get_params(deep=False).values()
-    return any(isinstance(value, str) and value == "precomputed" for value in values)
-
-
-class Seeded:
-    """Source of clones of an estimator, with seeds for all parts that have no seed."""
-
-    def __init__(self, estimator, **parameters):
-        self.estimator = clone(estimator).set_params(**parameters)
-        self.pairwise = works_on_pairs(self.estimator)
-        self.unseeded = [
-            name
-            for name, value in sorted(
-                self.estimator.get_params().items(), key=lambda pair: pair[0]
-            )
-            if value is None and name.rpartition("__")[2] == "random_state"
-        ]
-
-    def draw(self, rng):
-        seeds = {name: int(rng.randint(MAX_SEED)) for name in self.unseeded}
-        return clone(self.estimator).set_params(**seeds)
-
-
-class TimeLeft:
-    """Report on standard error how many candidates are done, and estimate the time left.
-
-    A terminal shows one line, which is overwritten.
-    """
-
-    def __init__(self, owner, total, *, verbose, unit="candidates"):
-        self.owner = owner
-        self.total = total
-        self.verbose = verbose
-        self.unit = unit
-        self.n_done = 0
-        self.start = perf_counter()
-
-    def report(self):
-        """Count a candidate and, if `verbose`, write the line."""
-        self.n_done += 1
-        if not self.verbose:
-            return
-        elapsed = perf_counter() - self.start
-        remaining = self.total - self.n_done
-        line = (
-            f"{self.owner}: {self.n_done} of {self.total} {self.unit} in {_duration(elapsed)}"
-        )
-        if remaining:
-            line += f", about {_duration(elapsed / self.n_done * remaining)} left"
-
-        terminal = sys.stderr.isatty() and remaining
-        sys.stderr.write(f"\r{line:<79}" if sys.stderr.isatty() else line)
-        sys.stderr.write("" if terminal else "\n")
-        sys.stderr.flush()
-
-
-def _duration(seconds):
-    """Write a duration for people: `0.4 s`, `35 s`, `12 min`, `3.5 h`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def warn_end_of_grid(owner, name, value, values, *, grid, lowest, highest):

@@ -26,16 +26,13 @@ from skmoderndata._estimator.compat import (
     unmasked,
 )
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
+from skmoderndata._estimator.refits import MAX_SEED, Seeded, TimeLeft, works_on_pairs
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_magnitude, tidy
 from skmoderndata.model_selection._base import (
-    MAX_SEED,
     BestEstimatorMixin,
-    Seeded,
-    TimeLeft,
     best_has,
     warn_end_of_grid,
-    works_on_pairs,
 )
 
 # Minimum stability of a real structure; below it, `fit` warns that there is none.

@@ -33,13 +33,11 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.refits import MAX_SEED, Seeded, TimeLeft
 from skmoderndata._estimator.validation import check_array
 from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.model_selection._base import (
-    MAX_SEED,
     BestEstimatorMixin,
-    Seeded,
-    TimeLeft,
     best_has,
     warn_end_of_grid,
 )

@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cross_decomposition import CCA
 from sklearn.datasets import load_linnerud
 
+from skmoderndata._estimator.refits import correlations, match
 from skmoderndata.cross_decomposition import (
     CanonicalLoadingsDisplay,
     KernelCCA,
     RegularizedCCA,
 )
-from skmoderndata.cross_decomposition._canonical_loadings_display import matched_pairs
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -74,10 +74,11 @@ def test_pairs_are_matched_whatever_their_order_and_signs(seed):
     scores = rng.normal(size=(2, 50, 3))
     order = np.array([2, 0, 1])
     turned = scores[:, :, order] * [1, -1, -1] + 0.1 * rng.normal(size=scores.shape)
-    index, signs = matched_pairs(scores, turned)
+    similarity = sum(correlations(*views) for views in zip(scores, turned, strict=True))
+    index, signs = match(similarity)
     assert_array_equal(order[index], range(3))
     assert_array_equal(signs, np.array([1, -1, -1])[index])
-    fewer, _ = matched_pairs(scores, turned[:, :, :2])
+    fewer, _ = match(similarity[:, :2])
     assert_array_equal(fewer, [1, -1, 0])
 
 
