@@ -168,12 +168,17 @@ def draw_rows(n_rows, block_length, rng):
     return rows, np.arange(n_rows) // block_length
 
 
-def quantiles(values, level):
-    """Return the ends of the interval that holds the fraction `level` of the refits, by entry."""
+def quantiles(values, level, *, method):
+    """Return the ends of the interval that holds the fraction `level` of the refits, by entry.
+
+    The method "linear" describes the refits. "weibull" is wider: another refit would lie between
+    its ends with probability `level`, whatever the number of refits.
+    """
+    ends = ((1 - level) / 2, (1 + level) / 2)
     with warnings.catch_warnings():
         # entries that no refit has stay NaN
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nanquantile(values, ((1 - level) / 2, (1 + level) / 2), axis=0)
+        return np.nanquantile(values, ends, axis=0, method=method)
 
 
 @contextmanager

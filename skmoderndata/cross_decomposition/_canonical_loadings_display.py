@@ -145,7 +145,9 @@ class CanonicalLoadingsDisplay:
             estimator, X, Y, seeds, owner="CanonicalLoadingsDisplay", n_jobs=n_jobs
         )
 
-        lower, upper = quantiles([refit.values for refit in result.refits], level)
+        lower, upper = quantiles(
+            [refit.values for refit in result.refits], level, method="linear"
+        )
         loadings, lower, upper = (
             [values.T[: X.shape[1]], values.T[X.shape[1] :]]
             for values in (result.loadings, lower, upper)
