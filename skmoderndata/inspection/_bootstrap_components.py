@@ -35,10 +35,10 @@ LEAST_ROWS = 3
 LEAST_BLOCKS = 2
 # Fraction of a series that the default blocks have at most.
 LONGEST_BLOCK = 0.2
-# Maximum stability of a component that has turned, if its subspace is more stable than below.
-TURNED = 0.7
-# Minimum stability of the subspace of a component that has turned.
-SAME_SUBSPACE = 0.9
+# Maximum stability of a component that rotates; it is 0.9 if the angle in a plane is random.
+ROTATES = 0.92
+# Maximum instability of the subspace of such a component, as a fraction of its own instability.
+SUBSPACE_FRACTION = 0.25
 
 
 class BootstrapComponents(NamedTuple):
@@ -250,7 +250,7 @@ def bootstrap_components(
         feature_names=names,
         draws=draws if keep_draws else None,
     )
-    _warn_turned(result)
+    _warn_rotating(result)
     return result
 
 
@@ -446,16 +446,21 @@ def _check_estimator(estimator, X, Y, refit_support):
         )
 
 
-def _warn_turned(result):
+def _warn_rotating(result):
     """Warn of components that are unstable within a stable subspace."""
-    turned = (result.stability < TURNED) & (result.subspace_stability > SAME_SUBSPACE)
-    if len(turned) > 1 and turned.any():
-        which = ", ".join(map(str, np.flatnonzero(turned)))
-        warnings.warn(
-            f"{NAME}: components {which} rotate within the subspace of all components from one "
-            f"refit to the next (stability {result.stability[turned].min():.2f}, of the subspace "
-            f"{result.subspace_stability[turned].min():.2f}): interpret the subspace, or use "
-            "fewer or more components.",
-            DoubtfulResultWarning,
-            stacklevel=3,
-        )
+    k, p = result.components.shape
+    unstable = 1 - result.stability
+    inside = 1 - result.subspace_stability <= SUBSPACE_FRACTION * unstable
+    rotating = (result.stability < ROTATES) & inside
+    # one vector cannot rotate, and as many vectors as entries span everything
+    if k == 1 or k >= p or not rotating.any():
+        return
+    which = ", ".join(map(str, np.flatnonzero(rotating)))
+    warnings.warn(
+        f"{NAME}: components {which} rotate within the subspace of all components from one refit "
+        f"to the next (stability {result.stability[rotating].min():.2f}, stability of the "
+        f"subspace {result.subspace_stability[rotating].min():.2f}): interpret the subspace "
+        "instead of the single components.",
+        DoubtfulResultWarning,
+        stacklevel=3,
+    )

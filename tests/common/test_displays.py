@@ -16,6 +16,7 @@ ARGUMENTS = {
     "ClusteringStabilityDisplay": {
         "param_range": [2], "stability": [1.0], "standard_error": [0.1], "best_k": 2,
     },
+    "ComponentsDisplay": {"components": [[0.6, 0.8]], "low": [[0.5, 0.7]], "high": [[0.7, 0.9]]},
     "CoreSetDisplay": {
         "points": [[0.0, 0.0], [1.0, 1.0]], "support": [0], "response": [[-1, 0], [0, 1]],
         "xx0": [[0, 1], [0, 1]], "xx1": [[0, 0], [1, 1]],
