@@ -184,19 +184,17 @@ def quantiles(values, level, *, method):
 @contextmanager
 def _warnings_counted(owner):
     """Replace the warnings of all refits by one for each category, with their number."""
-    caught = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            yield
-    finally:
-        for category in dict.fromkeys(warning.category for warning in caught):
-            messages = [w.message for w in caught if w.category is category]
-            warnings.warn(
-                f"{owner}: {len(messages)} warnings in refits. The first is: {messages[0]}",
-                category,
-                stacklevel=5,
-            )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for category in dict.fromkeys(warning.category for warning in caught):
+        messages = [w.message for w in caught if w.category is category]
+        warnings.warn(
+            f"{owner}: number of warnings in the refits: {len(messages)}. The first is: "
+            f"{messages[0]}",
+            category,
+            stacklevel=5,
+        )
 
 
 # ---- match with the fit of all rows -----------------------------------------------------------

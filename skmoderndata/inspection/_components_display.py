@@ -6,6 +6,7 @@ from skmoderndata._estimator.plotting import check_limit, name_ticks, several_ax
 
 # Maximum number of components that are drawn by default.
 MAX_PANELS = 6
+LABELS = {"components": "entry", "loadings": "loading", "memberships": "probability"}
 
 
 class ComponentsDisplay:
@@ -32,7 +33,8 @@ class ComponentsDisplay:
         Names of the columns.
 
     quantity : str, default="components"
-        Label of the vertical axis.
+        Meaning of the entries, as in the result of `bootstrap_components`: "components",
+        "loadings" or "memberships".
 
     confidence_level : float, default=0.95
         Fraction of the refits between the quantiles, named in the legend.
@@ -153,7 +155,7 @@ class ComponentsDisplay:
             if self.stability is not None:
                 title += f", stability {np.asarray(self.stability)[j]:.2f}"
             ax.set_title(title, fontsize="medium", loc="left")
-            ax.set_ylabel(self.quantity)
+            ax.set_ylabel(LABELS.get(self.quantity, self.quantity))
             ax.axhline(0.0, color="0.6", linewidth=1, zorder=0)
 
         name_ticks(panels[-1].xaxis, self.feature_names, components.shape[1], rotation=90)

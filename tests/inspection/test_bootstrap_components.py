@@ -554,7 +554,7 @@ def test_warnings_of_refits_are_counted():
         bootstrap_components(SparseNMF(2, max_iter=1), parts(0), n_bootstraps=4)
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     assert len(messages) == 2  # of the fit of all rows, and of the refits
-    assert "bootstrap_components: 4 warnings in refits. The first is: SparseNMF" in messages[1]
+    assert "number of warnings in the refits: 4. The first is: SparseNMF" in messages[1]
 
 
 @pytest.mark.edge
