@@ -54,13 +54,13 @@ def coverage(name, seed, draws):
         result = bootstrap_components(
             estimator, X, n_bootstraps=draws, random_state=seed, **settings
         )
+
+    # match the planted components with the components of the fit
     truth = unit_rows(truth)
     index, signs = match(truth @ result.components.T)
-    low, high = result.low[index], result.high[index]
     true = truth * signs[:, None]
-    counted = true != 0
-    inside = (low <= true) & (true <= high)
-    return inside[counted].mean(), result.stability.mean()
+    inside = (result.low[index] <= true) & (true <= result.high[index])
+    return inside[true != 0].mean(), result.stability.mean()
 
 
 # ---- planted tables ---------------------------------------------------------------------------

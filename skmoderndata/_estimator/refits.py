@@ -141,6 +141,7 @@ def bootstrap(one_refit, n_rows, seeds, *, owner, block_length=1, n_jobs=None, v
     refits : list
         Return values of `one_refit`, in the order of the seeds.
     """
+    # report after each batch: no larger ones than needed to keep all jobs busy
     batch = max(effective_n_jobs(n_jobs), -(-len(seeds) // LINES))
     time_left = TimeLeft(owner, len(seeds), verbose=verbose, unit="refits")
     run = delayed(partial(_on_drawn_rows, one_refit, n_rows, block_length))
@@ -279,6 +280,7 @@ def bootstrap_loadings(estimator, X, Y, seeds, **settings):
         Correlations of the columns with the scores of their view. The cosines of the refits are
         correlations of the scores on all rows, averaged over both views.
     """
+    # Fit all rows; the refits use the penalty that was chosen here.
     fitted = clone(estimator).fit(X, Y)
     template = clone(estimator)
     if hasattr(fitted, "alpha_"):
@@ -299,10 +301,13 @@ def _refit_loadings(template, X, Y, scores, rows, blocks):
     similarity = sum(correlations(A, B) for A, B in zip(scores, refitted, strict=True))
     index, signs = match(similarity)
 
+    # compute the loadings in the sample, NaN for lost pairs
     present = np.flatnonzero(index >= 0)
     loadings = _loadings((X[rows], Y[rows]), [T[rows] for T in refitted])
     values = np.full((len(index), loadings.shape[1]), np.nan)
     values[present] = loadings[index[present]] * signs[present, None]
+
+    # compare the scores with the scores of the fit, on all rows
     cosines = np.zeros(len(index))
     cosines[present] = np.abs(similarity[present, index[present]]) / len(scores)
     spans = [

@@ -290,6 +290,7 @@ def _components(model, X, refit_support):
 
 def _on_support(model, X, components):
     """Fit codes and components again without a penalty, with their zeros fixed."""
+    # codes of the rows, as the last step sees them
     last = last_step(model)
     if last is not model:
         X = model[:-1].transform(X)
@@ -358,6 +359,7 @@ def _length_of_series(outputs, shortest):
 
 def _table(X, name):
     """Return a table whose rows can be selected, and check the number of rows."""
+    # Rows are selected in memory.
     if in_blocks(X, on_disk=False):
         raise TypeError(
             f"{NAME} draws rows in memory, but {name} is a Dask collection: pass {name}.compute()."
@@ -366,6 +368,8 @@ def _table(X, name):
         X = X.tocsr()
     elif not hasattr(X, "shape"):
         X = np.asarray(X)
+
+    # Check the shape.
     if X.ndim != 2:
         raise ValueError(f"{NAME}: {name} should have two dimensions, got shape {X.shape}.")
     if X.shape[0] < LEAST_ROWS:
@@ -417,6 +421,7 @@ def _is_a(estimator, *class_names):
 
 def _check_estimator(estimator, X, Y, refit_support):
     """Raise an error if the estimator cannot be refitted as requested."""
+    # Check the kind of the estimator.
     last: Any = last_step(estimator)
     if isinstance(last, type) or not hasattr(last, "fit"):
         raise TypeError(f"{NAME} needs an instance of an estimator, got {estimator!r}.")
@@ -431,9 +436,10 @@ def _check_estimator(estimator, X, Y, refit_support):
             f"{NAME} cannot pass the blocks of rows through a pipeline to {type(last).__name__}: "
             "transform X with the earlier steps, and pass the last step alone."
         )
+
+    # Check whether the factors can be fitted again without the penalty.
     if not refit_support:
         return
-
     if Y is not None or not _is_a(last, "SparseNMF", "FeatureSignDictionaryLearning"):
         raise ValueError(
             "refit_support=True is available for SparseNMF and FeatureSignDictionaryLearning, "

@@ -147,6 +147,7 @@ class ComponentsDisplay:
             self, axes, n_panels, 1, figsize=size, layout="constrained", sharex=True
         )[:n_panels]
 
+        # Draw the components, one below the other.
         draw = self._draw_quantiles if self.low is not None else self._draw_inclusion
         self.errorbars_ = []
         for j, ax in enumerate(panels):
@@ -158,6 +159,7 @@ class ComponentsDisplay:
             ax.set_ylabel(LABELS.get(self.quantity, self.quantity))
             ax.axhline(0.0, color="0.6", linewidth=1, zorder=0)
 
+        # The panels share their columns: name them once.
         name_ticks(panels[-1].xaxis, self.feature_names, components.shape[1], rotation=90)
         panels[0].legend(loc="best", fontsize="small")
         self.axes_ = panels

@@ -410,7 +410,8 @@ def test_non_negative_codes_determine_the_sign_of_a_component(code, stability):
 def test_refit_is_stationary_on_its_support(seed, positive):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 8)) + 2 * positive
-    W, H = np.abs(rng.normal(size=(30, 2))), np.abs(rng.normal(size=(2, 8)))
+    W = np.abs(rng.normal(size=(30, 2)))
+    H = np.abs(rng.normal(size=(2, 8)))
     W[rng.uniform(size=W.shape) < 0.3] = 0
     H[rng.uniform(size=H.shape) < 0.3] = 0
     start = np.linalg.norm(X - W @ H)

@@ -56,8 +56,12 @@ def refit_on_support(
     while change > tol and n_iter < max_iter:
         n_iter += 1
         before = H
+
+        # 1. codes, then components: the columns of the transposed product
         W = _updated_columns(W, X @ H.T, H @ H.T, used[0], positive_codes)
         columns = _updated_columns(H.T, X.T @ W, W.T @ W, used[1].T, positive_components)
+
+        # 2. stop if the components at unit norm have hardly changed
         W, H = _normalised(W, columns.T)
         change = float(np.abs(H - before).max(initial=0.0))
     return SupportRefit(W, H, n_iter, change <= tol)
