@@ -260,6 +260,7 @@ def _refit(template, X, reference, free_sign, refit_support, rows, blocks):
     """Fit a bootstrap sample and match its components."""
     sample = _take(X, rows)
     model = _fit(template, sample, blocks)
+    free_sign = free_sign or _sign_is_free(model, sample)
     found = _scaled(_components(model, sample, refit_support))
     return matched(reference, found, free_sign=free_sign)
 
@@ -273,7 +274,13 @@ def _fit(template, X, blocks):
 
 
 def _components(model, X, refit_support):
-    """Return the components of a fitted model as a dense array, perhaps refitted."""
+    """Return the components of a fitted model, perhaps refitted."""
+    components = _raw_components(model)
+    return _on_support(model, X, components) if refit_support else components
+
+
+def _raw_components(model):
+    """Return the components of a fitted model as a dense array."""
     last = last_step(model)
     components = getattr(last, "components_", None)
     if components is None or np.ndim(components) != 2:
@@ -282,10 +289,7 @@ def _components(model, X, refit_support):
             f"{type(last).__name__} has none: pass a factorisation such as SparseNMF, RobustPCA "
             "or PCA. Analyses of two views need Y."
         )
-    if sparse.issparse(components):
-        components = components.toarray()
-    components = np.asarray(components)
-    return _on_support(model, X, components) if refit_support else components
+    return _dense(components)
 
 
 def _on_support(model, X, components):
@@ -315,10 +319,9 @@ def _scaled(components):
 
 
 def _sign_is_free(model, X):
-    """Whether a component and its negative are equivalent: not if no code is negative."""
-    if last_step(model).components_.dtype == bool:
-        return False
-    if not hasattr(model, "transform"):
+    """Whether components may change their signs: not if they have both signs and no code has."""
+    components = _raw_components(model)
+    if (components >= 0).all() or not hasattr(model, "transform"):
         return True
     codes = model.transform(X)
     values = codes.data if sparse.issparse(codes) else np.asarray(codes, dtype=float)

@@ -394,11 +394,22 @@ class Flipping(BaseEstimator):
         return np.full((len(X), 1), self.code)
 
 
+class Turning(Flipping):
+    """The same with codes that change their signs, too, as a product needs."""
+
+    def transform(self, X):
+        return X @ self.components_.T
+
+
 @pytest.mark.edge
-@pytest.mark.parametrize(("code", "stability"), [(1.0, 0.5), (-1.0, 1.0)])
-def test_non_negative_codes_determine_the_sign_of_a_component(code, stability):
-    X = np.ones((5, 2))
-    result = bootstrap_components(Flipping(code), X, n_bootstraps=4)
+@pytest.mark.parametrize(
+    ("estimator", "stability"),
+    [(Flipping(1.0), 0.5), (Flipping(-1.0), 1.0), (Turning(None), 1.0)],
+)
+def test_non_negative_codes_determine_the_sign_of_a_component(estimator, stability):
+    X = np.ones((5, 2)) * [1, -1]
+    Flipping.n_fits = 1  # the first component is [1, -1], and its codes are positive
+    result = bootstrap_components(estimator, X, n_bootstraps=4)
     assert_allclose(result.stability, stability)
 
 
@@ -409,7 +420,7 @@ def test_non_negative_codes_determine_the_sign_of_a_component(code, stability):
 @pytest.mark.parametrize("positive", [True, False])
 def test_refit_is_stationary_on_its_support(seed, positive):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(30, 8)) + 2 * positive
+    X = rng.normal(size=(30, 8)) + 0.5 * positive
     W = np.abs(rng.normal(size=(30, 2)))
     H = np.abs(rng.normal(size=(2, 8)))
     W[rng.uniform(size=W.shape) < 0.3] = 0
@@ -425,6 +436,10 @@ def test_refit_is_stationary_on_its_support(seed, positive):
         tol=1e-10,
     )
     assert result.converged
+    if positive:
+        # zeros at the bound: otherwise the test shows nothing
+        assert result.codes.min() >= 0
+        assert (result.codes[W != 0] == 0).any()
     assert not result.codes[W == 0].any()
     assert not result.components[H == 0].any()
 
