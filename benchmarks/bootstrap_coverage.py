@@ -8,12 +8,15 @@ minutes on one core for 20 sets, and ten minutes for 100 sets (`--sets 100`).
 import argparse
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.decomposition import PCA
 
 from skmoderndata._estimator.refits import match, unit_rows
 from skmoderndata.decomposition import (
+    KSVD,
+    FeatureSignDictionaryLearning,
     RobustPCA,
     SemiNMF,
     SlowFeatureAnalysis,
@@ -106,6 +109,16 @@ def mixed(rng, n=300, p=15):
     return codes @ components + 0.3 * rng.normal(size=(n, p)), components
 
 
+def atoms(rng, n=300, p=15):
+    """Four atoms, two of them in each signal; noise of .1 in all cells."""
+    components = unit_rows(rng.normal(size=(4, p)))
+    codes = rng.normal(size=(n, 4))
+    order = rng.uniform(size=codes.shape).argsort(axis=1)
+    return np.where(order < 2, codes, 0) @ components + 0.1 * rng.normal(
+        size=(n, p)
+    ), components
+
+
 def series(rng, n=1000, p=5):
     """Linear mixtures of autoregressive series; truth: the weights that invert the mixture."""
     rho = np.array([0.95, 0.8, 0.5, 0.2, 0.0])
@@ -122,6 +135,11 @@ CASES = {
     "PCA": (principal, PCA(3), {}),
     "RobustPCA": (broken, RobustPCA(n_components=3), {}),
     "SparseNMF(penalty=None)": (parts, SparseNMF(3, penalty=None), {}),
+    "SparseNMF(penalty=None), large": (
+        partial(parts, n=1000, p=50),
+        SparseNMF(3, penalty=None),
+        {},
+    ),
     "SparseNMF()": (parts, SparseNMF(3), {}),
     "SparseNMF(), refit_support": (parts, SparseNMF(3), {"refit_support": True}),
     "SparseNMF, components": (parts, SPARSE_COMPONENTS, {}),
@@ -131,6 +149,13 @@ CASES = {
         {"refit_support": True},
     ),
     "SemiNMF": (mixed, SemiNMF(3), {}),
+    "KSVD": (atoms, KSVD(4, n_nonzero_coefs=2, random_state=0), {}),
+    "FeatureSign": (atoms, FeatureSignDictionaryLearning(4, random_state=0), {}),
+    "FeatureSign, refit_support": (
+        atoms,
+        FeatureSignDictionaryLearning(4, random_state=0),
+        {"refit_support": True},
+    ),
     "SlowFeatureAnalysis": (series, SlowFeatureAnalysis(2), {}),
 }
 
