@@ -116,7 +116,8 @@ def bootstrap_components(
         methods for time series (whose `fit` has `sequence_ids`): see Notes.
     refit_support : bool, default=False
         If True, the non-zero entries of codes and components are fitted again without the penalty,
-        which removes its bias. Available for `SparseNMF` and `FeatureSignDictionaryLearning`.
+        which removes its shrinkage but keeps its zeros. Available for `SparseNMF` and
+        `FeatureSignDictionaryLearning`.
     keep_draws : bool, default=False
         Whether to return the components of all refits.
     n_jobs : int, default=None
