@@ -308,6 +308,30 @@ def test_a_long_compilation_is_announced_once(notice, capsys):
     assert "compiling for the first use, about 10 s; later calls start at once" in lines[0]
 
 
+def test_a_compilation_that_fails_does_not_count_later(notice, capsys, monkeypatch):
+    first_use, now = notice
+    monkeypatch.setattr(jit_module, "_first_use", first_use)
+
+    class Broken:
+        def __call__(self, *args):
+            first_use.begin()
+            raise ValueError("not compiled")
+
+    @jit
+    def double(x):
+        return 2 * x
+
+    double.__dict__["compiled"] = Broken()
+    with pytest.raises(ValueError, match="not compiled"):
+        double(3.0)
+    now[0] += 60.0  # other work
+    first_use.begin()
+    now[0] += 0.5
+    first_use.end()
+    assert first_use.depth == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_short_compilations_are_not_announced(notice, capsys):
     first_use, now = notice
     for _ in range(20):

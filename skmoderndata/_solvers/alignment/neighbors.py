@@ -15,7 +15,7 @@ from skmoderndata._solvers.alignment.warping import (
     local_cost,
     rest_by_diagonals,
 )
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
@@ -64,7 +64,7 @@ def envelopes(values, offsets, band):
     return lower, upper
 
 
-@jit
+@jit_leaf
 def keogh_bounds(x, lower, upper):
     """Sum the squared distances of points outside an envelope of the same length."""
     total = 0.0
@@ -113,7 +113,7 @@ def make_index(values: Array, offsets: Array, *, band: Band, bounded: bool) -> I
     return Index(values, offsets, lower, upper, planes, band, bounded)
 
 
-@jit
+@jit_leaf
 def _corner_costs(x, z):
     """Return the local costs of the first and of the last points, which all alignments pair."""
     first = local_cost(x[0], z[0], False)
@@ -121,7 +121,7 @@ def _corner_costs(x, z):
     return first, last
 
 
-@jit
+@jit_leaf
 def _first_bounds(values, offsets, index, bounds, position, cells):
     """Add the bounds of all queries by the envelopes of the indexed series, side by side.
 
@@ -149,7 +149,7 @@ def _first_bounds(values, offsets, index, bounds, position, cells):
     return True
 
 
-@jit
+@jit_leaf
 def _excess(x, lower, upper, tail):
     """Write the squared excess over an envelope, summed from each row on, to `tail`.
 
@@ -165,7 +165,7 @@ def _excess(x, lower, upper, tail):
     return tail[0]
 
 
-@jit
+@jit_leaf
 def _with_corners(x, z, tail):
     """Raise the bounds of the first and last row in `tail` to the exact costs of the corners."""
     n = len(x)
@@ -181,7 +181,7 @@ def _with_corners(x, z, tail):
     return tail[0]
 
 
-@jit
+@jit_leaf
 def _is_beyond(x, z, begin, index, lower, upper, limit, tail, reversed_tail):
     """Return whether a bound on the cost exceeds `limit`; write the bounds by row to `tail`."""
     m = len(z)
@@ -194,6 +194,15 @@ def _is_beyond(x, z, begin, index, lower, upper, limit, tail, reversed_tail):
         return True
     # compute the same bound with the two series exchanged
     return m == len(x) and _excess(z, lower, upper, reversed_tail) * BOUND_FACTOR > limit
+
+
+@jit_leaf
+def _widest(low, high):
+    """Return the largest number of cells in a row of a corridor."""
+    widest = 0
+    for i in range(len(low)):
+        widest = max(widest, high[i] - low[i])
+    return widest
 
 
 @jit
@@ -236,18 +245,20 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
                 position[1] = rank
                 return False, cells
             cells -= size
-            tail[:] = 0.0
+            for i in range(size + 1):
+                tail[i] = 0.0
             if index.bounded and _is_beyond(
                 x, z, begin, index, lower, upper, costs[k - 1], tail, reversed_tail
             ):
                 continue
             position[2] += 1
-            tail *= BOUND_FACTOR
+            for i in range(size + 1):
+                tail[i] *= BOUND_FACTOR
 
         # 2. compute the cost until it exceeds the k-th best, by diagonals (as vectors) or by rows
         if m != m_before:
             fill_corridor(size, m, index.band, low, high)
-            wide = (high - low).max() >= WIDE
+            wide = _widest(low, high) >= WIDE
             m_before = m
         if wide:
             cost, cells = rest_by_diagonals(
@@ -405,7 +416,7 @@ def _visiting_order(
     return np.argsort(keys, axis=1)
 
 
-@jit
+@jit_leaf
 def _range_excess(x, z, tail):
     """Write the bounds without a band to `tail`; the envelope of z is then its range."""
     tail[:] = 0.0
@@ -422,7 +433,7 @@ def _range_excess(x, z, tail):
             tail[i] += total
 
 
-@jit
+@jit_leaf
 def _insert(costs, nearest, cost, number):
     """Insert a candidate into the list of the best, sorted by cost and then by number."""
     slot = len(costs) - 1

@@ -122,6 +122,14 @@ def _all_above(row, low, high, width, cutoff):
     return True
 
 
+@jit_leaf
+def _copy_table(source, target):
+    """Copy entries one by one; ``target[:] = source`` takes two seconds to compile."""
+    for i in range(source.shape[0]):
+        for k in range(source.shape[1]):
+            target[i, k] = source[i, k]
+
+
 @jit
 def _compare(
     values, offsets, rows, widths, lanes, band, rooted, cutoff, position, saved, out, cells
@@ -151,7 +159,7 @@ def _compare(
             continue
         fill_corridor(n, longest, band, low, high)
         if first > 0:
-            row[:] = saved
+            _copy_table(saved, row)
             position[1] = 0
         else:
             row[:] = np.inf
@@ -163,7 +171,7 @@ def _compare(
             if cells <= 0:
                 position[0] = p
                 position[1] = i
-                saved[:] = row
+                _copy_table(row, saved)
                 return False
             if low[i] >= high[i]:
                 ended = True

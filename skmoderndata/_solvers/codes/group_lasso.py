@@ -488,10 +488,9 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
     The rows of Z hold the columns, and r the residual. Each block takes proximal gradient steps
     with its own curvature until it moves little. Returns the number of sweeps.
     """
-    widest = np.diff(edges).max()
-    old = np.empty(widest)
-    slope = np.empty(widest)
-    z = np.empty(widest)
+    old = np.empty(len(a))  # room for the widest group
+    slope = np.empty(len(a))
+    z = np.empty(len(a))
     every = True
     reference = 0.0
     for sweep in range(1, max_sweeps + 1):

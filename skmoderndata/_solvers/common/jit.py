@@ -43,7 +43,7 @@ class jit:
     @functools.cached_property
     def compiled(self):
         """The numba dispatcher, built on first use."""
-        return _compile(self.py_func, self.options)
+        return _compile(self.py_func, {**self.options, "no_cfunc_wrapper": True})
 
     @functools.cached_property
     def inner(self):
@@ -58,7 +58,11 @@ class jit:
         return _compile(twin, {**self.options, **without})
 
     def __call__(self, *args):
-        return self.compiled(*args)
+        try:
+            return self.compiled(*args)
+        except BaseException:
+            _first_use.fail()
+            raise
 
     def __reduce__(self):  # pickle by name, as functions are pickled
         return self.__qualname__  # type: ignore[attr-defined]
@@ -175,6 +179,12 @@ class FirstUse:
         self.latest = self.clock()
         if self.depth:
             self._announce()
+
+    def fail(self):
+        """Note that a call failed: if it was compiling, no `end` follows."""
+        if self.depth:
+            self.depth = 0
+            self.latest = self.clock()
 
     def _announce(self):
         if self.announced or self.clock() - self.start < WAIT or _is_quiet():

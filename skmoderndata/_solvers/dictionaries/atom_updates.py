@@ -109,16 +109,19 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
 @jit
 def update_all(D, S, T, order, positive, center):
     """Move each atom to its optimum given the others, in `order`, at unit norm, in place."""
-    k = len(D)
+    k, n = D.shape
     every = np.arange(k)
+    optimum = np.empty(n)
     for j in order:
         if S[j, j] <= 0.0:
             continue
-        optimum = T[j] + S[j, j] * D[j]
+        for c in range(n):
+            optimum[c] = T[j, c] + S[j, j] * D[j, c]
         add_rows(optimum, -1.0, S[j], D, every, k)
         norm = _constrain(optimum, positive, center)
         if norm > 1e-10 * S[j, j]:
-            D[j] = optimum / norm
+            for c in range(n):
+                D[j, c] = optimum[c] / norm
 
 
 @jit_leaf
@@ -301,7 +304,8 @@ def power_steps(R, D, values, users, order, positive, center):
     for j in order:
         # 1. compute the new direction E'g = R'g + |g|^2 d
         old = D[j]
-        d[:] = 0.0
+        for c in range(n):
+            d[c] = 0.0
         size_sq = 0.0
         for u in range(start[j], start[j + 1]):
             g = values[entries[u]]
@@ -316,7 +320,8 @@ def power_steps(R, D, values, users, order, positive, center):
         norm = _constrain(d, positive, center)
         if not norm > ROUNDING * size_sq:
             continue
-        d /= norm
+        for c in range(n):
+            d[c] /= norm
 
         # 3. compute the coefficients g = E d, and their residual
         cosine = inner(old, d, n)
@@ -329,7 +334,8 @@ def power_steps(R, D, values, users, order, positive, center):
             for c in range(n):
                 residual[c] += g * old[c] - new_g * d[c]
             values[entries[u]] = new_g
-        D[j] = d
+        for c in range(n):
+            old[c] = d[c]
 
 
 def _masked_step(
