@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as _sklearn_fit_context
+from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
@@ -63,6 +64,8 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "output_container",
+    "set_network",
+    "set_support_vectors",
     "svm_training_samples",
     "unmasked",
     "validate_params",
@@ -168,6 +171,70 @@ def output_container(transformer):
 def svm_training_samples(machine):
     """Return the training samples that a support vector machine stores, or None."""
     return getattr(machine, "_BaseLibSVM__Xfit", None)
+
+
+def set_support_vectors(
+    machine: Any, samples: Any, n_support: Any, coef: Any, intercept: Any
+) -> None:
+    """Replace the function of a fitted `SVC`, `SVR` or `OneClassSVM`.
+
+    Parameters
+    ----------
+    machine : SVC, SVR or OneClassSVM
+        Fitted to rows of the same form, dense or sparse.
+    samples : ndarray or sparse matrix of shape (n_support, n_features)
+        Support vectors in double precision, sorted by class.
+    n_support : array-like of int or None
+        Number of support vectors of each class; None unless the machine is a classifier.
+    coef : ndarray of shape (n_rows, n_support)
+        Coefficients as in `dual_coef_`.
+    intercept : ndarray of shape (n_functions,)
+        Offsets as in `intercept_`.
+    """
+    n_samples = samples.shape[0]
+    coef = np.ascontiguousarray(coef, dtype=np.float64)
+    if machine._sparse:
+        # the machine reads the coefficients row by row, with their zeros
+        columns = np.tile(np.arange(n_samples, dtype=np.int32), len(coef))
+        starts = n_samples * np.arange(len(coef) + 1, dtype=np.int32)
+        container = type(machine.support_vectors_)
+        coef = container((coef.ravel(), columns, starts), shape=coef.shape)
+        vectors = container(samples)
+        vectors.sort_indices()
+    else:
+        vectors = np.ascontiguousarray(samples, dtype=np.float64)
+
+    machine.support_ = np.arange(n_samples, dtype=np.int32)
+    machine.support_vectors_ = vectors
+    # libsvm reads as many numbers as its own fit has set
+    if n_support is None:
+        n_support = np.full(len(machine._n_support), n_samples)
+    machine._n_support = np.array(n_support, dtype=np.int32)
+    machine.shape_fit_ = (n_samples, samples.shape[1])
+
+    # libsvm has the opposite sign for two classes
+    sign = -1.0 if len(getattr(machine, "classes_", ())) == 2 else 1.0
+    machine.dual_coef_ = coef
+    machine.intercept_ = np.array(intercept, dtype=np.float64)
+    machine._dual_coef_ = sign * coef
+    machine._intercept_ = sign * machine.intercept_
+
+
+def set_network(
+    perceptron: Any, weights: list[Any], intercepts: list[Any], classes: Any = None
+) -> None:
+    """Set the weights of an unfitted `MLPRegressor` or, with labels, `MLPClassifier`."""
+    n_outputs = len(intercepts[-1])
+    perceptron.coefs_ = weights
+    perceptron.intercepts_ = intercepts
+    perceptron.n_layers_ = len(weights) + 1
+    perceptron.n_outputs_ = n_outputs
+    perceptron.n_iter_ = perceptron.t_ = 0
+    perceptron.out_activation_ = "identity"
+    if classes is not None:
+        perceptron._label_binarizer = LabelBinarizer().fit(classes)
+        perceptron.classes_ = classes
+        perceptron.out_activation_ = "logistic" if n_outputs == 1 else "softmax"
 
 
 # Attributes of running callbacks, which survive an error.

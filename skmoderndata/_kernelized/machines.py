@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 from sklearn.base import RegressorMixin
+from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import warn_not_converged
@@ -17,9 +18,15 @@ from skmoderndata._estimator.compat import (
     check_sample_weight,
 )
 from skmoderndata._estimator.doors import by_rows
+from skmoderndata._estimator.export import linear_classifier, linear_machine
 from skmoderndata._estimator.validation import check_magnitude
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import Expansion, surely_psd
+from skmoderndata._kernelized.export import (
+    machine_functions,
+    support_vector_classifier,
+    support_vector_regressor,
+)
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
 from skmoderndata._kernelized.low_rank import refuse_cancellation
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelSamples
@@ -166,6 +173,29 @@ class MachineClassifierMixin(KernelClassifierMixin):
         values = values + machine.intercept_
         return self._with_absent(values[:, 0] if values.shape[1] == 1 else values)
 
+    def to_sklearn(self) -> Any:
+        """Return the model as a classifier of scikit-learn, with the same values and labels.
+
+        Returns
+        -------
+        classifier : LinearSVC, SVC, OneVsRestClassifier or Pipeline
+            `LinearSVC` for the linear kernel, otherwise `SVC`, and one `SVC` for each class in a
+            `OneVsRestClassifier` if there are more than two. If the support vectors are far from
+            the origin, a step that centres the samples comes first.
+
+        Raises
+        ------
+        ValueError
+            If a class has no samples of positive weight, or scikit-learn's machines do not have
+            the kernel: they have "linear", "poly", "rbf" and "sigmoid".
+        """
+        check_is_fitted(self)
+        machine: Any = self
+        if machine._gram.kernel == "linear":
+            weights = machine._linear_weights()
+            return linear_classifier(self, LinearSVC(), weights, machine.intercept_)
+        return support_vector_classifier(self, machine_functions(self))
+
 
 class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
     """Mixin of machines that predict the target by their function plus `intercept_`."""
@@ -188,3 +218,25 @@ class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
         machine: Any = self
         values: Array = machine._function_values(checked_samples(self, X, reset=False))
         return values + machine.intercept_
+
+    def to_sklearn(self) -> Any:
+        """Return the model as a regressor of scikit-learn, with the same predictions.
+
+        Returns
+        -------
+        regressor : LinearSVR, SVR or Pipeline
+            `LinearSVR` for the linear kernel, otherwise `SVR`. If the support vectors are far from
+            the origin, a step that centres the samples comes first.
+
+        Raises
+        ------
+        ValueError
+            If scikit-learn's machines do not have the kernel: they have "linear", "poly", "rbf"
+            and "sigmoid".
+        """
+        check_is_fitted(self)
+        machine: Any = self
+        if machine._gram.kernel == "linear":
+            weights = np.ravel(machine._linear_weights())
+            return linear_machine(self, weights, machine.intercept_)
+        return support_vector_regressor(self, machine_functions(self))

@@ -24,6 +24,7 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import is_structured
+from skmoderndata._kernelized.export import kernel_functions, support_vector_regressor
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
 from skmoderndata._kernelized.low_rank import (
     check_definite,
@@ -408,6 +409,28 @@ class KernelPLSRegression(
         dtype = getattr(X, "dtype", np.float64)
         scores = self._apply(X, self.x_rotations_) + self._score_shift
         return scores.astype(dtype, copy=False)
+
+    def to_sklearn(self):
+        """Return the model as a regressor of scikit-learn, with the same predictions.
+
+        Returns
+        -------
+        regressor : SVR, MultiOutputRegressor or Pipeline
+            The training samples are the support vectors; several targets have one `SVR` each. If
+            the samples are far from the origin, a step that centres them comes first. The scores
+            of `transform` are not exported.
+
+        Raises
+        ------
+        ValueError
+            If scikit-learn's machines do not have the kernel: they have "linear", "poly", "rbf"
+            and "sigmoid".
+        """
+        check_is_fitted(self)
+        functions = kernel_functions(
+            self, self._gram, self.X_fit_, self.dual_coef_.T, self.intercept_
+        )
+        return support_vector_regressor(self, functions)
 
     def _components(self, X, y, apply, targets):
         most_passes = self.n_components

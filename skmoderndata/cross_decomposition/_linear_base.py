@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._estimator.export import described, linear_regressor, projection
 from skmoderndata._solvers.kernel.canonical import (
     ALPHAS,
     CentredRows,
@@ -22,6 +24,7 @@ from skmoderndata._solvers.kernel.canonical import (
 )
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
+    cut_columns,
     mean_correlations,
     number_found,
     refuse_interpolation,
@@ -50,6 +53,48 @@ class LinearViews(MultiviewTransformer):
         if sparse.issparse(X):
             return X @ W - mean @ W
         return (X - mean) @ W
+
+    def to_sklearn(self):
+        """Return the model as estimators of scikit-learn, with the same scores and predictions.
+
+        Returns
+        -------
+        parts : dict
+            A `PCA` for each view, "view1", "view2", ..., whose components are the weights. For two
+            views also "predict", a `LinearRegression` of the second view on the first. With
+            `view_slices`, each of them accepts the table with the columns of all views. Missing
+            views raise ValueError.
+        """
+        check_is_fitted(self)
+        # 1. place the weights and means of each view among the columns that `transform` receives
+        weights, means = self.weights_, self.means_
+        if self.view_slices is not None:
+            columns = np.arange(self.n_features_in_)[None]
+            cuts = cut_columns(columns, self.view_slices, type(self).__name__)
+            weights = [self._among_all(W, cut) for W, cut in zip(weights, cuts, strict=True)]
+            means = [self._among_all(m, cut) for m, cut in zip(means, cuts, strict=True)]
+
+        # 2. build the scores of the views
+        pairs = zip(weights, means, strict=True)
+        views = [projection(W.T, mean) for W, mean in pairs]
+        parts = {f"view{v + 1}": view for v, view in enumerate(views)}
+        for view in views if self.view_slices is not None else views[:1]:
+            described(self, view)
+
+        # 3. build the prediction of the second view from the first
+        if vars(self).get("prediction_coef_") is not None and self.n_views_ == 2:
+            slopes = (weights[0] @ self.prediction_coef_).T
+            intercept = self.prediction_intercept_ - slopes @ means[0]
+            if self._predict_1d:
+                slopes, intercept = slopes[0], intercept[0]
+            parts["predict"] = linear_regressor(self, slopes, intercept)
+        return parts
+
+    def _among_all(self, values, columns):
+        """Place values of some columns among zeros for the others."""
+        placed = np.zeros((self.n_features_in_, *values.shape[1:]))
+        placed[columns[0]] = values
+        return placed
 
     def _alphas(self, n_views):
         """Return the regularisation of each view."""

@@ -24,10 +24,12 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import in_pipeline, linear_regressor, projection
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import float_type
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import surely_psd
+from skmoderndata._kernelized.export import kernel_functions, support_vector_regressor
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
 from skmoderndata._kernelized.landmarks import (
     ColumnFeatures,
@@ -464,6 +466,40 @@ class PrincipalComponentsRegression(
         X = samples_of(self, X)
         scores = self._apply(X, self._rotations) + self._score_shift
         return scores.astype(float_type(X), copy=False)
+
+    def to_sklearn(self):
+        """Return the model as an estimator of scikit-learn, with the same predictions.
+
+        Returns
+        -------
+        regressor : Pipeline, LinearRegression, SVR or MultiOutputRegressor
+            For the linear kernel a pipeline of `PCA` and `LinearRegression`, whose first step
+            gives the result of `transform` (without components, a `LinearRegression`). For other
+            kernels `SVR`, one for each target, without the scores.
+
+        Raises
+        ------
+        ValueError
+            If scikit-learn's machines do not have the kernel: they have "linear", "poly", "rbf"
+            and "sigmoid".
+        """
+        check_is_fitted(self)
+        if self._gram is not None:
+            functions = kernel_functions(
+                self, self._gram, self.X_fit_, self.dual_coef_.T, self.intercept_
+            )
+            return support_vector_regressor(self, functions)
+        if self.n_components_ == 0:
+            return linear_regressor(self, self.coef_, self.intercept_)
+
+        # the rotations are orthonormal: find the regression on the scores, and a point whose
+        # scores are zero
+        rotations = self._rotations
+        pca = projection(rotations.T, -rotations @ self._score_shift)
+        on_scores = self.coef_ @ rotations
+        intercept = self.intercept_ - on_scores @ self._score_shift
+        regression = linear_regressor(None, on_scores, intercept)
+        return in_pipeline(self, [("pca", pca), ("regression", regression)])
 
     def _training_samples(self, X, y, sample_weight):
         """Keep samples of positive weight; return X, Y, whether y is one target, rows, weights."""

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.base import FitProgress
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.export import described, projection
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -331,6 +332,20 @@ class CCIPCA(OnlineSubspace):
             Z = Z * self._scales(Z.dtype)
         X = Z @ self.components_ + self.mean_
         return X.astype(Z.dtype, copy=False)
+
+    def to_sklearn(self):
+        """Return the model as a `PCA`, with the same outputs.
+
+        Returns
+        -------
+        transformer : PCA
+            The components, divided by their standard deviations if `whiten` is set.
+        """
+        check_is_fitted(self)
+        components = self.components_
+        if self.whiten:
+            components = components / self._scales(components.dtype)[:, None]
+        return described(self, projection(components, self.mean_))
 
     @in_memory
     def score(self, X, y=None):

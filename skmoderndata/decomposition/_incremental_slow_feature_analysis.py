@@ -16,6 +16,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.export import in_pipeline
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
@@ -44,6 +45,7 @@ from skmoderndata.decomposition._online_base import (
 from skmoderndata.decomposition._slow_base import (
     check_ids,
     exact_mean,
+    exported_steps,
     follows_before,
     mean_slowness,
 )
@@ -464,6 +466,24 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         """
         check_is_fitted(self)
         return self._project(self._check(X, reset=False))
+
+    def to_sklearn(self):
+        """Return the model as a transformer of scikit-learn, with the same outputs.
+
+        Returns
+        -------
+        transformer : PCA or Pipeline
+            For degree 1 a `PCA` whose components are the linear map; otherwise a pipeline that
+            centres the rows, expands them, and ends with this `PCA`. Its components are not
+            orthonormal, so only `transform` makes sense.
+
+        Raises
+        ------
+        ValueError
+            If `expansion` is a function; a `FunctionTransformer` is accepted.
+        """
+        check_is_fitted(self)
+        return in_pipeline(self, exported_steps(self, self._expansion, self.origin_))
 
     @in_memory
     def score(self, X, y=None, *, sequence_ids=None):

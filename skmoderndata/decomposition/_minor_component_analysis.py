@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.base import FitProgress
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.export import described, projection
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
@@ -300,6 +301,17 @@ class MinorComponentAnalysis(OnlineSubspace):
         check_is_fitted(self)
         X = self._check(X, reset=False)
         return self._coordinates(X).astype(X.dtype, copy=False)
+
+    def to_sklearn(self):
+        """Return the model as a `PCA`, with the same outputs.
+
+        Returns
+        -------
+        transformer : PCA
+            The minor components as `components_`.
+        """
+        check_is_fitted(self)
+        return described(self, projection(self.components_, self.mean_))
 
     @in_memory
     def score(self, X, y=None):

@@ -9,6 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skmoderndata._estimator.blocks_input import check_entries, in_blocks, rows_named
+from skmoderndata._estimator.export import cannot_export, centring, monomials, projection
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 
@@ -202,6 +203,48 @@ class CallableExpansion:
         if not np.isfinite(table).all():
             raise ValueError("expansion returned NaN or infinity for finite rows.")
         return table
+
+
+def exported_steps(model, expansion, origin, input_components=None):
+    """Return the steps that map rows to slow features, as fitted estimators of scikit-learn.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with `components_` and `mean_` of the expanded features.
+    expansion : PolynomialExpansion or CallableExpansion
+        Expansion of the rows.
+    origin : ndarray or None
+        Point that is subtracted from the rows before the expansion.
+    input_components : ndarray or None
+        Components onto which the centred rows are projected before the expansion.
+    """
+    # 1. subtract the origin, and project
+    steps = []
+    if input_components is not None:
+        steps.append(("input", projection(input_components, origin)))
+    elif origin is not None:
+        steps.append(("center", centring(origin)))
+
+    # 2. expand; a constant feature minus its mean is zero, and is left out
+    first = 0
+    if isinstance(expansion, PolynomialExpansion):
+        first = int(expansion.include_bias)
+        if expansion.degree > 1:
+            steps.append(("expand", monomials(expansion.n_inputs, expansion.degree)))
+    elif hasattr(expansion.expansion, "transform"):
+        first = expansion.bias
+        steps.append(("expand", expansion.expansion))
+    else:
+        raise cannot_export(
+            model,
+            "expansion is a function",
+            "Pass sklearn.preprocessing.FunctionTransformer(function) instead",
+        )
+
+    # 3. project onto the slow features
+    features = projection(model.components_[:, first:], model.mean_[first:])
+    return [*steps, ("slow_features", features)]
 
 
 def check_pre_pca(model, n_features):

@@ -23,6 +23,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.export import in_pipeline
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -44,6 +45,7 @@ from skmoderndata.decomposition._slow_base import (
     check_rows,
     check_states_add_up,
     exact_mean,
+    exported_steps,
     is_frozen,
     mean_slowness,
     moments_of_block,
@@ -531,6 +533,26 @@ class SlowFeatureAnalysis(
             )
 
         return -mean_slowness(Y, step, rows.valid, lag)
+
+    def to_sklearn(self):
+        """Return the model as a transformer of scikit-learn, with the same outputs.
+
+        Returns
+        -------
+        transformer : PCA or Pipeline
+            For degree 1 a `PCA` whose components are the linear map; otherwise a pipeline that
+            centres or projects the rows, expands them, and ends with this `PCA`. Its components
+            are not orthonormal, so only `transform` makes sense. Rows with NaN raise ValueError.
+
+        Raises
+        ------
+        ValueError
+            If `expansion` is a function; a `FunctionTransformer` is accepted.
+        """
+        check_is_fitted(self)
+        origin = self.input_mean_  # computes the solution, which may move the expansion
+        steps = exported_steps(self, self._expansion, origin, self.input_components_)
+        return in_pipeline(self, steps)
 
     def quadratic_form(self, component=0):
         """Write a component of degree 1 or 2 as a quadratic form of the input.

@@ -18,6 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_regressor
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.certificates import relative_gap
@@ -270,6 +271,17 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
         return X @ self.coef_.T + self.intercept_
+
+    def to_sklearn(self):
+        """Return the model as a `LinearRegression`, with the same predictions.
+
+        Returns
+        -------
+        regressor : LinearRegression
+            The coefficients and the intercept.
+        """
+        check_is_fitted(self)
+        return linear_regressor(self, self.coef_, self.intercept_)
 
     def _check_combination(self):
         """Reject a positive bound, given or estimated, for a solver of linear programs."""

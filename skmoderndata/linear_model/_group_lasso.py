@@ -19,6 +19,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_regressor
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import (
@@ -325,6 +326,17 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
         products = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         return products + self.intercept_
+
+    def to_sklearn(self):
+        """Return the model as a `LinearRegression`, with the same predictions.
+
+        Returns
+        -------
+        regressor : LinearRegression
+            The coefficients and the intercept.
+        """
+        check_is_fitted(self)
+        return linear_regressor(self, self.coef_, self.intercept_)
 
     def _start(self, groups, n_targets):
         """Return the coefficients of the last fit, group by group, if their shape still fits."""

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +22,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_classifier
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import Penalty, one_thread_if_small
@@ -348,6 +350,22 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         """
         positive = self._log_odds(X) > 0
         return self._present_classes[positive.astype(int)]
+
+    def to_sklearn(self):
+        """Return the model as a `LogisticRegression`, with the same probabilities and labels.
+
+        Returns
+        -------
+        classifier : LogisticRegression
+            The coefficients and the intercept.
+
+        Raises
+        ------
+        ValueError
+            If a class has no samples of positive weight.
+        """
+        check_is_fitted(self)
+        return linear_classifier(self, LogisticRegression(), self.coef_, self.intercept_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_regressor
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import (
@@ -278,6 +279,17 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
         return safe_sparse_dot(X, self.coef_, dense_output=True) + self.intercept_
+
+    def to_sklearn(self):
+        """Return the model as a `LinearRegression`, with the same predictions.
+
+        Returns
+        -------
+        regressor : LinearRegression
+            The coefficients and the intercept.
+        """
+        check_is_fitted(self)
+        return linear_regressor(self, self.coef_, self.intercept_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

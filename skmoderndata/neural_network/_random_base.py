@@ -4,6 +4,7 @@ from numbers import Integral
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.blocks_input import block_of, blocks_of
 from skmoderndata._estimator.compat import (
@@ -14,6 +15,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     StrOptions,
 )
+from skmoderndata._estimator.export import cannot_export, network
 from skmoderndata._estimator.validation import dense
 from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.networks.forward_selection import forward_selection
@@ -35,6 +37,14 @@ ROWS_OF_SCALING = 200
 # of the best accuracy or r^2 that any value from 1 to 4 reached.
 DEVIATIONS = 3.0
 
+
+# Activations that scikit-learn's perceptrons have, with the names there.
+EXPORTED_ACTIVATIONS = {
+    "identity": "identity",
+    "relu": "relu",
+    "sigmoid": "logistic",
+    "tanh": "tanh",
+}
 
 RANDOM_LAYER = {
     "n_hidden": [Interval(Integral, 0, None, closed="left")],
@@ -192,6 +202,43 @@ class RandomNetwork(RidgeNetwork):
             inputs = (inputs - self.input_mean_) / (DEVIATIONS * self.input_std_)
         H = xp.astype(H, inputs.dtype, copy=False)
         return xp.concat([inputs, H], axis=1)
+
+    def to_sklearn(self):
+        """Return the model as a multi-layer perceptron of scikit-learn, with the same predictions.
+
+        Returns
+        -------
+        network : MLPRegressor or MLPClassifier
+            One hidden layer with the weights of this model. The classifier has no
+            `decision_function`; its `predict_proba` is the logistic function of the values of this
+            model for two classes, and their softmax for more, and is not calibrated.
+
+        Raises
+        ------
+        ValueError
+            If a class has no samples of positive weight, or scikit-learn does not have the layer:
+            it has the activations "identity", "relu", "sigmoid" (there called "logistic") and
+            "tanh", and no direct links.
+        """
+        check_is_fitted(self)
+        if callable(self.activation) or self.activation not in EXPORTED_ACTIVATIONS:
+            raise cannot_export(
+                self,
+                f"scikit-learn's perceptrons do not have activation={self.activation!r}",
+                f"Use one of {sorted(EXPORTED_ACTIVATIONS)}",
+            )
+        if self.direct_links:
+            raise cannot_export(
+                self,
+                "scikit-learn's perceptrons have no links from the inputs to the output",
+                "Use direct_links=False",
+            )
+        return network(
+            self,
+            EXPORTED_ACTIVATIONS[self.activation],
+            [self.hidden_weights_, np.atleast_2d(as_numpy(self.output_coef_)).T],
+            [self.hidden_intercepts_, np.atleast_1d(as_numpy(self.intercept_))],
+        )
 
     def _n_outputs(self):
         width = self.hidden_weights_.shape[1]

@@ -5,8 +5,10 @@ from numbers import Integral
 
 import numpy as np
 from sklearn import config_context
+from sklearn.base import is_classifier
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
@@ -18,8 +20,15 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
+from skmoderndata._estimator.export import cannot_export
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, check_magnitude
+from skmoderndata._kernelized.export import (
+    kernel_functions,
+    support_vector_classifier,
+    support_vector_regressor,
+)
+from skmoderndata._kernelized.gram import Gram
 from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.dictionaries.neural_gas import batch_neural_gas, centred
 from skmoderndata._solvers.networks.forward_selection import forward_selection
@@ -190,6 +199,44 @@ class RadialNetwork(RidgeNetwork):
         return (
             "needs fixed centres: pass an array, for example `centers_` of a fit on a subset."
         )
+
+    def to_sklearn(self):
+        """Return the model as a support vector machine of scikit-learn, with the same values.
+
+        Returns
+        -------
+        machine : SVR, SVC, MultiOutputRegressor, OneVsRestClassifier or Pipeline
+            The centres are the support vectors. Several targets or more than two classes have one
+            machine each. If the centres are far from the origin, a step that centres the samples
+            comes first.
+
+        Raises
+        ------
+        ValueError
+            If a class has no samples of positive weight, or the network differs from a kernel
+            expansion: another basis than "gaussian", unequal widths, or a direct link.
+        """
+        check_is_fitted(self)
+        widths = as_numpy(self.widths_).astype(np.float64)
+        reason = None
+        if self.basis != "gaussian":
+            reason = f"scikit-learn's machines do not have basis={self.basis!r}"
+        elif np.ptp(widths) > 0:
+            reason = "the centres have different widths, and a kernel has a single one"
+        elif self.direct_link:
+            reason = "scikit-learn's machines have no direct link"
+        if reason is not None:
+            remedy = "Use basis='gaussian', direct_link=False, and width='shared' or a number"
+            raise cannot_export(self, reason, remedy)
+
+        gram = Gram("rbf", {"gamma": float(0.5 / widths[0] ** 2)})
+        centers, coef, intercept = map(
+            as_numpy, (self.centers_, self.output_coef_, self.intercept_)
+        )
+        functions = kernel_functions(self, gram, centers, coef, intercept)
+        if is_classifier(self):
+            return support_vector_classifier(self, functions)
+        return support_vector_regressor(self, functions)
 
     def _n_outputs(self):
         return self.centers_.shape[0] + self.direct_link * self.n_features_in_

@@ -18,6 +18,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_regressor
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, check_target, validate_data
 from skmoderndata._solvers.common.arrays import working_memory
@@ -294,6 +295,17 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             return X @ self.coef_.T
         X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
         return safe_sparse_dot(X, self.coef_.T, dense_output=True)
+
+    def to_sklearn(self):
+        """Return the model as a `LinearRegression`, with the same predictions.
+
+        Returns
+        -------
+        regressor : LinearRegression
+            The coefficients and the intercept.
+        """
+        check_is_fitted(self)
+        return linear_regressor(self, self.coef_, 0.0)
 
     def _check_operator(self, X, reset):
         if reset:

@@ -18,6 +18,7 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
+from skmoderndata._kernelized.export import kernel_functions, one_class_machine
 from skmoderndata._kernelized.landmarks import Fold, rows_in_blocks, survey_of
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -391,6 +392,25 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         """
         expected = 0.0 if self.contamination == "auto" else self.contamination
         return -abs(float((self.predict(X) == -1).mean()) - expected)
+
+    def to_sklearn(self):
+        """Return the model as a `OneClassSVM`, with the same scores and labels.
+
+        Returns
+        -------
+        detector : OneClassSVM or Pipeline
+            The machine; if the support vectors are far from the origin, after a step that centres
+            the samples.
+
+        Raises
+        ------
+        ValueError
+            If scikit-learn's machines do not have the kernel: they have "linear", "poly", "rbf"
+            and "sigmoid".
+        """
+        check_is_fitted(self)
+        functions = kernel_functions(self, self._gram, self._basis, self.dual_coef_, 0.0)
+        return one_class_machine(self, functions, self.offset_)
 
 
 class RowsInMemory:

@@ -9,9 +9,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.export import linear_machine
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_target, order_of_labels, ordered_classes
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
+from skmoderndata._kernelized.export import kernel_functions, support_vector_regressor
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
@@ -299,6 +301,27 @@ class CoreVectorRanker(CoreVectors, Base):
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
         return self._function_values(X)
+
+    def to_sklearn(self):
+        """Return the model as a regressor of scikit-learn that predicts the same scores.
+
+        Returns
+        -------
+        regressor : LinearSVR, SVR or Pipeline
+            `LinearSVR` for the linear kernel, otherwise `SVR`. If the support vectors are far from
+            the origin, a step that centres the samples comes first.
+
+        Raises
+        ------
+        ValueError
+            If scikit-learn's machines do not have the kernel: they have "linear", "poly", "rbf"
+            and "sigmoid".
+        """
+        check_is_fitted(self)
+        if self._gram.kernel == "linear":
+            return linear_machine(self, np.ravel(self._linear_weights()), 0.0)
+        functions = kernel_functions(self, self._gram, self._basis, self.dual_coef_, 0.0)
+        return support_vector_regressor(self, functions)
 
     @in_memory
     def score(self, X, y, query_ids=None):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -14,8 +15,10 @@ from skmoderndata._estimator.absent_classes import AbsentClasses
 from skmoderndata._estimator.base import Base, run_parts
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_classifier
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
+from skmoderndata._kernelized.export import machine_functions, one_against_one
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._samples.containers import is_sparse
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -332,6 +335,26 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
         votes = self._confident_votes(values) if self.break_ties else self._votes(values)
         codes = votes.argmax(axis=1)
         return self.classes_[codes]
+
+    def to_sklearn(self):
+        """Return the model as a classifier of scikit-learn, with the same values and labels.
+
+        Returns
+        -------
+        classifier : LinearSVC, SVC or Pipeline
+            `LinearSVC` for two classes and the linear kernel, otherwise `SVC`. If the support
+            vectors are far from the origin, a step that centres the samples comes first.
+
+        Raises
+        ------
+        ValueError
+            If scikit-learn's machines do not have the kernel: they have "linear", "poly", "rbf"
+            and "sigmoid".
+        """
+        check_is_fitted(self)
+        if self._gram.kernel == "linear" and len(self.classes_) == 2:
+            return linear_classifier(self, LinearSVC(), self.coef_, self.intercept_)
+        return one_against_one(self, machine_functions(self))
 
     def _route(self, gram, X):
         """Return the solver for the samples X, which have positive weight."""

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
+from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -28,6 +29,7 @@ from skmoderndata._estimator.compat import (
     unmasked,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_classifier
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.margins.feature_rounds import (
@@ -502,6 +504,22 @@ class SupportFeatureMachine(
             Table with all features.
         """
         return super().inverse_transform(X)
+
+    def to_sklearn(self):
+        """Return the classifier as a `LinearSVC`, with the same values and labels.
+
+        Returns
+        -------
+        classifier : LinearSVC
+            The weights of all features. It has no `transform`; use `get_support` of this model.
+
+        Raises
+        ------
+        ValueError
+            If a class has no samples of positive weight.
+        """
+        check_is_fitted(self)
+        return linear_classifier(self, LinearSVC(), self.coef_, self.intercept_)
 
     def _get_support_mask(self):
         check_is_fitted(self)

@@ -13,8 +13,10 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
+from skmoderndata._estimator.export import cannot_export
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples
+from skmoderndata._kernelized.export import kernel_functions, one_class_machine
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._samples.containers import count_samples
@@ -277,6 +279,36 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         """
         check_is_fitted(self)
         return float(np.mean(self._score_samples(checked_samples(self, X, reset=False))))
+
+    def to_sklearn(self):
+        """Return the model as a `OneClassSVM`, with the same scores and labels.
+
+        Returns
+        -------
+        detector : OneClassSVM or Pipeline
+            The machine; if the support vectors are far from the origin, after a step that centres
+            the samples.
+
+        Raises
+        ------
+        ValueError
+            Unless the kernel is "rbf": the squared distance from the centre contains ``k(x, x)``,
+            which a `OneClassSVM` cannot add if it is not constant.
+        """
+        check_is_fitted(self)
+        if self._gram.kernel != "rbf":
+            raise cannot_export(
+                self,
+                "a OneClassSVM has the same function only for kernels with constant k(x, x), not "
+                f"for kernel={self._gram.kernel!r}",
+                "Use kernel='rbf'",
+            )
+        # -|phi(x) - c|^2 is twice the function minus the constants
+        constants = self._own + self._norm
+        functions = kernel_functions(
+            self, self._gram, self._basis, 2.0 * self.dual_coef_, -constants
+        )
+        return one_class_machine(self, functions, self.offset_)
 
     def _held_out(self, store, fractions, bounds, full_ball, limits):
         """Return the squared distance that a fraction `contamination` of held-out samples exceeds.
