@@ -192,7 +192,7 @@ def set_support_vectors(
         Offsets as in `intercept_`.
     """
     n_samples = samples.shape[0]
-    coef = np.ascontiguousarray(coef, dtype=np.float64)
+    coef = np.array(coef, dtype=np.float64, order="C")
     if machine._sparse:
         # the machine reads the coefficients row by row, with their zeros
         columns = np.tile(np.arange(n_samples, dtype=np.int32), len(coef))
@@ -232,7 +232,9 @@ def set_network(
     perceptron.n_iter_ = perceptron.t_ = 0
     perceptron.out_activation_ = "identity"
     if classes is not None:
-        perceptron._label_binarizer = LabelBinarizer().fit(classes)
+        binarizer = LabelBinarizer().fit(classes)
+        binarizer.classes_ = classes  # keeps the type of the labels
+        perceptron._label_binarizer = binarizer
         perceptron.classes_ = classes
         perceptron.out_activation_ = "logistic" if n_outputs == 1 else "softmax"
 

@@ -62,7 +62,7 @@ def linear_regressor(model: Any, coef: Any, intercept: Any) -> LinearRegression:
     regressor = LinearRegression()
     regressor.coef_ = np.array(coef, dtype=np.float64)
     intercept = np.array(intercept, dtype=np.float64)
-    regressor.intercept_ = intercept if intercept.ndim else float(intercept)
+    regressor.intercept_ = intercept[()]
     regressor.n_features_in_ = regressor.coef_.shape[-1]
     return regressor if model is None else described(model, regressor)
 

@@ -11,6 +11,7 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, FitProgress, warn_fewer
@@ -22,6 +23,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.export import linear_regressor
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.export import kernel_functions, support_vector_regressor
@@ -415,10 +417,10 @@ class KernelPLSRegression(
 
         Returns
         -------
-        regressor : SVR, MultiOutputRegressor or Pipeline
-            The training samples are the support vectors; several targets have one `SVR` each. If
-            the samples are far from the origin, a step that centres them comes first. The scores
-            of `transform` are not exported.
+        regressor : LinearRegression, SVR, MultiOutputRegressor or Pipeline
+            `LinearRegression` for the linear kernel, otherwise an `SVR` for each target, whose
+            support vectors are the training samples. If these are far from the origin, a step
+            that centres them comes first. The scores of `transform` are not exported.
 
         Raises
         ------
@@ -427,6 +429,9 @@ class KernelPLSRegression(
             and "sigmoid".
         """
         check_is_fitted(self)
+        if self._gram.kernel == "linear":
+            coef = safe_sparse_dot(self.dual_coef_.T, self.X_fit_, dense_output=True)
+            return linear_regressor(self, coef, self.intercept_)
         functions = kernel_functions(
             self, self._gram, self.X_fit_, self.dual_coef_.T, self.intercept_
         )

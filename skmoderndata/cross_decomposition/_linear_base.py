@@ -67,7 +67,8 @@ class LinearViews(MultiviewTransformer):
         """
         check_is_fitted(self)
         # 1. place the weights and means of each view among the columns that `transform` receives
-        weights, means = self.weights_, self.means_
+        weights = self.weights_
+        means = self.means_
         if self.view_slices is not None:
             columns = np.arange(self.n_features_in_)[None]
             cuts = cut_columns(columns, self.view_slices, type(self).__name__)
@@ -86,7 +87,8 @@ class LinearViews(MultiviewTransformer):
             slopes = (weights[0] @ self.prediction_coef_).T
             intercept = self.prediction_intercept_ - slopes @ means[0]
             if self._predict_1d:
-                slopes, intercept = slopes[0], intercept[0]
+                slopes = slopes[0]
+                intercept = intercept[0]
             parts["predict"] = linear_regressor(self, slopes, intercept)
         return parts
 

@@ -1,5 +1,6 @@
 """Rows in temporal order: checks, sequences, omitted rows, and expansions."""
 
+from copy import deepcopy
 from numbers import Integral
 from typing import NamedTuple
 
@@ -228,13 +229,17 @@ def exported_steps(model, expansion, origin, input_components=None):
 
     # 2. expand; a constant feature minus its mean is zero, and is left out
     first = 0
+    mean = model.mean_
     if isinstance(expansion, PolynomialExpansion):
         first = int(expansion.include_bias)
         if expansion.degree > 1:
             steps.append(("expand", monomials(expansion.n_inputs, expansion.degree)))
     elif hasattr(expansion.expansion, "transform"):
         first = expansion.bias
-        steps.append(("expand", expansion.expansion))
+        steps.append(("expand", deepcopy(expansion.expansion)))
+        # the features may be far from zero
+        steps.append(("center_features", centring(mean[first:])))
+        mean = np.zeros(len(mean))
     else:
         raise cannot_export(
             model,
@@ -243,7 +248,7 @@ def exported_steps(model, expansion, origin, input_components=None):
         )
 
     # 3. project onto the slow features
-    features = projection(model.components_[:, first:], model.mean_[first:])
+    features = projection(model.components_[:, first:], mean[first:])
     return [*steps, ("slow_features", features)]
 
 
