@@ -548,3 +548,13 @@ def test_private_attributes_of_machines(form):
     regressor = SVR(gamma=0.5).fit(start, [0.0, 1.0, 2.0, 3.0])
     set_support_vectors(regressor, form(Z), None, coef, np.array([0.25]))
     assert np.allclose(regressor.predict(form(X)), values, rtol=0, atol=1e-12)
+
+
+def test_support_vectors_are_sorted_by_class():
+    X = rows(60)
+    machine = fit(CoreVectorMachine(random_state=0), X).to_sklearn()
+    first, second = machine.n_support_
+    assert first > 0
+    assert second > 0
+    assert (machine.dual_coef_[0, :first] < 0).all()
+    assert (machine.dual_coef_[0, first:] > 0).all()
