@@ -21,6 +21,7 @@ _FUNCTIONS = {  # name -> private module
     "blocks_config": "_solvers.common.blocks",
     "report": "_guide.report",
     "suggest": "_guide.suggest",
+    "trusted_types": "_estimator.trusted",
 }
 _CORE = {  # public module -> estimators that can also be imported from here
     "cluster": (

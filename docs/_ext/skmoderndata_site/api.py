@@ -9,7 +9,14 @@ from skmoderndata._estimator.registry import method_stem, public_modules
 
 from . import examples
 
-TOP_LEVEL = ("all_estimators", "all_kernels", "blocks_config", "report", "suggest")
+TOP_LEVEL = (
+    "all_estimators",
+    "all_kernels",
+    "blocks_config",
+    "report",
+    "suggest",
+    "trusted_types",
+)
 
 
 def render(docs):
