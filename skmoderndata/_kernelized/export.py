@@ -91,6 +91,8 @@ def _parameters(model: Any, gram: Gram) -> dict[str, Any]:
             "Use 'linear', 'poly', 'rbf' or 'sigmoid', or save the model itself with pickle or "
             "skops",
         )
+
+    # libsvm has integer degrees
     parameters = {name: gram.params[name] for name in MACHINE_KERNELS[kernel]}
     degree = parameters.get("degree", 1)
     if degree != int(degree):
@@ -99,6 +101,7 @@ def _parameters(model: Any, gram: Gram) -> dict[str, Any]:
         )
     if "degree" in parameters:
         parameters["degree"] = int(degree)
+
     return {"kernel": "poly" if kernel == "polynomial" else kernel, **parameters}
 
 
@@ -122,6 +125,8 @@ def support_vector_classifier(model: Any, functions: KernelFunctions) -> Any:
     centre, functions = _centred(functions)
     two = len(functions.coef) == 1
     labels = model.classes_ if two else np.array([0, 1])
+
+    # build one machine for each function
     machines = []
     for coef, offset in zip(functions.coef, functions.intercept, strict=True):
         machine = SVC(**functions.parameters)
@@ -222,6 +227,7 @@ def _centred(
         return None, functions
     if len(samples) == 0:
         return None, functions
+
     centre = samples.mean(axis=0)
     near = samples - centre
     if (samples**2).sum() <= UNCENTRED_UP_TO * (near**2).sum():

@@ -233,6 +233,7 @@ class RandomNetwork(RidgeNetwork):
                 "scikit-learn's perceptrons have no links from the inputs to the output",
                 "Use direct_links=False",
             )
+
         return network(
             self,
             EXPORTED_ACTIVATIONS[self.activation],

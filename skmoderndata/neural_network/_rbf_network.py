@@ -217,6 +217,7 @@ class RadialNetwork(RidgeNetwork):
             expansion: another basis than "gaussian", unequal widths, or a direct link.
         """
         check_is_fitted(self)
+        # refuse networks that are not the expansion of a single kernel
         widths = as_numpy(self.widths_).astype(np.float64)
         reason = None
         if self.basis != "gaussian":
@@ -229,6 +230,7 @@ class RadialNetwork(RidgeNetwork):
             remedy = "Use basis='gaussian', direct_link=False, and width='shared' or a number"
             raise cannot_export(self, reason, remedy)
 
+        # the centres are the support vectors
         gram = Gram("rbf", {"gamma": float(0.5 / widths[0] ** 2)})
         centers, coef, intercept = map(
             as_numpy, (self.centers_, self.output_coef_, self.intercept_)

@@ -303,6 +303,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
                 f"for kernel={self._gram.kernel!r}",
                 "Use kernel='rbf'",
             )
+
         # -|phi(x) - c|^2 is twice the function minus the constants
         constants = self._own + self._norm
         functions = kernel_functions(
