@@ -105,14 +105,16 @@ def _parameters(model: Any, gram: Gram) -> dict[str, Any]:
     return {"kernel": "poly" if kernel == "polynomial" else kernel, **parameters}
 
 
-def support_vector_regressor(model: Any, functions: KernelFunctions) -> Any:
-    """Return an `SVR`; several functions become a `MultiOutputRegressor`."""
+def support_vector_regressor(
+    model: Any, functions: KernelFunctions, *, is_table: bool = False
+) -> Any:
+    """Return an `SVR`, or a `MultiOutputRegressor` if the targets are a table."""
     centre, functions = _centred(functions)
     machines = [
         _set(SVR(**functions.parameters), functions, coef[None], offset)
         for coef, offset in zip(functions.coef, functions.intercept, strict=True)
     ]
-    if len(machines) == 1:
+    if not is_table:
         return _after(model, centre, machines[0])
     several = MultiOutputRegressor(machines[0])
     several.estimators_ = machines

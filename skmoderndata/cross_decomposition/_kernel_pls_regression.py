@@ -435,7 +435,7 @@ class KernelPLSRegression(
         functions = kernel_functions(
             self, self._gram, self.X_fit_, self.dual_coef_.T, self.intercept_
         )
-        return support_vector_regressor(self, functions)
+        return support_vector_regressor(self, functions, is_table=self.dual_coef_.ndim == 2)
 
     def _components(self, X, y, apply, targets):
         most_passes = self.n_components

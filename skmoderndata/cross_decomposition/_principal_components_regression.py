@@ -488,7 +488,9 @@ class PrincipalComponentsRegression(
             functions = kernel_functions(
                 self, self._gram, self.X_fit_, self.dual_coef_.T, self.intercept_
             )
-            return support_vector_regressor(self, functions)
+            return support_vector_regressor(
+                self, functions, is_table=self.dual_coef_.ndim == 2
+            )
         if self.n_components_ == 0:
             return linear_regressor(self, self.coef_, self.intercept_)
 

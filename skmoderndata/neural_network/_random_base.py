@@ -211,7 +211,8 @@ class RandomNetwork(RidgeNetwork):
         network : MLPRegressor or MLPClassifier
             One hidden layer with the weights of this model. The classifier has no
             `decision_function`; its `predict_proba` is the logistic function of the values of this
-            model for two classes, and their softmax for more, and is not calibrated.
+            model for two classes, and their softmax for more, and is not calibrated. The regressor
+            returns a one-dimensional array if the targets were a table with one column.
 
         Raises
         ------

@@ -238,7 +238,7 @@ class RadialNetwork(RidgeNetwork):
         functions = kernel_functions(self, gram, centers, coef, intercept)
         if is_classifier(self):
             return support_vector_classifier(self, functions)
-        return support_vector_regressor(self, functions)
+        return support_vector_regressor(self, functions, is_table=coef.ndim == 2)
 
     def _n_outputs(self):
         return self.centers_.shape[0] + self.direct_link * self.n_features_in_

@@ -298,6 +298,16 @@ def test_several_targets(model, offset):
     assert_same(fitted, fitted.to_sklearn(), rows(1000, 1, offset=offset))
 
 
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "model", [m for m in SEVERAL_TARGETS if not isinstance(m, ELMRegressor)], ids=name
+)
+def test_table_with_one_target(model):
+    X = rows(60)
+    fitted = fit(model, X, X[:, :1])
+    assert_same(fitted, fitted.to_sklearn(), rows(20, 1))
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @pytest.mark.parametrize("model", VIEWS, ids=name)
 def test_views(model, offset):
