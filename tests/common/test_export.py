@@ -2,6 +2,7 @@
 
 import functools
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -155,7 +156,8 @@ LABELS = {
 
 
 def name(model):
-    return repr(model).replace("\n", "").replace(" ", "")
+    # without the addresses of functions, which differ between processes
+    return re.sub(r"\s|at 0x[0-9a-f]+", "", repr(model))
 
 
 def rows(n, seed=0, *, offset=0.0, unit=1.0, p=5):

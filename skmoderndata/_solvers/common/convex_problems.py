@@ -25,11 +25,21 @@ class Statement(NamedTuple):
     constraint: Any
 
 
+def import_cvxpy() -> Any:
+    """Return cvxpy; if it is not installed, raise an error that says how to proceed."""
+    try:
+        import cvxpy
+    except ImportError as error:
+        raise ImportError(
+            "solver='cvxpy' requires cvxpy, which is not installed: run `pip install cvxpy`, or "
+            "choose another solver."
+        ) from error
+    return cvxpy
+
+
 def solve(stated: Statement, **options: Any) -> bool:
     """Solve a stated problem with cvxpy's `options`; return False if the solver fails."""
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
@@ -66,9 +76,7 @@ def basis_pursuit(
 
     See [Chen, Donoho and Saunders 1998].
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
     a = cp.Variable(A.shape[1], nonneg=positive)
     equations = A @ a == y
     problem = cp.Problem(cp.Minimize(cp.norm1(cp.multiply(weights, a))), [equations])
@@ -82,9 +90,7 @@ def basis_pursuit_denoising(
 
     See [Candes, Romberg and Tao 2006, (P2)].
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
     a = cp.Variable(A.shape[1], nonneg=positive)
     near = cp.norm2(y - A @ a) <= bound
     problem = cp.Problem(cp.Minimize(cp.norm1(cp.multiply(weights, a))), [near])
@@ -99,9 +105,7 @@ def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> S
     cvxpy converts the nuclear norm, the sum of the singular values, to half the trace of a
     semidefinite completion [Candes, Li, Ma and Wright 2011, (1.1)].
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
     observed = (~np.isnan(X)).astype(float)
     L = cp.Variable(X.shape)
     S = cp.Variable(X.shape)
@@ -132,9 +136,7 @@ def matrix_completion(
     are multiplied by the roots of `weights` in the first problem [Mazumder, Hastie and Tibshirani
     2010, (8); Candes and Recht 2009, (1.5)].
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
     L = cp.Variable(M.shape)
     mask = observed.astype(float)
     filled = np.where(observed, M, 0.0)
@@ -160,9 +162,7 @@ def group_lasso(
 
     Group g holds the columns ``edges[g]:edges[g + 1]`` [Simon et al. 2013, (1)].
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
     w = cp.Variable(X.shape[1], nonneg=positive)
     norms = [cp.norm2(w[first:last]) for first, last in pairwise(edges)]
     penalty = (1 - mix) * cp.sum(cp.multiply(weights, cp.hstack(norms))) + mix * cp.norm1(w)
@@ -178,9 +178,7 @@ def simplex_program(F: Array, v: Array) -> Statement:
     that it has size 1, because the tolerances of cone solvers are absolute; the objective is
     scaled accordingly.
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
     m = len(v)
     b = cp.Variable(m, nonneg=True)
     b.value = np.ones(m)
@@ -211,9 +209,7 @@ def sparse_separation(
     positive and negative parts of w, so that `costs` may be a parameter, and b, which is None
     without an intercept; the constraints are a list.
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
 
     up = cp.Variable(Z.shape[1], nonneg=True)
     down = cp.Variable(Z.shape[1], nonneg=True)
@@ -244,9 +240,7 @@ def box_program(
     The constraints are ``low <= w <= high`` and ``members w = sums``: it is the dual of support
     vector machines.
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
 
     w = cp.Variable(factor.shape[1])
     objective = 0.5 * cp.sum_squares(factor @ w) + box["linear"] @ w + tube * cp.norm1(w)
@@ -274,9 +268,7 @@ def ranking_program(
     sums; if `enforced`, weights ``mu`` of neighbours compensate for differences, so that the
     thresholds are in order [Shawe-Taylor and Cristianini 2004, Computation 8.8].
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
 
     n = factor.shape[1]
     n_thresholds = len(segments) - 1
@@ -313,9 +305,7 @@ def variance_unfolding(
     form "soft" has no constraints on the edges; it subtracts nu times the sum of squared
     differences.
     """
-    import cvxpy
-
-    cp: Any = cvxpy
+    cp = import_cvxpy()
 
     K = cp.Variable((n, n), PSD=True)
     diagonal = cp.diag(K)

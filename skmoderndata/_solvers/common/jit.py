@@ -1,4 +1,7 @@
-"""Wrapper around numba: functions are compiled on the first call, cached, and release the GIL."""
+"""Wrapper around numba: functions are compiled on the first call, cached, and release the GIL.
+
+Without numba the functions run interpreted, and the first call warns.
+"""
 
 import contextlib
 import functools
@@ -81,7 +84,11 @@ class jit_leaf(jit):
 
 
 def _compile(func, options):
-    import numba
+    try:
+        import numba
+    except ImportError:
+        _warn_once("no numba", WITHOUT_NUMBA)
+        return func
 
     # numba resolves global names when it compiles, so pass dispatchers in place of our wrappers
     names = {
@@ -217,6 +224,10 @@ def _locked(folder):
         yield
 
 
+WITHOUT_NUMBA = (
+    "numba is not installed, so the loops of skmoderndata run interpreted, often 10 to 100 times "
+    "slower. Install it with `pip install numba`."
+)
 AGAIN = (
     ", so every new process compiles them again, for seconds: set the environment variable "
     "NUMBA_CACHE_DIR to a folder that can be written to."

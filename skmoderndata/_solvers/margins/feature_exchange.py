@@ -26,6 +26,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     Vertex,
     dense,
     drop_rounding,
+    highs_module,
     quiet_highs,
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
@@ -76,12 +77,11 @@ class LeastSlack:
 
     def _begin(self) -> None:
         """State the program without any feature."""
-        import highspy
-
+        highs = highs_module()
         problem = self.problem
         n = self.problem.y.size
-        self._inf = highspy.kHighsInf
-        self._status = highspy.HighsModelStatus
+        self._inf = highs.kHighsInf
+        self._status = highs.HighsModelStatus
         self._highs: Any = quiet_highs()
 
         # minimise - r sum u - t

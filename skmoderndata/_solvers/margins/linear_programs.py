@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
+from skmoderndata._solvers.common.convex_problems import import_cvxpy, solve, sparse_separation
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
@@ -70,11 +70,21 @@ def mean_difference(problem: Any) -> Array:
     return np.asarray(problem.Z.T @ (1.0 / counts))
 
 
+def highs_module() -> Any:
+    """Return the module of HiGHS: highspy, or the copy in SciPy if highspy is not installed."""
+    try:
+        import highspy
+    except ImportError:
+        from scipy.optimize._highspy import _core as highspy
+    return highspy
+
+
 def quiet_highs() -> Any:
     """Return a solver that prints nothing, with tight tolerances and without presolve."""
-    import highspy
+    module = highs_module()
+    Solver: Any = getattr(module, "Highs", None) or module._Highs
 
-    class QuietHighs(highspy.Highs):
+    class QuietHighs(Solver):
         """Silent before anything is called: the first call prints the licence."""
 
         def enableCallbacks(self) -> None:
@@ -103,15 +113,13 @@ class ColumnGeneration:
     """
 
     def __init__(self, problem: Separation) -> None:
-        import highspy
-
         n, p = problem.Z.shape
         self.problem = problem
         # features and signs of the columns
         self._features = np.empty(0, dtype=np.intp)
         self._signs = np.empty(0)
         self._present = np.zeros((2, p), dtype=bool)  # by sign
-        self._done = highspy.HighsModelStatus.kOptimal
+        self._done = highs_module().HighsModelStatus.kOptimal
 
         # set up the solver
         self._highs: Any = quiet_highs()
@@ -303,8 +311,7 @@ class CvxpyProgram:
         return Vertex(w, 0.0 if bias is None else float(bias.value), dual[0], along)
 
     def _state(self, columns: Array) -> None:
-        import cvxpy as cp
-
+        cp = import_cvxpy()
         problem = self.problem
         self._columns = columns
         self._costs = cp.Parameter(columns.size, nonneg=True)
