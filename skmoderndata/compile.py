@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skmoderndata._estimator.registry import all_estimators
+from skmoderndata._solvers.common.jit import has_numba
 
 OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
 
@@ -37,6 +38,10 @@ def main(arguments=None):
         "--jobs", type=int, default=1, help="number of processes; -1 means all processors"
     )
     options = parser.parse_args(arguments)
+    if not has_numba():
+        parser.error(
+            "numba is not installed, so there is nothing to compile: pip install numba"
+        )
     chosen = options.names or list(classes)
     unknown = sorted(set(chosen) - set(classes))
     if unknown:

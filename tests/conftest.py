@@ -1,14 +1,20 @@
-"""Shared fixtures; `TEST_SEEDS=all` runs every seeded test with twenty seeds."""
+"""Shared fixtures; `TEST_SEEDS=all` runs every seeded test with twenty seeds.
+
+`TEST_WITHOUT="numba highspy"` runs the tests as if these packages were not installed.
+"""
 
 import gc
 import os
 import re
+import sys
 
 from tests.common import tier
 from tests.common.newest import leave_out_newest
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before scikit-learn: else one check is skipped
 os.environ.setdefault("MPLBACKEND", "Agg")
+for missing in os.environ.get("TEST_WITHOUT", "").split():
+    sys.modules[missing] = None
 
 
 BY_DEFAULT = "tiers/default"  # where pytest's cache keeps the ids of the last default run

@@ -1,7 +1,8 @@
 """Set up a virtual environment in the checkout and run one task in it.
 
     python3 tools/dev.py compare [--only NAME] [--quick]
-    python3 tools/dev.py test | test-all | test-other-rounding | test-oldest | evidence
+    python3 tools/dev.py test | test-all | test-other-rounding | test-without-numba | test-oldest
+        | evidence
     python3 tools/dev.py coverage | check | docs | wheel
     python3 tools/dev.py peers | papers | changelog
     python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
@@ -143,6 +144,25 @@ def test_other_rounding(rest):
     return status
 
 
+# Classes whose checks take minutes with interpreted loops.
+SLOW_WITHOUT_NUMBA = "CoreVectorRanker", "DictionaryInpainter"
+
+
+def test_without_numba(rest):
+    """Run scikit-learn's checks of the default settings as if numba were not installed."""
+    python = environment(VENV, "test")
+    skipped = " or ".join(SLOW_WITHOUT_NUMBA)
+    selection = (
+        "tests/common/test_contract.py",
+        "-k",
+        f"test_sklearn_contract and not ({skipped})",
+    )
+    ignored = ("-W", "ignore:numba is not installed")
+    variables = {**ONE_THREAD, "TEST_WITHOUT": "numba highspy"}
+    options = (*selection, *ignored, *(rest or PARALLEL))
+    return run(python, "-m", "pytest", "-q", *options, **variables)
+
+
 def coverage(rest):
     """Run the suite and write the lines that it reached to build/coverage."""
     options = ["--cov", "--cov-report=term:skip-covered", "--cov-report=html:build/coverage"]
@@ -255,8 +275,8 @@ FLAGS = "doctest_optionflags=NORMALIZE_WHITESPACE ELLIPSIS"
 TASKS = {
     task.__name__.replace("_", "-"): task
     for task in (
-        compare, test, test_all, test_other_rounding, test_oldest, evidence, coverage, check,
-        docs, wheel, peers, papers, changelog, new,
+        compare, test, test_all, test_other_rounding, test_without_numba, test_oldest, evidence,
+        coverage, check, docs, wheel, peers, papers, changelog, new,
     )
 }  # fmt: skip
 

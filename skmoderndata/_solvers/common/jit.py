@@ -83,12 +83,20 @@ class jit_leaf(jit):
     options: typing.ClassVar[dict[str, bool]] = {"_nrt": False}
 
 
-def _compile(func, options):
+def has_numba():
+    """Return whether functions are compiled, or run interpreted."""
     try:
-        import numba
+        import numba  # noqa: F401
     except ImportError:
+        return False
+    return True
+
+
+def _compile(func, options):
+    if not has_numba():
         _warn_once("no numba", WITHOUT_NUMBA)
         return func
+    import numba
 
     # numba resolves global names when it compiles, so pass dispatchers in place of our wrappers
     names = {
@@ -225,8 +233,8 @@ def _locked(folder):
 
 
 WITHOUT_NUMBA = (
-    "numba is not installed, so the loops of skmoderndata run interpreted, often 10 to 100 times "
-    "slower. Install it with `pip install numba`."
+    "numba is not installed, so the loops of skmoderndata run interpreted, which takes up to 200 "
+    "times as long. Install it with `pip install numba`."
 )
 AGAIN = (
     ", so every new process compiles them again, for seconds: set the environment variable "

@@ -3,6 +3,7 @@
 In all programs `Z` has the rows `y_i x_i`, `y` is +1 or -1, and `r` is the margin, 1 or 0.
 """
 
+import importlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,10 +74,9 @@ def mean_difference(problem: Any) -> Array:
 def highs_module() -> Any:
     """Return the module of HiGHS: highspy, or the copy in SciPy if highspy is not installed."""
     try:
-        import highspy
+        return importlib.import_module("highspy")
     except ImportError:
-        from scipy.optimize._highspy import _core as highspy
-    return highspy
+        return importlib.import_module("scipy.optimize._highspy._core")
 
 
 def quiet_highs() -> Any:
@@ -84,7 +84,7 @@ def quiet_highs() -> Any:
     module = highs_module()
     Solver: Any = getattr(module, "Highs", None) or module._Highs
 
-    class QuietHighs(Solver):
+    class QuietHighs(Solver):  # type: ignore[misc]  # chosen when it runs
         """Silent before anything is called: the first call prints the licence."""
 
         def enableCallbacks(self) -> None:
