@@ -47,7 +47,7 @@ def main(arguments=None):
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
 
-    # fit them; collect failures instead of stopping at the first
+    # fit the estimators; collect failures instead of stopping at the first one
     start = perf_counter()
     failed = []
     tasks = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")

@@ -83,8 +83,8 @@ ENTRY = Entry(
         "according to section 3, FITC can severely underestimate the noise variance, whereas "
         "VFE overestimates it; VFE improves with additional inducing inputs, whereas FITC may "
         "ignore them; and VFE recovers the exact process, whereas FITC does not. The section "
-        "states this in words, without numbers. The objective of FITC may exceed the exact "
-        "likelihood, and may fall, because it is not a bound."
+        "states this in words, without numbers. Because it is not a bound, the objective of FITC "
+        "may exceed the exact likelihood and may fall when inducing inputs are added."
     ),
     values=values,
     remarks=(

@@ -106,8 +106,9 @@ ENTRY = Entry(
     cites="Dau et al. 2019, the UCR archive; Bagnall et al. 2018, the UEA archive",
     source=(
         "the table `DataSummary.csv`, which comes with the archive. It contains the errors of "
-        "one nearest neighbour under the Euclidean distance, with the radius learned there (in "
-        "percent of the length), and without a band. For radii learned here, the expected "
+        "one-nearest-neighbour classification with the Euclidean distance, with dynamic time "
+        "warping and the radius learned there (in percent of the length), and with dynamic time "
+        "warping without a band. For radii learned here, the expected "
         "values come from the table of accuracies `singleTrainTest.csv` in the wheel of "
         "tslearn, column `DTW_Rn_1NN`."
     ),

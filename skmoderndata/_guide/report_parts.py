@@ -226,7 +226,8 @@ def _gaps_by_value(table: Table, gaps: np.ndarray, level: float) -> list[str]:
     R = standard_ranks(table.values)
     known = (~gaps).astype(float)
     total = known.sum(axis=0)
-    n_gaps = gaps.T.astype(float) @ known  # gaps of j with known cells in k
+    # Number of rows with a gap in column j and a known cell in column k
+    n_gaps = gaps.T.astype(float) @ known
     sums = gaps.T.astype(float) @ R
     rest = total - n_gaps
     deviation = np.sqrt(n_gaps * rest / np.maximum(total - 1, 1))

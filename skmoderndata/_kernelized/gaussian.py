@@ -231,8 +231,8 @@ def exponential(E: Array) -> Array:
 
 def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
     """Return the values of `exp(-gamma |x - y|_1)`, shape `(n_X, n_Y)`."""
-    # scikit-learn's distances need both dense or both sparse: convert X to the form of Y, which
-    # is in memory already
+    # scikit-learn's distances require both arrays to be dense or both to be sparse: convert X to
+    # the form of Y, which is in memory already
     if Y is not None and is_sparse(X) and not is_sparse(Y):
         blocks = [laplacian(rows, Y, gamma=gamma) for _, rows in dense_blocks(X)]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(Y)))

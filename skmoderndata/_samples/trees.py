@@ -299,7 +299,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     levels: list[list[int]] = []  # nodes by their height
     order: list[
         tuple[int, int]
-    ] = []  # height of the subtree of each node, rank at this height
+    ] = []  # for each node, the height of its subtree and its rank among the nodes of this height
     stack: list[int] = []
     for node, degree in enumerate(degrees):
         below.append(stack[len(stack) - degree :])

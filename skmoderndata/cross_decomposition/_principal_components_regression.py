@@ -90,7 +90,8 @@ class Components(NamedTuple):
     # scores are `features @ R + shift`
     rotate: Callable
     signs: Callable  # function of R: signs that follow the convention of the package
-    directions: np.ndarray | None = None  # (r, k), of features that are read in passes
+    # (r, k), directions in the space of the features; only for features that are read in passes
+    directions: np.ndarray | None = None
 
 
 # Size of the rounding error of a kernel value, relative to the largest value: 16 units of

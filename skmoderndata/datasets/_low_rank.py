@@ -16,7 +16,8 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata.datasets._base import checked_image_shape
 
-# Maximum of both parts of the light; at this value, no pixel of the background turns dark.
+# Maximum amplitude of each of the two light components; at this value, no pixel of the background
+# turns dark.
 _FADE = 0.45
 
 

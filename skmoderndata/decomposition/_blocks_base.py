@@ -55,7 +55,7 @@ class RowReader(NamedTuple):
         If `nonnegative` is not None, negative numbers are invalid, and it is the remedy.
         """
         X = block_of(block.arrays[0])
-        # NaN marks missing entries only in arrays
+        # NaN marks missing entries only in dense arrays
         check_entries(X, owner=self.owner, allow_nan=allow_nan and not sparse.issparse(X))
         with rows_named():
             check_magnitude(X, owner=self.owner, fourth_powers=fourth_powers)

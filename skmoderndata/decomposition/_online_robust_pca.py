@@ -275,7 +275,7 @@ class OnlineRobustPCA(
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             it = Iterations(self.max_iter, self.tol, progress)
             for n_iter in it:
-                # from the second pass on, sums fade so that they remember one pass
+                # from the second pass on, sums fade so that they cover about one pass
                 order = rng.permutation(n) if self.shuffle else np.arange(n)
                 fade = n if n_iter > 1 else None
                 state, objective, excess = self._pass(state, X, order, fade)

@@ -205,7 +205,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                 setattr(self, name, value)
                 continue
 
-            # set a parameter of an inner kernel, or an entire kernel of a sequence
+            # set a parameter of an inner kernel, or replace an entire kernel in a sequence of
+            # kernels
             target = getattr(self, name)
             if isinstance(target, list | tuple):
                 index, _, inner = inner.partition("__")

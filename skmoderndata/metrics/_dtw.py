@@ -428,7 +428,7 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
         value_x, slope_x = _soft(x, x, gamma, rule, gradient)
         value_z, _ = _soft(z, z, gamma, rule, False)
         value -= (value_x + value_z) / 2
-        slope = slope - slope_x  # both arguments x have the same derivative
+        slope = slope - slope_x  # the derivatives with respect to the two arguments are equal
     return (value, slope.reshape(shape)) if gradient else value
 
 

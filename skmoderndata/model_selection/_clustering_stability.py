@@ -504,7 +504,8 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     objects, and the number of clusters found.
     """
     rng = check_random_state(int(seed))
-    # Split into random halves; of a matrix over pairs, split both rows and columns.
+    # Split into random halves; if X is a matrix over pairs of samples, split both rows and
+    # columns.
     order = rng.permutation(_number_of_rows(X))
     first, second = np.split(order, [len(order) // 2])
     X_first = _take(X, first)

@@ -70,7 +70,8 @@ class RidgeNetwork(LazySolution, Base):
         "optimality_",
         "n_parameters_",
     )
-    _SEARCH = ("loo_score_", "loo_path_", "alphas_")  # set if the penalty is chosen
+    # set if the penalty was selected by leave-one-out
+    _SEARCH = ("loo_score_", "loo_path_", "alphas_")
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):

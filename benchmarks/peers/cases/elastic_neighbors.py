@@ -61,8 +61,9 @@ SIZES = {
 CASE = Case(
     title="Nearest neighbours under elastic distances",
     question="How fast is the nearest series found in the data sets of the archive?",
-    remarks="One neighbour, no band, and default parameters, which are the same in both "
-    "packages; one thread; the time includes fitting. The data sets come with aeon's wheel. "
+    remarks="Both classifiers use one neighbour, no band, one thread and their default "
+    "parameters, which are the same in both packages; the time includes fitting. The data sets "
+    "come with aeon's wheel. "
     "aeon's distance `erp` differs from the paper at the borders of the "
     "table, so its errors may differ.",
     ours="DTWNeighborsClassifier",

@@ -188,11 +188,12 @@ MANY_SINGLE = "1,397 training digits, 400 new ones, lasso"
 CASE = Case(
     title="Classification by sparse representation",
     question=(
-        "How fast does each solver code new samples by all training samples, with the classes "
-        "as groups and with the lasso, and how small is its duality gap?"
+        "How fast does each solver code new samples as combinations of all training samples, with "
+        "the classes as groups and with the lasso, and how small is its duality gap?"
     ),
     remarks=(
-        "No other library has this classifier, so the peers are solvers of the two problems. "
+        "No other library has this classifier, so it is compared with solvers of the two "
+        "problems. "
         "They accept one response at a time and are therefore called once for each new "
         "sample. The penalty is 0.1 times the smallest penalty at which a code is zero. Gap "
         "and labels are computed in the same way for all contenders."

@@ -198,8 +198,8 @@ CASE = Case(
     ),
     remarks=(
         f"For each size, there are {N_DRAWS} draws of `make_sparse_classes(n, p, "
-        "n_informative=k, margin=0.3)`. The features are standard normal, and a hyperplane "
-        "of k of the features determines the labels. No sample lies close to this "
+        "n_informative=k, margin=0.3)`. The features are standard normal, and a hyperplane in k "
+        "of the features determines the labels. No sample lies close to this "
         "hyperplane (except in the last size, `margin=0`). Then a fraction of the labels is "
         "flipped at random. Errors are percentages and are measured on 2000 new samples "
         "with correct labels for each draw. Times are sums over all draws, including "

@@ -243,7 +243,8 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                 for w in range(n_words):
                     union[w] |= words[k, w]
 
-        for _ in range(8 * k_max + 8):  # never reached unless rounding errors cause a cycle
+        # limit that is never reached unless rounding errors cause a cycle
+        for _ in range(8 * k_max + 8):
             # 1. add the component that gains most
             best = -1
             best_gain = 0.0

@@ -44,7 +44,7 @@ DECIDED = 1e-3
 REFIT_ROUNDS = 50
 # Maximum number of rounds of EM for the error rates alone.
 ERROR_RATE_ROUNDS = 20
-# Tolerance for the change of the fraction of noisy bits in these rounds.
+# Tolerance for the change of the fraction of noisy bits in the rounds for the error rates.
 ERROR_RATE_TOL = 1e-4
 # Number of steps over single emissions in a round of EM.
 EMISSION_STEPS = 10

@@ -208,7 +208,8 @@ def _repeat(
         out.residual_sq[lower] = rho[lower]
         idle[lower] = 0
 
-        # stop at a constant support, without progress, or if the residual is within the bound
+        # stop if the support is constant, if there is no progress, or if the residual is within
+        # the bound
         same = ((new != 0) == (old != 0)).all(axis=1)
         ended = same | (idle[live] >= STEPS_WITHOUT_GAIN)
         bound = np.maximum(tol_sq, 100 * EPS * size)

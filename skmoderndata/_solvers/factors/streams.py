@@ -24,8 +24,8 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import revive
 
-# Number of rows per component that are fitted together at first, and minimum number that still
-# count after later batches.
+# Number of rows per component that are fitted together in the first fit, and minimum number of
+# rows per component that keep their weight in the sums after later batches.
 ROWS_PER_COMPONENT = 8
 
 # Size of the exponent: sums fade by this power of the fraction of rows that came earlier.

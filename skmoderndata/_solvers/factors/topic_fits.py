@@ -245,7 +245,8 @@ def fit_topics(
         if fresh:
             fresh = False
             U = safe
-            it.residual = max(it.residual, 2 * tol)  # go on: only the next step shows the gain
+            # keep iterating: the gain becomes visible only in the next step
+            it.residual = max(it.residual, 2 * tol)
             continue
 
         # 4. extrapolate on the simplex

@@ -30,7 +30,8 @@ class KMeansResult(NamedTuple):
     """A clustering, and the centres that the samples were assigned to."""
 
     labels: Array  # nearest centre of each sample, (n,)
-    members: Array  # clusters whose weighted means are the centres, (n,); labels if converged
+    # clusters whose weighted means are the centres, (n,); equal to `labels` if converged
+    members: Array
     inner: Array  # squared norms of the centres times the squared weights of `members`, (k,)
     objective: float  # sum of w_i |phi_i - centre|^2 for `members`
     n_iter: int  # number of passes over the samples

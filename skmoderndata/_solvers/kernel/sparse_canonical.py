@@ -24,7 +24,7 @@ from skmoderndata._solvers.kernel.canonical import inner
 POWER_ROUNDS = 6
 # Tolerance for the relative gain in the comparison of starts.
 ROUGH_TOL = 1e-4
-# Maximum number of passes of this comparison.
+# Maximum number of passes in the comparison of starts.
 ROUGH_ITERATIONS = 30
 # Number of passes in each round, and number of starts that survive it.
 ROUNDS = ((2, 20), (4, 6), (20, 2))

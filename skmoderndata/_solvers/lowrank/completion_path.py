@@ -37,7 +37,7 @@ HIDDEN = 0.1
 # Minimum number of known cells at which some of them are hidden to choose lam.
 ENOUGH_CELLS = 30
 
-# Fraction of lam_max that is used if fewer cells are known.
+# Fraction of lam_max that is used if there are too few known cells to hide some of them.
 FALLBACK = 0.1
 
 # Fraction to which lam falls in each step of the path; the path ends at 8e-4 lam_max.

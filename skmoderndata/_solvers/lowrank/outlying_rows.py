@@ -100,7 +100,8 @@ class RowVerdict(NamedTuple):
 
     terms: TableTerms  # terms of all rows
     outlying: Array  # (n,), mask of outlying rows
-    leverage: Array  # (n,), mask of rows far along the components, but on them
+    # (n,), mask of rows that lie far out along the components but close to their span
+    leverage: Array
     distances: Array  # (n, 2), along the components and off them
     map: OutlierMap
     too_many: float  # fraction of seemingly outlying rows if there were too many, else 0

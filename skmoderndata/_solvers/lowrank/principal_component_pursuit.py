@@ -175,7 +175,8 @@ def principal_component_pursuit(
             it.converged = gap <= tol_gap and (it.residual <= tol or near)
             if it.converged:
                 continue
-            if penalty.growth > 1.0:  # the grown penalty hardly changes the duals
+            # the penalty has grown so much that it hardly changes the duals; restart it
+            if penalty.growth > 1.0:
                 mu_next = _rescale(state, mu_next, penalty.restart())
             if grown_out or not tail:
                 check_at = 1.0 if grown_out else 0.3 * it.residual / tol

@@ -28,7 +28,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
 
 # Number of entries that are centred, or converted to dense or double precision, at a time.
 DENSE_ENTRIES = 2**20
-# Maximum number of points whose ball is computed to rounding error.
+# Maximum number of points whose ball is computed to machine precision.
 POLISHED = 200
 
 

@@ -17,7 +17,7 @@ from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 BATCH = 60
 # Tolerance on constraints and on reduced costs, the latter relative to the cost of the column.
 FEASIBILITY_TOL = 1e-9
-# Largest sum of artificial variables at which a hard problem counts as feasible.
+# Largest sum of artificial variables at which a hard-margin problem counts as feasible.
 FEASIBLE = 1e-6
 # Number of the HiGHS strategy that stays feasible after new columns and costs: primal simplex.
 PRIMAL = 4
@@ -148,7 +148,8 @@ class ColumnGeneration:
         Infeasible
             If a hard problem has no solution.
         """
-        # Phase 1: check, with features that cost nothing, whether a hard problem has a solution
+        # Phase 1: check whether a hard-margin problem has a solution, with the costs of all
+        # features set to zero
         n = len(self.problem.y)
         price = self.problem.slack_cost
         if not len(self._features):

@@ -111,7 +111,7 @@ def simplex_qp(
         if steps == 0 or (steps < FRESH and _spread(g, a) <= tol):
             break
 
-    # 3. Continue with active sets if steps were not enough
+    # 3. Continue with active sets if the steps did not reach the tolerance
     if _spread(g, a) > tol and m > 1:
         k = k if signs is None else k * y * y[:, None]
         a = active_set(k, v, a, tol=tol)

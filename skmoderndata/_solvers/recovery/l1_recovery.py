@@ -69,7 +69,7 @@ def least_l1(
     # decide whether, and when, a matrix may be formed
     m, n = A.shape
     at_once = m <= FORMED_ROWS and m * n <= FORMED_ENTRIES
-    formed = min(m, n)  # number of products that form the matrix
+    formed = min(m, n)  # number of products needed to form the matrix
     at_last = not at_once and m * n <= LAST_ENTRIES and formed < max_iter
     limit = 2 * max_iter
     if at_last:

@@ -283,7 +283,7 @@ def _gather(codes: list[Code], Y: Array, k: int, method: str) -> Recovery:
         empty = np.zeros(0)
         return Recovery(np.zeros((0, k)), empty, empty, np.zeros(0, int), np.zeros(0, bool))
     unproved = 1.0 if method == "basis_pursuit" else np.nan
-    for y in Y[len(codes) :]:  # signals that were not begun
+    for y in Y[len(codes) :]:  # signals that were not started
         residual = float(np.linalg.norm(y))
         codes.append(Code(np.zeros(k), residual, unproved, 0, not y.any()))
     fields = zip(*codes, strict=True)

@@ -149,7 +149,7 @@ class PolynomialExpansion:
 
     def in_range(self, X: Array) -> bool:
         """Return whether the squares of the largest monomials of the columns fit into float64."""
-        if self.degree == 1:  # the squares of all accepted data fit
+        if self.degree == 1:  # the squares of all accepted data fit into float64
             return True
         high = X.max(axis=0, initial=-np.inf).astype(np.float64)
         low = X.min(axis=0, initial=np.inf).astype(np.float64)

@@ -292,7 +292,7 @@ def slow_components(
     `r_j . V[j]`. They are ``L^-1 V u`` with the unit lower triangle L of ``V V'``. A feature
     without its own direction has zero weights and an infinite delta value.
     """
-    # sort the slowest first, and drop directions without variance
+    # sort with the slowest first, and drop directions without variance
     order = np.argsort(minor.eigenvalues, kind="stable")
     varies = principal.lam > rank_tol * principal.lam.max()
     W = np.where(varies, minor.W[order], 0.0)

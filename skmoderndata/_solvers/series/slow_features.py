@@ -420,7 +420,8 @@ class SlowDirections(NamedTuple):
     rank: int  # number of dimensions in which the rows vary
     amplification: float  # largest |w|^2 for features of unit variance; scales rounding errors
     solver: str  # route taken, "eigh" or "cholesky"
-    n_omitted: int = 0  # number of directions above the errors of C that were left out
+    # number of directions that were left out although they exceed the errors of C
+    n_omitted: int = 0
 
 
 def slow_directions(
