@@ -108,9 +108,9 @@ ENTRY = Entry(
         "the table `DataSummary.csv`, which comes with the archive. It contains the errors of "
         "one-nearest-neighbour classification with the Euclidean distance, with dynamic time "
         "warping and the radius learned there (in percent of the length), and with dynamic time "
-        "warping without a band. For radii learned here, the expected "
-        "values come from the table of accuracies `singleTrainTest.csv` in the wheel of "
-        "tslearn, column `DTW_Rn_1NN`."
+        "warping without a band. For radii that our classifier learns, the expected values come "
+        "from the table of accuracies `singleTrainTest.csv` in the wheel of tslearn, column "
+        "`DTW_Rn_1NN`."
     ),
     values=values,
     remarks=(

@@ -229,7 +229,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 mean = np.asarray(weighted.sum(axis=0)).ravel()
                 x_mean = mean * size
             norms_sq = np.asarray(A.multiply(weighted).sum(axis=0)).ravel() - mean**2
-            flat = norms_sq <= 1e-13 * mean**2  # variance that is rounding error
+            flat = norms_sq <= 1e-13 * mean**2  # a variance this small is rounding error
             c = weighted.T @ y
 
             def gram(rows, columns):

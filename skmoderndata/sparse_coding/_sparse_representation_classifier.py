@@ -544,7 +544,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         fraction = 1 - np.cumsum(typical[order], axis=1) + typical[order]
         norms_without = np.sqrt(rest / np.maximum(fraction, 1 / p))
 
-        # Cut until the next cell is not huge; cut nothing if all other cells are zero
+        # Keep cutting until the next cell is not huge; cut nothing if all other cells are zero
         ahead = np.take_along_axis(ahead, order, axis=1)
         plausible = (ahead <= LARGEST_CELL * norms_without) & (rest > 0)
         n_huge = np.argmax(plausible, axis=1)[:, None]

@@ -95,7 +95,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"heavy modules": f"heavy modules that were loaded, out of {', '.join(HEAVY)}"},
+    figures={"heavy modules": f"which of {', '.join(HEAVY)} were loaded"},
     seconds=lambda imported: imported.seconds,
     targets=(
         Target(

@@ -354,7 +354,8 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             _solve_code(L, h, index, t, a, scale, value)
         elif stop != TOL:
             rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
-            if best_rho < rho:  # later atoms made it worse, through rounding errors
+            # the atoms added later increased the residual, through rounding errors
+            if best_rho < rho:
                 t = best_t
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if rho <= bound:

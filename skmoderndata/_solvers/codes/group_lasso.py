@@ -413,7 +413,7 @@ def _solve_working_set(
             if gap <= goal or (gap > 0.1 * former and not zeroed):
                 break
 
-        # stop if the only progress is rounding errors
+        # stop if all remaining progress is rounding error
         idle = 0 if gap < 0.99 * best else idle + 1
         best = min(best, gap)
         if idle >= 20 and gap <= 500 * FLOOR * size:

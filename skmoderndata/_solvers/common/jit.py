@@ -13,6 +13,8 @@ import typing
 import warnings
 from pathlib import Path
 
+import numpy as np
+
 try:
     import fcntl
 except ImportError:  # not available on Windows
@@ -95,7 +97,8 @@ def has_numba():
 def _compile(func, options):
     if not has_numba():
         _warn_once("no numba", WITHOUT_NUMBA)
-        return func
+        # compiled code does not warn of overflow, which counts of bits use on purpose
+        return np.errstate(all="ignore")(func)
     import numba
 
     # numba resolves global names when it compiles, so pass dispatchers in place of our wrappers

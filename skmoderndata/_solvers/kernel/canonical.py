@@ -96,7 +96,7 @@ class Pairs(NamedTuple):
 class Penalty(NamedTuple):
     """Regularised variance of one view: ``keep`` times variance plus ``t`` times squared norm."""
 
-    keep: float  # factor of the variance
+    keep: float  # factor by which the variance is multiplied
     t: float  # factor of the squared norm
     square: bool  # whether the rule is "bach-jordan"
 
