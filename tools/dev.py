@@ -240,16 +240,17 @@ def new(rest):
 
 
 def wheel(rest):
-    """Build the wheel, install only it in a clean environment, and run the shipped doctests."""
+    """Build twice, install only the wheel in a clean environment, run the shipped doctests."""
     python = environment(VENV, "test")
 
     with tempfile.TemporaryDirectory() as name:
         clean = Path(name)
-        built = run(
-            python, "-m", "build", "--wheel", "--outdir", str(clean / "dist"), str(ROOT)
-        )
-        if built:
-            return built
+        if build(python, ROOT, clean / "dist"):
+            return 1
+        different = built_again(python, clean / "dist", clean / "again")
+        if different:
+            print(f"A second build has other contents: {', '.join(different)}")
+            return 1
 
         (wheel_file,) = (clean / "dist").glob("*.whl")
         # keep the development environment out of sight
@@ -269,6 +270,27 @@ def wheel(rest):
             cwd=clean,
             check=False,
         ).returncode
+
+
+def build(python, source, folder):
+    """Build the sdist and the wheel into `folder`, with a date independent of the clock."""
+    date = os.environ.get("SOURCE_DATE_EPOCH", "1735689600")
+    options = ("--outdir", str(folder), str(source))
+    return run(python, "-m", "build", *options, SOURCE_DATE_EPOCH=date)
+
+
+def built_again(python, dist, folder):
+    """Build from the unpacked sdist in another folder; return the names of files that differ."""
+    (sdist,) = dist.glob("*.tar.gz")
+    shutil.unpack_archive(sdist, folder, filter="data")
+    (source,) = folder.iterdir()
+    if build(python, source, folder / "dist"):
+        return ["the sdist cannot be built"]
+    first, second = (
+        {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files.iterdir()}
+        for files in (dist, folder / "dist")
+    )
+    return sorted(name for name in first | second if first.get(name) != second.get(name))
 
 
 FLAGS = "doctest_optionflags=NORMALIZE_WHITESPACE ELLIPSIS"
