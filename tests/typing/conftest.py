@@ -1,0 +1,3 @@
+"""The scripts are run by a test, not when doctests are collected."""
+
+collect_ignore = ["scripts"]
