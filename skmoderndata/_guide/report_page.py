@@ -21,9 +21,10 @@ STYLE = """
 .skmoderndata-report table { border-collapse: collapse; font-size: .9rem; color: inherit;
   background: none; margin: .5rem 0; }
 .skmoderndata-report th, .skmoderndata-report td { text-align: left; padding: .2rem .9rem .2rem 0;
-  border-bottom: 1px solid var(--line); vertical-align: top; background: none; color: inherit; }
+  border-bottom: 1px solid var(--line); vertical-align: top; background: none; color: inherit;
+  overflow-wrap: normal; }
 .skmoderndata-report pre { background: var(--box); color: inherit; padding: .6rem; margin: .5rem 0;
-  overflow-x: auto; font: .85rem/1.4 ui-monospace, monospace; user-select: all; }
+  white-space: pre-wrap; font: .85rem/1.4 ui-monospace, monospace; user-select: all; }
 .skmoderndata-report svg { display: block; max-width: 100%; height: auto; color: var(--ink);
   font-family: system-ui, sans-serif; stroke-linejoin: round; stroke-linecap: butt; }
 """

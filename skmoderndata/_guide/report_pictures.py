@@ -76,11 +76,16 @@ def _axes(height: float) -> Any:
 
 
 def _short(names: list[str]) -> list[str]:
-    """Shorten long names, and escape the dollar signs of formulas."""
+    """Shorten long names in the middle, and escape the dollar signs of formulas.
+
+    Names of similar columns often differ only at their end.
+    """
+    head = MAX_LETTERS // 2
+    tail = MAX_LETTERS - head - 1
     cut = [
         name
         if len(name) <= MAX_LETTERS
-        else f"{name[: MAX_LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
+        else f"{name[:head]}\N{HORIZONTAL ELLIPSIS}{name[-tail:]}"
         for name in names
     ]
     return [name.replace("$", r"\$") for name in cut]
@@ -148,10 +153,7 @@ def search_curve(search: Any) -> Any:
 def sizes(deviations: list[float], cells: list[str], rows: list[str]) -> Any:
     """Draw the distance of the largest broken cells from their expected values."""
     if deviations:
-        ax = _bars(
-            cells, deviations, "distance from the expected value, in deviations of the noise"
-        )
-        return ax.figure
+        return _bars(cells, deviations, "distance in deviations of the noise").figure
 
     # If there are only odd rows, list them
     ax = _axes(1.2)

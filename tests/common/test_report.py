@@ -1,7 +1,6 @@
 """`skmoderndata.report`: it names planted defects, and nothing in noise."""
 
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -21,7 +20,6 @@ from skmoderndata._guide.report_parts import (
 from skmoderndata._guide.report_table import read_table
 
 pl = pytest.importorskip("polars")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
 def planted(n=300, p=8, seed=0):
@@ -404,23 +402,3 @@ def test_large_table_takes_ten_seconds():
     page = skmoderndata.report(X)
     assert process_time() - start < 10
     assert len(page._repr_html_()) < 1e6
-
-
-@pytest.mark.full
-@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-@pytest.mark.parametrize("width", [500, 1300])
-def test_page_is_drawn_by_a_browser(page, width, tmp_path):
-    page.save(tmp_path / "report.html")
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        f"--window-size={width},2000",
-        f"--screenshot={tmp_path / 'page.png'}",
-        (tmp_path / "report.html").as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "CONSOLE" not in done.stderr
-    assert (tmp_path / "page.png").stat().st_size > 20_000
