@@ -44,6 +44,7 @@ html_title = "skmoderndata"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}  # the theme logs an error without a mode
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",

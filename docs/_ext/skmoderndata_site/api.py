@@ -30,7 +30,9 @@ def render(docs):
             modules[module_name] = names
     for module_name, names in modules.items():
         module = importlib.import_module(module_name)
-        toctree.append(f"/generated/api/{module_name}")
+        # The list of sections has no room for the full names of modules
+        short = module_name.removeprefix("skmoderndata.")
+        toctree.append(f"{short} </generated/api/{module_name}>")
         pages[f"api/{module_name}.rst"] = _module_page(module, names)
         for name in names:
             page = _object_page(module_name, name, getattr(module, name), docs)
