@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._estimator.scale import scale_ratio
-from skmoderndata._estimator.validation import LARGEST
+from skmoderndata._guide.cells import check_cells, numbers_of, numeric_columns
 from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
 
 # Minimum width and height of an image.
@@ -56,8 +56,6 @@ class DataFacts(NamedTuple):
         Whether X is a Dask array or data frame, or stored on disk.
     in_order : bool
         Whether neighbouring rows are more alike than distant ones, as in a series.
-    row_shape : str
-        "image" or "signal" if neighbouring cells of a row are alike, as pixels or steps are.
     broken : float
         Fraction of the cells that are far outside a column without a long tail.
     redundant : float
@@ -85,7 +83,6 @@ class DataFacts(NamedTuple):
     wide: float = 0.0
     in_blocks: bool = False
     in_order: bool = False
-    row_shape: str = ""
     broken: float = 0.0
     redundant: float = 0.0
     scale_ratio: float = 1.0
@@ -118,9 +115,10 @@ def data_facts(X: Any, y: Any = None) -> DataFacts:
 
 def _facts_of_X(X: Any) -> DataFacts:
     """Return the facts of X by its type."""
+    _check_collection(X)
     if hasattr(X, "nodes") and hasattr(X, "edges"):
         if len(X.nodes) == 0:
-            raise ValueError("X is a graph without nodes.")
+            raise ValueError("X is a graph without nodes: suggest needs at least one.")
         return DataFacts("one graph", rows=len(X.nodes))
     if sparse.issparse(X):
         return _of_sparse(X)
@@ -131,27 +129,34 @@ def _facts_of_X(X: Any) -> DataFacts:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)
 
-    is_text = isinstance(X, str | bytes | dict)
-    if is_text or not hasattr(X, "__len__") or getattr(X, "ndim", 1) == 0:
-        raise TypeError(
-            f"suggest needs a collection of samples, got X of type {type(X).__name__}: pass a "
-            "table, or a list of strings, series, graphs or sets."
-        )
     if 0 in getattr(X, "shape", ()) or (not hasattr(X, "shape") and len(X) == 0):
         raise ValueError(
             f"X is empty{_shape_of(X)}: pass some samples with at least one column."
         )
     if is_dask(X) or is_on_disk(X):
-        return _of_array(X)._replace(in_blocks=True)
+        return _of_array(_as_numbers(X))._replace(in_blocks=True)
 
-    if isinstance(X, np.ndarray) and X.ndim > 1:
+    if isinstance(X, np.ndarray) and (X.ndim > 1 or X.dtype.names):
         return _of_array(_as_numbers(X))
     return _of_samples(list(X))
 
 
+def _check_collection(X: Any) -> None:
+    """Raise an error if X is a single value, a class, or lazy and of unknown length."""
+    is_delayed = is_dask(X) and not hasattr(type(X), "ndim")
+    has_no_samples = isinstance(X, str | bytes | dict | type) or is_delayed
+    has_length = hasattr(X, "__len__") or hasattr(X, "shape")
+    if has_no_samples or not (has_length or hasattr(X, "nodes")) or getattr(X, "ndim", 1) == 0:
+        raise TypeError(
+            f"suggest needs a collection of samples, got X of type {type(X).__name__}: pass a "
+            "table in memory or in Dask, or a list of strings, series, graphs or sets."
+        )
+
+
 def is_frame(X: Any) -> bool:
     """Return whether X is a data frame of pandas, polars or Dask."""
-    return getattr(X, "ndim", 2) == 2 and hasattr(X, "columns")
+    is_sized = hasattr(X, "__len__")  # lazy frames of polars are not
+    return is_sized and hasattr(X, "columns") and getattr(X, "ndim", 2) == 2
 
 
 def _shape_of(X: Any) -> str:
@@ -159,11 +164,16 @@ def _shape_of(X: Any) -> str:
 
 
 def _as_numbers(X: np.ndarray) -> np.ndarray:
-    """Return the array with a numeric type."""
-    if X.dtype.kind in "cmM":
-        raise TypeError(f"X has values of type {X.dtype}: suggest needs real numbers.")
+    """Return the array with a numeric type; arrays in Dask and on disk must have one."""
+    if X.dtype.kind in "biuf":
+        return X
+    if X.dtype.kind not in "OSU" or not isinstance(X, np.ndarray):
+        raise TypeError(
+            f"X has values of type {X.dtype}, but suggest needs real numbers: convert X first, "
+            "for example by X.astype(float), or by pandas.DataFrame(X) for records."
+        )
     try:
-        return X if X.dtype.kind in "biuf" else X.astype(float)
+        return X.astype(float)
     except (TypeError, ValueError) as error:
         raise ValueError(
             "X has cells that are not numbers: encode them first, for example with "
@@ -176,7 +186,8 @@ def _as_numbers(X: np.ndarray) -> np.ndarray:
 
 def _with_target(facts: DataFacts, y: Any) -> DataFacts:
     """Add the kind of y, by its type and by how often values repeat."""
-    if sparse.issparse(y) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
+    no_order = sparse.issparse(y) or isinstance(y, str | bytes | dict | set | type)
+    if no_order or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
         raise TypeError(
             f"y is of type {type(y).__name__}; it should be an array or list with one entry for "
             "each sample."
@@ -315,40 +326,34 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
 def _of_frame(X: Any) -> DataFacts:
     """Return the facts of the numeric columns, or of a single column of another type."""
     lazy = is_dask(X)
-    head = X.partitions[0].compute() if lazy else X
-    names = list(X.columns)
-    if not names or len(head) == 0:
+    head = _first_part(X.to_delayed()) if lazy else X
+    if 0 in head.shape:
         raise ValueError(f"X is empty, of shape {tuple(head.shape)}: pass some samples.")
 
     numbers = numeric_columns(head)
-    if not numbers:
-        if len(names) == 1:
-            facts = _of_samples(list(head[names[0]]))
-            rows = len(head) * X.npartitions if lazy else len(head)
-            return facts._replace(rows=rows, in_blocks=lazy)
+    if numbers:
+        cells = numbers_of(head, np.arange(len(head)), numbers)
+        facts = _of_array(cells, picture=False)
+    elif head.shape[1] == 1:
+        facts = _of_samples(list(head[head.columns[0]]))
+    else:
         raise ValueError(
             "X has no numeric columns: encode them first, for example with OneHotEncoder, or pass "
             "one column of strings."
         )
-    columns = [np.asarray(_column(head[name]), dtype=float) for name in numbers]
-    facts = _of_array(np.column_stack(columns), picture=False)
     if not lazy:
         return facts
     rows = len(head) * X.npartitions
     return facts._replace(rows=rows, wide=len(numbers) / rows, in_blocks=True)
 
 
-def numeric_columns(X: Any) -> list[Any]:
-    """Return the names of the columns of numbers or Boolean values."""
-    if hasattr(X, "select_dtypes"):
-        return list(X.select_dtypes(["number", "bool"]).columns)
-    return [name for name in X.columns if np.asarray(X[name][:0]).dtype.kind in "biuf"]
-
-
-def _column(column: Any) -> Any:
-    """Return a column with NaN for the NA of pandas."""
-    is_pandas = hasattr(column, "to_numpy") and hasattr(column, "iloc")
-    return column.to_numpy(dtype=float, na_value=np.nan) if is_pandas else column
+def _first_part(parts: Any) -> Any:
+    """Return the first part of a Dask collection that has rows, in memory."""
+    for part in parts:
+        rows = part.compute()
+        if len(rows):
+            break
+    return rows
 
 
 def _of_sparse(X: Any) -> DataFacts:
@@ -384,19 +389,24 @@ def _of_array(X: Any, *, picture: bool = True) -> DataFacts:
             return DataFacts("film", rows=n)
         return DataFacts("series", rows=n, channels_first=X.shape[1] < X.shape[2])
     if X.ndim > 3:
-        raise ValueError(f"X has {X.ndim} dimensions: suggest needs tables, series or films.")
+        raise ValueError(
+            f"X has {X.ndim} dimensions, but suggest accepts at most three: use "
+            "X.reshape(len(X), -1)."
+        )
 
     in_memory = isinstance(X, np.ndarray) and not is_on_disk(X)
     if picture and in_memory:
         kind = _kind_of_matrix(X)
         if kind:
             return DataFacts(kind, rows=n if kind != "image" else None, columns=X.shape[1])
-    rows = np.asarray(X.blocks[0] if np.isnan(n) else X[:N_ROWS])
+    if np.isnan(n):  # chunks of a Dask array with unknown lengths
+        rows = _first_part(X.blocks[i] for i in range(X.numblocks[0]))
+        n = len(rows) * X.numblocks[0]
+    else:
+        rows = np.asarray(X[:N_ROWS])
     if in_memory and n > N_ROWS:
         rows = np.concatenate([rows, X[N_ROWS :: -(-n // N_ROWS)]])
-    known = len(rows) * X.numblocks[0] if np.isnan(n) else n
-    facts = _of_table(rows)
-    return facts._replace(rows=known, columns=X.shape[1], wide=X.shape[1] / known)
+    return _of_table(rows)._replace(rows=n, columns=X.shape[1], wide=X.shape[1] / n)
 
 
 def _kind_of_matrix(X: np.ndarray) -> str:
@@ -419,16 +429,8 @@ def _is_smooth(X: Any) -> bool:
 
 def _of_table(X: np.ndarray) -> DataFacts:
     """Return the facts of rows in memory, which begin with consecutive rows."""
-    known = ~np.isnan(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
-    if not known.any():
-        raise ValueError("X has NaN in all cells that were read.")
-    largest = np.abs(X[known]).max()
-    if np.isinf(largest):
-        raise ValueError("X has infinite cells, which no estimator accepts: set them to NaN.")
-    if largest > LARGEST:
-        raise ValueError(
-            f"X has a cell of magnitude {largest:.1e}: rescale it to at most 1e100."
-        )
+    check_cells(X)
+    known = ~np.isnan(X)
     facts = DataFacts(
         "table",
         values=_kind_of_values(X[known]),
@@ -448,7 +450,6 @@ def _of_table(X: np.ndarray) -> DataFacts:
         return facts
     return facts._replace(
         in_order=_in_order(Z[:N_ROWS]),
-        row_shape=_row_shape(Z) if Z.shape == X.shape else "",
         broken=_broken(X),
         redundant=_redundant(Z),
         scale_ratio=scale_ratio(X),
@@ -474,22 +475,6 @@ def _in_order(Z: np.ndarray) -> bool:
     near = np.mean((Z[1:] - Z[:-1]) ** 2, axis=0) / 2
     far = np.mean((Z[4:] - Z[:-4]) ** 2, axis=0) / 2
     return bool(np.median(near) < 0.35 and np.median(near / np.maximum(far, 1e-12)) < 0.7)
-
-
-def _row_shape(Z: np.ndarray) -> str:
-    """Return whether cells of a row are pixels of a square or steps of a signal."""
-    n, p = Z.shape
-    if p < 16 or n < 10:
-        return ""
-    correlation = np.abs(Z.T @ Z) / n
-    lags = [np.diagonal(correlation, lag).mean() for lag in range(p // 2)]
-    if lags[1] < (correlation.sum() - p) / (p * (p - 1)) + 0.15:
-        return ""
-
-    # In a square image, a pixel resembles the pixel below it more than pixels half a row away
-    side = round(np.sqrt(p))
-    square = side**2 == p and lags[side] > max(lags[side // 2], lags[side - 2]) + 0.03
-    return "image" if square else "signal"
 
 
 def _broken(X: np.ndarray) -> float:
@@ -531,9 +516,6 @@ def phrases(facts: DataFacts) -> dict[str, str]:
         "wide": f"{facts.wide:.1f} columns for each row",
         "in_blocks": "it is in chunks or on disk",
         "in_order": "neighbouring rows are alike",
-        "row_shape": f"neighbouring cells of a row are alike, as in an {facts.row_shape}".replace(
-            "an s", "a s"
-        ),
         "broken": f"{facts.broken:.1%} of the cells are far outside their column",
         "redundant": f"columns are correlated: {1 - facts.redundant:.0%} of the components "
         "explain 90% of the variance",

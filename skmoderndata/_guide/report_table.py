@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skmoderndata._guide.cells import check_cells, numbers_of, numeric_columns
 from skmoderndata._solvers.common.blocks import is_dask
 
 # Maximum number of rows that are read.
@@ -16,8 +17,6 @@ MAX_CELLS = 500_000
 MIN_SAMPLE = 500
 # Maximum number of columns that are read.
 MAX_COLUMNS = 300
-# Maximum magnitude of a cell, as in all estimators of the package.
-MAX_MAGNITUDE = 1e100
 
 
 class Table(NamedTuple):
@@ -91,7 +90,7 @@ def read_table(X: Any, random_state: int) -> Table:
 
     # 1. Find the columns of numbers; sample them and the rows, and keep their order
     rng = np.random.default_rng(random_state)
-    numeric = _numeric_columns(X, kind)
+    numeric = numeric_columns(X)
     if not numeric:
         raise ValueError(
             "X has no column of numbers: encode the columns first, for example with OneHotEncoder."
@@ -102,8 +101,8 @@ def read_table(X: Any, random_state: int) -> Table:
     rows = _sample(rng, np.arange(n), largest)
 
     # 2. Read the numbers
-    values = _values(X, kind, rows, positions)
-    _check_values(values)
+    values = numbers_of(X, rows, positions)
+    check_cells(values)
 
     # 3. Read the names
     columns = list(X.columns) if kind in ("pandas", "polars") else list(range(p))
@@ -138,18 +137,20 @@ def _kind(X: Any) -> str:
             "X is a lazy frame of polars: pass X.collect() or X.head(n).collect()."
         )
 
-    # Identify the type of a table in memory
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
+    # Identify the type of a table in memory; classes have the same attributes
+    is_instance = not isinstance(X, type)
+    if is_instance and hasattr(X, "iloc") and hasattr(X, "columns"):
         return "pandas"
-    if hasattr(X, "columns") and hasattr(X, "get_column"):
+    if is_instance and hasattr(X, "columns") and hasattr(X, "get_column"):
         return "polars"
     if isinstance(X, list | tuple):
         return "list"
     if isinstance(X, np.ndarray):
         return "array"
+    remedy = "X.to_frame()" if hasattr(X, "to_frame") else "pandas.DataFrame(X)"
     raise TypeError(
         f"X is of type {type(X).__name__}, but report accepts frames of pandas or polars, and "
-        "arrays: convert X first, for example by numpy.asarray(X)."
+        f"arrays: convert X first, for example by {remedy}."
     )
 
 
@@ -164,43 +165,13 @@ def _checked_shape(X: Any) -> tuple[int, int]:
     if len(X.shape) != 2:
         raise ValueError(
             f"X has {len(X.shape)} dimension(s), but report accepts tables, which have two: use "
-            "X.reshape(len(X), -1) for an array, X.to_frame() for one column."
+            "numpy.reshape(X, (len(X), -1)) for numbers, pandas.DataFrame(X) for records."
         )
     if 0 in X.shape:
-        raise ValueError(f"X is empty, of shape {tuple(X.shape)}: pass at least one row.")
+        raise ValueError(
+            f"X is empty, of shape {tuple(X.shape)}: report needs at least one row and one column."
+        )
     return int(X.shape[0]), int(X.shape[1])
-
-
-def _numeric_columns(X: Any, kind: str) -> list[int]:
-    """Return the positions of the columns of numbers and Boolean values."""
-    if kind == "pandas":
-        from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
-
-        return [
-            i
-            for i, dtype in enumerate(X.dtypes)
-            if (is_numeric_dtype(dtype) or is_bool_dtype(dtype))
-            and not is_complex_dtype(dtype)
-        ]
-    if kind == "polars":
-        return [
-            i
-            for i, dtype in enumerate(X.dtypes)
-            if dtype.is_numeric() or str(dtype) == "Boolean"
-        ]
-    if X.dtype.kind in "biuf":
-        return list(range(X.shape[1]))
-    if X.dtype.kind == "O":
-        return [i for i in range(X.shape[1]) if _is_number(X[:, i])]
-    return []
-
-
-def _is_number(column: np.ndarray) -> bool:
-    """Return whether a column of objects contains only real numbers, None and NaN."""
-    return all(
-        cell is None or isinstance(cell, bool | int | float | np.number | np.bool_)
-        for cell in column
-    )
 
 
 def _sample(rng: np.random.Generator, positions: np.ndarray, largest: int) -> np.ndarray:
@@ -208,38 +179,6 @@ def _sample(rng: np.random.Generator, positions: np.ndarray, largest: int) -> np
     if len(positions) <= largest:
         return positions
     return positions[np.sort(rng.choice(len(positions), largest, replace=False))]
-
-
-def _values(X: Any, kind: str, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    if kind == "pandas":
-        part = X.iloc[rows, positions]
-        columns = [
-            part.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan)
-            for j in range(len(positions))
-        ]
-        return np.column_stack(columns)
-    if kind == "polars":
-        names = [X.columns[position] for position in positions]
-        columns = [X.get_column(name).gather(rows).cast(float).to_numpy() for name in names]
-        return np.column_stack(columns).astype(np.float64)
-    if isinstance(X, np.ma.MaskedArray):
-        return X[rows][:, positions].astype(np.float64).filled(np.nan)
-    return np.array(X[rows][:, positions], dtype=np.float64)
-
-
-def _check_values(values: np.ndarray) -> None:
-    if np.isnan(values).all():
-        raise ValueError("X has NaN in all cells that were read: there is nothing to report.")
-    if np.isinf(values).any():
-        raise ValueError(
-            "X has infinite cells, which no estimator accepts: replace them by NaN first."
-        )
-    size = np.abs(values[~np.isnan(values)])
-    if size.max() > MAX_MAGNITUDE or size[size > 0].min(initial=1.0) < 1 / MAX_MAGNITUDE:
-        raise ValueError(
-            "X has cells beyond 1e100 or below 1e-100 in magnitude, which no estimator accepts: "
-            "use other units for the columns, or replace the cells by NaN."
-        )
 
 
 def _column_name(name: Any) -> str:

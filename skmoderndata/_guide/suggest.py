@@ -14,11 +14,11 @@ from scipy import sparse
 
 from skmoderndata._estimator.base import DOCUMENTATION
 from skmoderndata._estimator.registry import method_stem, public_homes
+from skmoderndata._guide.cells import numeric_columns
 from skmoderndata._guide.data_facts import (
     DataFacts,
     data_facts,
     is_frame,
-    numeric_columns,
     phrases,
 )
 from skmoderndata._solvers.common.blocks import is_dask
@@ -34,7 +34,6 @@ EVIDENCE = {
     "in_order",
     "missing",
     "redundant",
-    "row_shape",
     "rows",
     "wide",
     "zeros",
@@ -159,14 +158,8 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     # Put the named problems first, then the problems that fit most closely
     named = _words(about or "")
     fits = [_fit(row, facts, named) for row in problems()]
-    needs = _Needs(
-        dask=is_dask(X) and facts.kind == "table",
-        sparse=sparse.issparse(X) and facts.kind == "table",
-        gaps=facts.missing > 0,
-        outputs=np.ndim(y) > 1 and np.shape(y)[1] > 1,
-    )
     best = sorted((fit for fit in fits if fit.score), key=lambda fit: fit.score, reverse=True)
-    able = [fit for fit in best if _is_able(fit.row, needs)][:N_SUGGESTIONS]
+    able = [fit for fit in best if _is_able(fit.row, facts, X, y)][:N_SUGGESTIONS]
 
     found = Suggestions(_suggestion(fit, facts, X, y) for fit in able)
     found.facts = facts
@@ -195,22 +188,13 @@ class Fit(NamedTuple):
     score: tuple[float, ...]  # () if the row does not apply
 
 
-class _Needs(NamedTuple):
-    """Inputs that the first class of a row must accept."""
-
-    dask: bool
-    sparse: bool
-    gaps: bool
-    outputs: bool
-
-
 def _fit(row: dict[str, Any], facts: DataFacts, named: set[str]) -> Fit:
     """Count the conditions of a row that hold, and the words that name it."""
     texts = [row["problem"], row["task"], *row["synonyms"], *row["take"]]
     n_named = len(named & _words(" ".join(texts)))
     best = Fit(row, [], ())
     for when in row["when"]:
-        conditions = {name: value for name, value in when.items() if name != "weight"}
+        conditions = {name: when[name] for name in when if name in DataFacts._fields}
         if facts.kind == "objects":  # only the caller knows the kind
             conditions = (
                 {"kind": facts.kind, "y": conditions.get("y", facts.y)}
@@ -220,7 +204,7 @@ def _fit(row: dict[str, Any], facts: DataFacts, named: set[str]) -> Fit:
         held = [name for name, value in conditions.items() if _holds(facts, name, value)]
         complete = len(held) == len(conditions)
         possible = complete or (n_named and conditions.keys() - held <= EVIDENCE)
-        if possible and (n_named or not row.get("asked")):
+        if possible and (n_named or not when.get("asked")):
             score = (n_named, complete, len(held) + when.get("weight", 0))
             best = max(best, Fit(row, held, score), key=lambda fit: fit.score)
     return best
@@ -239,15 +223,19 @@ def _words(text: str) -> set[str]:
     return {word[:6] for word in re.findall(r"\w+", text.lower()) if len(word) > 3}
 
 
-def _is_able(row: dict[str, Any], needs: _Needs) -> bool:
-    """Return whether the first class is not a textbook class and accepts X."""
+def _is_able(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> bool:
+    """Return whether the first class is not a textbook class and accepts X and y."""
     accepts = accepts_of(row["take"][0])
+    is_table = facts.kind == "table"
     return (
         accepts.tier != "textbook"
-        and (accepts.blocks or not needs.dask)
-        and ((accepts.sparse and "Search" not in row["line"]) or not needs.sparse)
-        and (accepts.gaps or "<" in row["line"] or not needs.gaps)
-        and (accepts.outputs or not needs.outputs)
+        and (accepts.blocks or not (is_table and is_dask(X)))
+        and (
+            (accepts.sparse and "Search" not in row["line"])
+            or not (is_table and sparse.issparse(X))
+        )
+        and (accepts.gaps or "<" in row["line"] or facts.missing == 0)
+        and (accepts.outputs or np.ndim(y) < 2 or np.shape(y)[1] == 1)
     )
 
 
@@ -381,12 +369,13 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
 
 def _columns_only(X: Any, facts: DataFacts) -> list[str]:
     """Return the line that drops the columns without numbers."""
-    names = numeric_columns(X)
+    names = [X.columns[position] for position in numeric_columns(X)]
     if len(names) == len(X.columns) or facts.kind in ("strings", "texts"):
         return []
-    if hasattr(X, "select_dtypes"):
+    types = ["number", "bool"]
+    if hasattr(X, "select_dtypes") and list(X.select_dtypes(types).columns) == names:
         return ['X = X.select_dtypes(["number", "bool"])']
-    return [f"X = X.select({names!r})"]
+    return [f"X = X[{names!r}]"]
 
 
 def _suggestion(fit: Fit, facts: DataFacts, X: Any, y: Any) -> Suggestion:

@@ -249,6 +249,11 @@ def test_lines_of_a_mixed_frame_run_as_pasted():
         (pl.DataFrame({"a": [1.0]}).lazy(), TypeError, "collect"),
         ("table.csv", TypeError, "type str"),
         (None, TypeError, "type NoneType"),
+        (pd.Series([1.0, 2.0]), TypeError, "X.to_frame()"),
+        ({"a": [1.0, 2.0]}, TypeError, "pandas.DataFrame(X)"),
+        (pd.DataFrame, TypeError, "type type"),
+        (np.zeros(9, dtype=[("a", float)]), ValueError, "pandas.DataFrame(X) for records"),
+        (pd.DataFrame({"a": pd.to_timedelta([1, 2])}), ValueError, "no column of numbers"),
     ],
 )
 def test_errors_name_the_problem(X, error, message):

@@ -15,6 +15,16 @@ import skmoderndata
 from skmoderndata._guide.data_facts import DataFacts, data_facts
 from skmoderndata._guide.suggest import accepts_of, imports_of, problems
 
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pl = pytest.importorskip("polars")
+
+
+def in_dask(X):
+    """Return a Dask array in chunks of 20 rows."""
+    return da.from_array(X, chunks=(20, *X.shape[1:]))
+
 
 @pytest.fixture
 def rng():
@@ -43,6 +53,9 @@ def test_named_problems_come_first(rng, capsys):
     codes = skmoderndata.suggest(X, about="codes for a dictionary that I have")
     assert codes[0].names[0] == "SparseCoder"
     assert skmoderndata.suggest(X, about="vector quantisation")[0].names[0] == "NeuralGas"
+    assert skmoderndata.suggest(X, about="atoms of signals")[0].names[0] == "KSVD"
+    warped = skmoderndata.suggest(X, ["a", "b"] * 50, about="dynamic time warping")
+    assert warped[0].names[0] == "DTWNeighborsClassifier"
 
 
 def test_named_problems_with_a_target_need_one(rng, capsys):
@@ -248,11 +261,47 @@ def test_degenerate_data_have_suggestions(X, capsys):
         (np.zeros((5, 3)), sparse.csr_array((5, 1)), TypeError, "y is of type csr_array"),
         (np.zeros((3, 3)), [1.0, np.nan, 2.0], ValueError, "y has no value for 1 of 3"),
         (np.zeros((3, 3)), ["a", None, "b"], ValueError, "y has no value for 1 of 3"),
+        (np.zeros((3, 3)), {"a": 1}, TypeError, "y is of type dict"),
+        (np.zeros((3, 3)), "abc", TypeError, "y is of type str"),
+        (pd.DataFrame, None, TypeError, "X of type type"),
+        (pl.DataFrame({"a": [1.0]}).lazy(), None, TypeError, "X of type LazyFrame"),
+        (dask.delayed(np.eye)(5), None, TypeError, "X of type Delayed"),
+        (np.zeros(20, dtype=[("a", float)]), None, TypeError, r"pandas\.DataFrame\(X\)"),
+        (pd.DataFrame(np.ones((9, 2)) + 1j), None, ValueError, "no numeric columns"),
+        (da.ones((9, 2), dtype=complex), None, TypeError, "real numbers"),
+        (in_dask(np.array([["a", "b"]] * 9, dtype=object)), None, TypeError, "real numbers"),
+        (in_dask(np.full((9, 2), np.nan)), None, ValueError, "NaN in all cells"),
+        (da.zeros((0, 2)), None, ValueError, "X is empty"),
     ],
 )
 def test_error_names_bad_input(X, y, error, message):
     with pytest.raises(error, match=message):
         skmoderndata.suggest(X, y)
+
+
+def test_first_chunks_may_be_empty(rng, capsys):
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    late = np.arange(60) > 45
+    array = in_dask(frame.to_numpy())[in_dask(late)]
+    for X in (dd.from_pandas(frame, npartitions=3).loc[46:], array):
+        facts = skmoderndata.suggest(X).facts
+        assert facts.kind == "table"
+        assert facts.columns == 3
+
+
+def test_columns_without_numbers_are_those_of_report(rng, capsys):
+    """Durations and complex numbers count as numbers in pandas, but not here."""
+    frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc"))
+    frame = frame.assign(duration=pd.to_timedelta(np.arange(30), "D"), wave=1j)
+    found = skmoderndata.suggest(frame)
+    assert found.facts.columns == 3
+    assert "X = X[['a', 'b', 'c']]" in found[0].code
+    assert "duration, wave" in skmoderndata.report(frame)._repr_html_()
+
+
+def test_equal_names_are_counted_once(rng, capsys):
+    frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=["a", "a", "a"])
+    assert skmoderndata.suggest(frame).facts.columns == 3
 
 
 def test_about_must_be_a_text(rng):
@@ -285,7 +334,11 @@ def test_data_do_not_change(rng, capsys):
 def test_every_row_has_what_suggestions_need(row):
     assert row["synonyms"]
     assert all("kind" in when for when in row["when"])
-    assert {name for when in row["when"] for name in when} <= {*DataFacts._fields, "weight"}
+    assert {name for when in row["when"] for name in when} <= {
+        *DataFacts._fields,
+        "asked",
+        "weight",
+    }
     line = row["line"].replace("<", "").replace(">", "").replace("{last}", "")
     names = [line.split("import ")[1] for line in imports_of(line) if "from" in line]
     assert any(name in row["take"] for line in names for name in line.split(", "))
