@@ -16,9 +16,10 @@ N_LINES = 5
 
 def bundled(folder):
     """Return the files below `folder` that are neither code, caches nor licences."""
-    others = {".py", ".pyc", ".nbi", ".nbc"}
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    files = [path for path in files if path.suffix not in others]
+    files = [
+        path for path in files if "__pycache__" not in path.parts and path.suffix != ".py"
+    ]
     return [path for path in files if not path.name.endswith("_license.txt")]
 
 
