@@ -41,18 +41,20 @@ def test_package_has_the_marker_of_typed_packages():
 @pytest.mark.certificate
 def test_mypy_accepts_scripts_and_finds_mistakes(tmp_path):
     pytest.importorskip("mypy")
-    settings, wrong = tmp_path / "mypy.ini", tmp_path / "wrong.py"
+    settings = tmp_path / "mypy.ini"
     settings.write_text(SETTINGS, encoding="utf-8")
+    wrong = tmp_path / "wrong.py"
     wrong.write_text(WRONG, encoding="utf-8")
+
     command = [sys.executable, "-m", "mypy", "--config-file", settings, "--no-error-summary"]
     options = ["--cache-dir", tmp_path / "cache", "--hide-error-context"]
     found = subprocess.run(
         [*command, *options, *SCRIPTS, wrong], capture_output=True, text=True, cwd=tmp_path
     )
+
     errors = [line for line in found.stdout.splitlines() if ": error:" in line]
-    assert [line.split(": error:")[0] for line in errors] == ["wrong.py:2", "wrong.py:5"], (
-        found.stdout + found.stderr
-    )
+    places = [line.split(": error:")[0] for line in errors]
+    assert places == ["wrong.py:2", "wrong.py:5"], found.stdout + found.stderr
 
 
 @pytest.mark.full

@@ -9,7 +9,8 @@ from sklearn.svm import LinearSVC
 from skmoderndata.decomposition import SparseNMF
 
 rng = np.random.default_rng(0)
-X, y = rng.random((40, 6)), rng.integers(2, size=40)
+X = rng.random((40, 6))
+y = rng.integers(2, size=40)
 pipeline = make_pipeline(SparseNMF(n_components=3), StandardScaler(), LinearSVC())
 search = GridSearchCV(pipeline, {"sparsenmf__n_components": [2, 3]}, cv=2)
 search.fit(X, y)
