@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skmoderndata._estimator.registry import all_estimators
-from skmoderndata._solvers.common.jit import has_numba
+from skmoderndata._solvers.common.jit import why_interpreted
 
 OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
 
@@ -38,10 +38,9 @@ def main(arguments=None):
         "--jobs", type=int, default=1, help="number of processes; -1 means all processors"
     )
     options = parser.parse_args(arguments)
-    if not has_numba():
-        parser.error(
-            "numba is not installed, so there is nothing to compile: pip install numba"
-        )
+    reason = why_interpreted()
+    if reason:
+        parser.error(f"{reason}, so nothing can be compiled: pip install --upgrade numba")
     chosen = options.names or list(classes)
     unknown = sorted(set(chosen) - set(classes))
     if unknown:

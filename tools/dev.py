@@ -171,11 +171,16 @@ def coverage(rest):
 
 def test_oldest(rest):
     """Run the test suite with the lowest version of every run-time dependency."""
+    return run_tests(environment(VENV_OLDEST, "test", *oldest()), *(rest or PARALLEL))
+
+
+def oldest():
+    """Return requirements of the lowest version of every run-time dependency."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pins = [line.split(",")[0].replace(">=", "==") + ".*" for line in project["dependencies"]]
-    return run_tests(environment(VENV_OLDEST, "test", *pins), *(rest or PARALLEL))
+    bounds = [line.split(";")[0].split(",")[0].strip() for line in project["dependencies"]]
+    return [bound.replace(">=", "==") + ".*" for bound in bounds]
 
 
 def evidence(rest):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -68,3 +69,11 @@ def test_groups_mirror_extras():
 def test_paper_cites_what_its_list_has():
     cited = set(re.findall(r"@(\w+)", text("paper/paper.md").split("---")[2]))
     assert cited == set(re.findall(r"^@\w+\{(\w+),", text("paper/paper.bib"), re.MULTILINE))
+
+
+@pytest.mark.certificate
+def test_lowest_versions_are_requirements():
+    lowest = runpy.run_path(str(ROOT / "tools" / "dev.py"))["oldest"]()
+    assert len(lowest) == len(dependencies())
+    for line in lowest:
+        assert re.fullmatch(r"[\w-]+==[\d.]+\.\*", line)

@@ -31,8 +31,8 @@ def import_cvxpy() -> Any:
         import cvxpy
     except ImportError as error:
         raise ImportError(
-            "solver='cvxpy' requires cvxpy, which is not installed: run `pip install cvxpy`, or "
-            "choose another solver."
+            "This problem requires cvxpy, which is not installed: run `pip install cvxpy`, or "
+            "choose a `solver` other than 'cvxpy' and 'auto'."
         ) from error
     return cvxpy
 

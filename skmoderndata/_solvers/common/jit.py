@@ -85,18 +85,23 @@ class jit_leaf(jit):
     options: typing.ClassVar[dict[str, bool]] = {"_nrt": False}
 
 
-def has_numba():
-    """Return whether functions are compiled, or run interpreted."""
+def why_interpreted():
+    """Return why functions are not compiled: numba is missing or fails; empty if they are."""
     try:
         import numba  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    except ModuleNotFoundError as error:
+        if error.name in (None, "numba"):
+            return "numba is not installed"
+        return f"numba cannot be imported ({_name(error)})"
+    except ImportError as error:  # such as a version of NumPy that it does not know
+        return f"numba cannot be imported ({_name(error)})"
+    return ""
 
 
 def _compile(func, options):
-    if not has_numba():
-        _warn_once("no numba", WITHOUT_NUMBA)
+    reason = why_interpreted()
+    if reason:
+        _warn_once("no numba", f"{reason}{INTERPRETED}")
         # compiled code does not warn of overflow, which counts of bits use on purpose
         return np.errstate(all="ignore")(func)
     import numba
@@ -235,9 +240,9 @@ def _locked(folder):
         yield
 
 
-WITHOUT_NUMBA = (
-    "numba is not installed, so the loops of skmoderndata run interpreted, which takes up to 200 "
-    "times as long. Install it with `pip install numba`."
+INTERPRETED = (
+    ", so the loops of skmoderndata run interpreted, which takes up to 200 times as long. Install "
+    "a version of numba that fits your Python and NumPy: `pip install --upgrade numba`."
 )
 AGAIN = (
     ", so every new process compiles them again, for seconds: set the environment variable "
