@@ -143,14 +143,18 @@ def _facts_of_X(X: Any) -> DataFacts:
 
 def _check_collection(X: Any) -> None:
     """Raise an error if X is a single value, a class, or lazy and of unknown length."""
-    is_delayed = is_dask(X) and not hasattr(type(X), "ndim")
-    has_no_samples = isinstance(X, str | bytes | dict | type) or is_delayed
-    has_length = hasattr(X, "__len__") or hasattr(X, "shape")
-    if has_no_samples or not (has_length or hasattr(X, "nodes")) or getattr(X, "ndim", 1) == 0:
+    has_length = hasattr(X, "__len__") or hasattr(X, "shape") or hasattr(X, "nodes")
+    if _is_single(X) or not has_length:
         raise TypeError(
             f"suggest needs a collection of samples, got X of type {type(X).__name__}: pass a "
             "table in memory or in Dask, or a list of strings, series, graphs or sets."
         )
+
+
+def _is_single(X: Any) -> bool:
+    """Return whether X is a single value, a mapping, a class, or a delayed object of Dask."""
+    is_delayed = is_dask(X) and not hasattr(type(X), "ndim")
+    return isinstance(X, str | bytes | dict | type) or is_delayed or getattr(X, "ndim", 1) == 0
 
 
 def is_frame(X: Any) -> bool:
@@ -186,15 +190,19 @@ def _as_numbers(X: np.ndarray) -> np.ndarray:
 
 def _with_target(facts: DataFacts, y: Any) -> DataFacts:
     """Add the kind of y, by its type and by how often values repeat."""
-    no_order = sparse.issparse(y) or isinstance(y, str | bytes | dict | set | type)
-    if no_order or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
+    if sparse.issparse(y) or isinstance(y, set) or _is_single(y) or not hasattr(y, "__len__"):
         raise TypeError(
             f"y is of type {type(y).__name__}; it should be an array or list with one entry for "
             "each sample."
         )
     is_ordered = getattr(getattr(y, "cat", y), "ordered", False)
     is_ordered = is_ordered or getattr(getattr(y, "dtype", None), "ordered", False)
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            "The entries of y have different lengths: y needs one number or class for each sample."
+        ) from error
     if facts.rows is not None and not (facts.in_blocks and hasattr(y, "dask")):
         _check_length(facts, values)
     if values.ndim > 1 and values.shape[1] > 1:

@@ -263,6 +263,8 @@ def test_degenerate_data_have_suggestions(X, capsys):
         (np.zeros((3, 3)), ["a", None, "b"], ValueError, "y has no value for 1 of 3"),
         (np.zeros((3, 3)), {"a": 1}, TypeError, "y is of type dict"),
         (np.zeros((3, 3)), "abc", TypeError, "y is of type str"),
+        (np.zeros((3, 3)), dask.delayed(np.ones)(3), TypeError, "y is of type Delayed"),
+        (np.zeros((3, 3)), [[1], [1, 2], [3]], ValueError, "entries of y have different"),
         (pd.DataFrame, None, TypeError, "X of type type"),
         (pl.DataFrame({"a": [1.0]}).lazy(), None, TypeError, "X of type LazyFrame"),
         (dask.delayed(np.eye)(5), None, TypeError, "X of type Delayed"),
