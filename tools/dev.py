@@ -145,7 +145,13 @@ def test_other_rounding(rest):
 
 
 # Classes whose checks take minutes with interpreted loops.
-SLOW_WITHOUT_NUMBA = "CoreVectorRanker", "DictionaryInpainter"
+SLOW_WITHOUT_NUMBA = (
+    "CoreVectorMachine",
+    "CoreVectorRanker",
+    "CoreVectorRegressor",
+    "DictionaryInpainter",
+    "NuSVOR",
+)
 
 
 def test_without_numba(rest):
