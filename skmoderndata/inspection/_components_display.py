@@ -59,7 +59,7 @@ class ComponentsDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.decomposition import PCA
     >>> from skmoderndata.inspection import ComponentsDisplay, bootstrap_components
-    >>> X, _ = load_iris(return_X_y=True, as_frame=True)
+    >>> X, _ = load_iris(return_X_y=True)
     >>> result = bootstrap_components(PCA(2), X, n_bootstraps=50, random_state=0)
     >>> display = ComponentsDisplay.from_result(result)  # doctest: +SKIP
     >>> display = ComponentsDisplay(components=[[1.0, 0.0]], inclusion=[[0.9, 0.1]])
