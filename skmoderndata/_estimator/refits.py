@@ -15,6 +15,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._solvers.common.linalg import unit_rows
+
 # Maximum seed of a refit or of a part of an estimator, exclusive.
 MAX_SEED = 2**31 - 1
 # Number of lines of progress in a bootstrap.
@@ -241,13 +243,6 @@ def subspace_cosines(reference, vectors):
     _, s, Vt = np.linalg.svd(unit_rows(vectors), full_matrices=False)
     basis = Vt[s > RANK_TOL * s.max(initial=0.0)]
     return np.minimum(np.linalg.norm(unit_rows(reference) @ basis.T, axis=1), 1.0)
-
-
-def unit_rows(A):
-    """Scale rows to unit norm; rows of zeros stay zero."""
-    A = np.asarray(A, dtype=np.float64)
-    norms = np.linalg.norm(A, axis=1, keepdims=True)
-    return A / np.where(norms > 0, norms, 1.0)
 
 
 # ---- loadings of two views --------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
@@ -21,10 +22,10 @@ from skmoderndata._estimator.refits import (
     check_bootstrap,
     matched,
     quantiles,
-    unit_rows,
 )
 from skmoderndata._estimator.validation import check_array
 from skmoderndata._samples.containers import count_samples
+from skmoderndata._solvers.common.linalg import unit_rows
 from skmoderndata._solvers.factors.support_refit import refit_on_support
 from skmoderndata.exceptions import DoubtfulResultWarning
 
@@ -311,6 +312,13 @@ def _on_support(model, X, components):
         positive_codes=nmf or last.positive_code,
         positive_components=nmf or last.positive_dict,
     )
+    if not refitted.converged:
+        warnings.warn(
+            f"refit_support: the refit without the penalty stopped after {refitted.n_iter} passes "
+            "before it converged.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return refitted.components
 
 

@@ -454,7 +454,7 @@ class NuSVOR(KernelRankingMachine, Base):
             return nu_ranking_by_cvxpy(
                 factor, segments, bounds, enforced=enforced, tol=self.tol
             )
-        except ValueError:
+        except (ValueError, ImportError):  # Clarabel fails, or cvxpy is missing
             if self.solver == "cvxpy" or not in_order:
                 raise
             return machine  # `fit` warns of its gap

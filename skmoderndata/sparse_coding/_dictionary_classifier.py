@@ -23,7 +23,7 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import fix_signs, unit_rows
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.class_dictionaries import (
     class_residuals,
@@ -201,7 +201,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 f"X has {X.shape[1]} columns, and n_nonzero_coefs={self.n_nonzero_coefs} atoms"
             )
             warn_few_dimensions(self, counts=counts, remedy="a smaller n_nonzero_coefs")
-        data = _unit_rows(X)
+        data = unit_rows(X)
         rng = check_random_state(self.random_state)
 
         passes = n_classes * self.max_iter + self.n_discriminative
@@ -340,17 +340,10 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     def _residuals(self, X):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
-        rows = _unit_rows(X)
+        rows = unit_rows(X)
         dictionaries = self.components_.astype(np.float64, copy=False)
         with one_blas_thread():
             return class_residuals(rows, dictionaries, self.n_nonzero_coefs, self.n_jobs)
-
-
-def _unit_rows(X):
-    """Scale rows to unit norm in double precision; zero rows are unchanged."""
-    X = X.astype(np.float64)
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.divide(X, norms, out=np.zeros_like(X), where=norms > 0)
 
 
 def _start(data, k, rng):

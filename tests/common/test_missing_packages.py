@@ -11,9 +11,11 @@ from numpy.testing import assert_allclose
 from skmoderndata import _solvers
 from skmoderndata._solvers.common import jit as jit_module
 from skmoderndata._solvers.margins.linear_programs import highs_module
+from skmoderndata._solvers.recovery import basis_pursuit
 from skmoderndata.cluster import KMedoids
 from skmoderndata.decomposition import KSVD, SparseNMF
 from skmoderndata.linear_model import BasisPursuit, GroupLasso
+from skmoderndata.ranking import NuSVOR, _nu_svor
 from skmoderndata.svm import L2SVC, SupportFeatureMachine
 from tests.common.instances import CLASSES, SETTINGS, form, outputs, sample, target
 
@@ -107,6 +109,26 @@ def test_missing_cvxpy_is_named_with_the_remedy(without):
     without("cvxpy")
     with pytest.raises(ImportError, match=r"requires cvxpy.*pip install cvxpy"):
         BasisPursuit(solver="cvxpy").fit(A, A @ rng.normal(size=20))
+
+
+@pytest.mark.edge
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_cvxpy_as_the_last_resort_may_be_missing(without, monkeypatch):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 40))
+    y = A[:, :3].sum(axis=1) + 0.1 * rng.normal(size=20)
+    expected = BasisPursuit(residual_rtol=0.1).fit(A, y).coef_
+    without("cvxpy")
+    monkeypatch.setattr(basis_pursuit.Pursuit, "accepts", lambda self, result, tol: False)
+    assert_allclose(BasisPursuit(residual_rtol=0.1).fit(A, y).coef_, expected, atol=1e-6)
+
+    # enough overlap that the steps end at their limit
+    X = rng.normal(size=(60, 3))
+    ranks = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])
+    monkeypatch.setattr(_nu_svor, "CVXPY_LIMIT", 10)
+    monkeypatch.setattr(_nu_svor, "STEPS_PER_SAMPLE", 0)
+    monkeypatch.setattr(_nu_svor, "STEPS_PER_SAMPLE_FEW", 0)
+    assert np.isfinite(NuSVOR(order="free").fit(X, ranks).predict(X)).all()
 
 
 def first_of(cls):

@@ -24,8 +24,8 @@ from skmoderndata._estimator.refits import (
     matched,
     quantiles,
     subspace_cosines,
-    unit_rows,
 )
+from skmoderndata._solvers.common.linalg import unit_rows
 from skmoderndata._solvers.factors.support_refit import refit_on_support
 from skmoderndata.cluster import MultiAssignmentClustering
 from skmoderndata.cross_decomposition import (

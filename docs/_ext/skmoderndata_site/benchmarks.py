@@ -1,7 +1,6 @@
 """One table of all pages with measured figures: where we lead, and where not."""
 
 import re
-import sys
 from typing import NamedTuple
 
 FASTER = "**faster than every peer**"
@@ -37,7 +36,7 @@ def render(docs):
     if not pages:
         return "No figures are written down yet.\n"
 
-    peers = _peers(docs.parent)
+    peers = _peers()
     races = [page for page in pages if not page.stem.startswith("paper_")]
     papers = [page for page in pages if page.stem.startswith("paper_")]
 
@@ -144,13 +143,10 @@ def _fastest(rivals):
     return f"{ratio:.2g} ({name}, {size})"
 
 
-def _peers(root):
+def _peers():
     """Page -> names of the contenders that are other people's code, from the cases themselves."""
-    sys.path.insert(0, str(root))
-    try:
-        from benchmarks.peers.discover import find_cases
-    finally:
-        sys.path.remove(str(root))
+    from benchmarks.peers.discover import find_cases
+
     return {
         stem: {name for name, contender in case.contenders.items() if contender.peer}
         for stem, case in find_cases().items()

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -27,6 +28,13 @@ def row_signs(rows: Array) -> Array:
 def fix_signs(rows: Array) -> Array:
     """Flip rows so that the entry of largest magnitude in each is positive."""
     return np.where(row_signs(rows)[:, None] < 0, -rows, rows)
+
+
+def unit_rows(A: Any) -> Array:
+    """Scale rows to unit norm in double precision; rows of zeros stay zero."""
+    rows: Array = np.asarray(A, dtype=np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1.0)
 
 
 def mirror_lower(D: Array) -> None:
