@@ -293,3 +293,13 @@ def test_sparse_codes(seed):
     assert_allclose(
         model.inverse_transform(sparse.csr_array(codes)), model.inverse_transform(codes)
     )
+
+
+@pytest.mark.recovery
+def test_start_does_not_hold_the_factors_back(seed):
+    """Descent from the random start must not end where hardly any weight has moved."""
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(1.0, size=(200, 5)) @ rng.gamma(1.0, size=(5, 30))
+    X = X + 0.05 * X.std() * rng.standard_normal(X.shape)
+    model = ConvexNMF(5, random_state=seed, max_iter=3000).fit(X)
+    assert model.objective_ < 0.0135 * np.sum((X - X.mean(axis=0)) ** 2)

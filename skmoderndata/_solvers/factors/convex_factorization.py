@@ -118,8 +118,7 @@ def convex_factorize(
     best = np.inf
     best_W = W
     best_B = B
-    # keep the factors of the last pass, before extrapolation
-    last_W = W
+    # keep the weights of the last pass, before extrapolation
     last_B = B
     extrapolation = Extrapolation()
     residual = np.inf
@@ -137,7 +136,6 @@ def convex_factorize(
         if extra and objective > best + 4 * EPS * data.sum_sq:
             W = best_W
             B = best_B
-            last_W = best_W
             last_B = best_B
             extrapolation.led_astray()
             history.append(best)
@@ -153,7 +151,6 @@ def convex_factorize(
         last_B = last_B / total
         F = F / total
         W = W * total
-        last_W = last_W * total
         G = G / total / total[:, None]
         best_W = W
         best_B = B
@@ -162,14 +159,11 @@ def convex_factorize(
         if residual <= tol:
             continue
 
-        # 4. extrapolate, and update the weights B
-        ahead_W = np.maximum(W + extra * (W - last_W), 0) if extra else W
+        # 4. update the weights B, and extrapolate them
         new_B = B.copy()
-        _sweep(X, norms_sq, new_B, ahead_W)
+        _sweep(X, norms_sq, new_B, W)
         B = np.maximum(new_B + extra * (new_B - last_B), 0) if extra else new_B
         last_B = new_B
-        last_W = W
-        W = ahead_W
 
         extrapolation.went_well()
     converged = it.converged or residual <= tol
