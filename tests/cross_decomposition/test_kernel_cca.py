@@ -82,6 +82,26 @@ def test_lanczos_iterations_match_eigendecompositions(seed, rule, kernel, monkey
         assert_allclose(np.abs(one), np.abs(two), atol=1e-5)
 
 
+@pytest.mark.certificate
+def test_residual_of_early_lanczos_iterations_matches_the_definition(seed, monkeypatch):
+    """The residual is the largest violation over columns, relative to the regularised kernels."""
+    n = 150
+    X = np.random.default_rng(seed).standard_normal((2, n, 200))
+    kernels = [centred(K) for K in X @ X.transpose(0, 2, 1) / n]
+    pen = canonical.penalty(0.1, "shrinkage")
+    monkeypatch.setattr(canonical, "PAIRS_TOL", 1e-2)  # the iterations stop early
+    found = canonical.kernel_pairs(*kernels, 3, pens=(pen, pen))
+    expected = []
+    duals = found.directions
+    for K, other, dual, others in zip(kernels, kernels[::-1], duals, duals[::-1], strict=True):
+        covariance = K @ other @ others / n
+        regularised = K @ (pen.keep / n * K + pen.t * np.eye(n)) @ dual * found.values
+        off = [np.linalg.norm(column) for column in (covariance - regularised).T]
+        expected.append(max(off) / max(np.linalg.norm(column) for column in regularised.T))
+    assert max(expected) > 1e-8
+    assert_allclose(found.residual, max(expected), rtol=1e-6)
+
+
 @pytest.mark.oracle
 def test_repeated_correlations_are_all_found(seed):
     """Four independent copies of one problem: the largest correlation occurs four times."""

@@ -324,7 +324,7 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
         first + 1 < order.size and slope[first] <= ACCUMULATED_ROUNDING * scale
     ):  # flat up to the next break
         return 0.5 * float(breaks[order[first]] + breaks[order[first + 1]])
-    return float(breaks[order[min(first, order.size - 1)]])
+    return float(breaks[order[first]])
 
 
 class RescaledColumns:
