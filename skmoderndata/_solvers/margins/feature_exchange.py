@@ -322,7 +322,7 @@ def exchange(
     features: Iterable[int],
     *,
     may: Array,
-    max_features: int = 0,
+    max_features: int,
     max_iter: int = 50,
     progress: Progress | None = None,
 ) -> Exchanged:
