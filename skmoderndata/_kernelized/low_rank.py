@@ -15,6 +15,8 @@ from skmoderndata._kernelized.checks import checked_samples_and_target, resolved
 from skmoderndata._kernelized.gram import Columns, Gram, all_equal
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.linalg import asymmetry
+from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import (
     CholeskyResult,
@@ -169,18 +171,8 @@ def check_symmetric(gram: Gram, K: Array) -> None:
     least = float(K.min(initial=0.0))
     scale = max(largest, -least)
 
-    # compare tiles that stay in the cache when they are transposed
-    n = len(K)
-    worst = 0.0
-    step = 512
-    for start in range(0, n, step):
-        rows = slice(start, min(start + step, n))
-        for left in range(0, rows.stop, step):
-            columns = slice(left, min(left + step, n))
-            difference = np.abs(K[rows, columns] - K[columns, rows].T)
-            worst = max(worst, float(difference.max(initial=0.0)))
-
-    if worst > 1e-6 * scale:  # Matrices that are symmetric in single precision are accepted.
+    worst = asymmetry(K)
+    if worst > SINGLE_ROUNDING * scale:
         raise ValueError(
             f"kernel={gram.kernel!r} returned a matrix that is not symmetric: entries (i, j) and "
             f"(j, i) differ by up to {worst:.3g}. A kernel must be symmetric: pass "

@@ -1,7 +1,5 @@
 """K-medoids clustering, for any distances."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -22,16 +20,15 @@ from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import relative_weights, validate_data
 from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.series import pack_series
-from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.linalg import asymmetry
+from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
+from skmoderndata._solvers.kernel.k_medoids import best_swap_gain, build, k_medoids
 from skmoderndata.cluster._base import warn_fewer_clusters
 
 CDIST_NAMES = {"manhattan": "cityblock"}
+# Number of random starts by default.
+RANDOM_STARTS = 10
 TABLE_METRICS = ("chebyshev", "cosine", "euclidean", "manhattan", "sqeuclidean")
-# Number of distances in a block of candidates for the certificate.
-BLOCK_ENTRIES = 2**20
-# Minimum relative decrease of the objective that justifies an exchange; smaller decreases are
-# rounding errors.
-GAIN_RTOL = 1e-12
 
 
 class KMedoids(
@@ -64,9 +61,10 @@ class KMedoids(
         Initial medoids: "build" adds one medoid after another, each time the sample that lowers
         the sum most [2]_; "random" draws samples at random; an array contains the indices of
         samples.
-    n_init : int, default=10
-        Number of starts for `init="random"`; the best result is kept. Other values of `init` have
-        one start.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the best result is kept. "auto" means 10 random starts for
+        `init="random"`, and a single start otherwise. If `init` is "build" or an array, all starts
+        but the first are random.
     max_iter : int, default=100
         Largest number of passes over all samples in a start.
     n_jobs : int, default=None
@@ -106,9 +104,9 @@ class KMedoids(
     Notes
     -----
     Memory and the number of distances are proportional to ``n^2``; a pass needs ``n^2`` operations
-    whatever the number of clusters, and "build" needs ``n^2 k``. The objective has many local
-    minima; with exchanges they are rarely far from the global minimum. In a tie, the sample with
-    the smaller index is used.
+    whatever the number of clusters, and "build" needs about ``n^2 (1 + log k)``. The objective has
+    many local minima; with exchanges they are rarely far from the global minimum. In a tie, the
+    sample with the smaller index is used.
 
     Samples of weight 0 do not become medoids and do not influence them. Random starts are drawn by
     position, so copies of a sample change them. Distances must be symmetric, finite and
@@ -134,7 +132,7 @@ class KMedoids(
     _card = MethodCard(
         family="clusters",
         cite=("schubert2021fast", "kaufman1990finding"),
-        cost="n^2 p + T n^2; BUILD n^2 k",
+        cost="n^2 p + T n^2; BUILD n^2 log k",
         scaler="StandardScaler",
     )
     _parameter_constraints = {
@@ -142,7 +140,7 @@ class KMedoids(
         "metric": [StrOptions({"precomputed", *TABLE_METRICS, *PARAMETERS})],
         "metric_params": [dict, None],
         "init": [StrOptions({"build", "random"}), "array-like"],
-        "n_init": [AT_LEAST_ONE],
+        "n_init": [AT_LEAST_ONE, StrOptions({"auto"})],
         "max_iter": [AT_LEAST_ONE],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
@@ -156,7 +154,7 @@ class KMedoids(
         metric="euclidean",
         metric_params=None,
         init="build",
-        n_init=10,
+        n_init="auto",
         max_iter=100,
         n_jobs=None,
         random_state=None,
@@ -212,12 +210,16 @@ class KMedoids(
 
         # exchange medoids from each start
         rng = check_random_state(self.random_state)
+        starts = []
         if isinstance(init, np.ndarray):
             starts = [init]
         elif init == "build":
             starts = [build(D, w, k)]
-        else:
-            starts = [rng.choice(n, size=k, replace=False) for _ in range(self.n_init)]
+        n_starts = self.n_init
+        if n_starts == "auto":
+            n_starts = len(starts) or RANDOM_STARTS
+        while len(starts) < n_starts:
+            starts.append(rng.choice(n, size=k, replace=False))
 
         def run(seed, progress=None):
             return k_medoids(D, w, seed, max_iter=self.max_iter, progress=progress)
@@ -355,7 +357,7 @@ class KMedoids(
                     f'{name}: metric="precomputed" needs a square matrix of distances, but X has '
                     f"the shape {X.shape}."
                 )
-            if not np.allclose(X, X.T, rtol=1e-7, atol=1e-10 * X.max(initial=0.0)):
+            if asymmetry(X) > SINGLE_ROUNDING * X.max(initial=0.0):
                 raise ValueError(
                     f"{name}: a precomputed matrix must be symmetric; (X + X.T) / 2 is symmetric."
                 )
@@ -402,98 +404,6 @@ class KMedoids(
         return np.searchsorted(weighted, init)
 
 
-class MedoidsResult(NamedTuple):
-    """Result of one start.
-
-    Attributes
-    ----------
-    medoids : ndarray of int of shape (k,)
-        Indices of the medoids.
-    objective : float
-        Weighted sum of the distances from the nearest medoids.
-    n_iter : int
-        Number of passes over all samples.
-    converged : bool
-        Whether a complete pass found no exchange that lowers the objective.
-    """
-
-    medoids: np.ndarray
-    objective: float
-    n_iter: int
-    converged: bool
-
-
-def build(D, w, k):
-    """Choose k medoids, each the sample that lowers the objective most (BUILD)."""
-    medoids = [int((D @ w).argmin())]
-    nearest = D[medoids[0]]
-    for _ in range(1, k):
-        # compute the sum of w_i min(d_i, D_ic) for all candidates c, in blocks of candidates
-        totals = np.empty(len(D))
-        for rows in _blocks(len(D)):
-            totals[rows] = np.minimum(D[rows], nearest) @ w
-        totals[medoids] = np.inf
-        medoids.append(int(totals.argmin()))
-        nearest = np.minimum(nearest, D[medoids[-1]])
-    return np.array(medoids)
-
-
-def k_medoids(D, w, medoids, *, max_iter, progress=None):
-    """Exchange medoids until no exchange lowers the objective (FasterPAM, Algorithm 3).
-
-    Each candidate is evaluated against the removal of each medoid, for all medoids at once. If an
-    exchange lowers the objective, the best one for the candidate is made immediately.
-    """
-    n = len(D)
-    medoids = np.array(medoids)
-    k = len(medoids)
-    state = _nearest_two(D, medoids)
-    removal = _removal_losses(state, w, k)
-    objective = float(w @ state.d_near)
-    since_exchange = 0
-
-    it = Iterations(max_iter, 0.5, progress)
-    for _ in it:
-        for c in range(n):
-            if since_exchange >= n:
-                break
-            since_exchange += 1
-            if c in medoids:
-                continue
-
-            # 1. Compute the change of the objective if c is added to all medoids.
-            d = D[c]
-            closer = d < state.d_near
-            gain = float(w[closer] @ (d[closer] - state.d_near[closer]))
-
-            # 2. Correct it for the removal of each medoid: its samples move to c or to their
-            # second nearest medoid.
-            between = (d < state.d_second) & ~closer
-            change = removal.copy()
-            change += np.bincount(
-                state.near[closer],
-                w[closer] * (state.d_near[closer] - state.d_second[closer]),
-                minlength=k,
-            )
-            change += np.bincount(
-                state.near[between],
-                w[between] * (d[between] - state.d_second[between]),
-                minlength=k,
-            )
-
-            # 3. Exchange c with the best medoid if that lowers the objective.
-            out = int(change.argmin())
-            if gain + change[out] < -GAIN_RTOL * objective:
-                medoids[out] = c
-                state = _nearest_two(D, medoids)
-                removal = _removal_losses(state, w, k)
-                objective = float(w @ state.d_near)
-                since_exchange = 0
-        it.residual = 0.0 if since_exchange >= n else 1.0
-
-    return MedoidsResult(medoids, objective, it.n_iter, it.converged)
-
-
 def _distinct(D, medoids):
     """Omit medoids at distance 0 from an earlier medoid, as their own clusters are empty."""
     kept = []
@@ -501,60 +411,3 @@ def _distinct(D, medoids):
         if not kept or D[medoid, kept].min() > 0:
             kept.append(medoid)
     return np.array(kept)
-
-
-class _Nearest(NamedTuple):
-    """Nearest medoid of each sample, and the distances from the nearest and second nearest."""
-
-    near: np.ndarray
-    d_near: np.ndarray
-    d_second: np.ndarray
-
-
-def _nearest_two(D, medoids):
-    """Find the two nearest medoids of each sample; a single medoid has a distant second."""
-    rows = D[medoids]  # (k, n)
-    near = rows.argmin(axis=0)
-    columns = np.arange(rows.shape[1])
-    d_near = rows[near, columns]
-    if len(medoids) == 1:
-        # there is no second medoid: assume one so distant that every candidate is nearer
-        return _Nearest(near, d_near, np.full(len(columns), 2.0 * D.max() + 1.0))
-    rows = rows.copy()
-    rows[near, columns] = np.inf
-    return _Nearest(near, d_near, rows.min(axis=0))
-
-
-def _removal_losses(state, w, k):
-    """Return the increase of the objective by the removal of each medoid."""
-    return np.bincount(state.near, w * (state.d_second - state.d_near), minlength=k)
-
-
-def best_swap_gain(D, w, medoids):
-    """Return the largest relative decrease of the objective by one exchange.
-
-    A decrease at rounding level counts as 0. Only the distances are used: the objective without
-    medoid j and with candidate c is the sum of ``min(d_i, D_ic)`` over the samples i, or of
-    ``min(s_i, D_ic)`` if j is the medoid nearest to i.
-    """
-    k = len(medoids)
-    rows = np.sort(D[medoids], axis=0)
-    near = D[medoids].argmin(axis=0)
-    first = rows[0]
-    second = rows[1] if k > 1 else np.full(len(D), D.max())
-    of_cluster = (near == np.arange(k)[:, None]) * w  # (k, n)
-
-    objective = float(w @ first)
-    least = objective
-    for block in _blocks(len(D)):
-        with_c = np.minimum(D[block], first)
-        without = np.minimum(D[block], second)
-        totals = (with_c @ w)[:, None] + (without - with_c) @ of_cluster.T
-        least = min(least, float(totals.min()))
-    gain = (objective - least) / objective if objective > 0 else 0.0
-    return gain if gain > 100 * GAIN_RTOL else 0.0
-
-
-def _blocks(n):
-    size = max(BLOCK_ENTRIES // n, 1)
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skmoderndata._solvers.kernel.k_medoids import best_swap_gain, build, k_medoids
 from skmoderndata.cluster import KMedoids
-from skmoderndata.cluster._k_medoids import best_swap_gain, build, k_medoids
 from skmoderndata.metrics import pairwise_edit_distance, pairwise_elastic
 from tests.oracles.k_medoids import best_medoids, partition_around_medoids, total_cost
 
@@ -233,3 +233,28 @@ def test_all_pairs_of_starts_differ():
     for init in itertools.permutations([0, 1, 2], 2):
         model = KMedoids(2, metric="precomputed", init=list(init)).fit(D3)
         assert model.inertia_ == 1
+
+
+@pytest.mark.oracle
+def test_further_starts_are_random(seed):
+    D, w = distances(seed, n=60)
+    single = KMedoids(6, metric="precomputed", random_state=seed).fit(D, sample_weight=w)
+    several = KMedoids(6, metric="precomputed", n_init=20, random_state=seed)
+    assert several.fit(D, sample_weight=w).inertia_ <= single.inertia_
+    random = KMedoids(6, metric="precomputed", init="random", n_init=19, random_state=seed)
+    best = min(single.inertia_, random.fit(D, sample_weight=w).inertia_)
+    assert_allclose(several.inertia_, best, rtol=1e-12)
+
+
+@pytest.mark.oracle
+def test_start_matches_additions_if_distances_tie(seed):
+    """Distances on a grid: sums are exact, and the first of the best candidates is added."""
+    D = np.random.default_rng(seed).integers(1, 4, size=(40, 40)).astype(float)
+    D = np.triu(D, 1) + np.triu(D, 1).T
+    chosen = []
+    for _ in range(12):
+        totals = [total_cost(D, np.ones(40), [*chosen, c]) for c in range(40)]
+        chosen.append(
+            int(np.argmin([np.inf if c in chosen else t for c, t in enumerate(totals)]))
+        )
+    assert_array_equal(build(D, np.ones(40), 12), chosen)

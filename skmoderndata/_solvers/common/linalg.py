@@ -15,6 +15,8 @@ EPS = float(np.finfo(np.float64).eps)
 DENSE_UP_TO = 400
 # Number of rows whose spectrum predicts the number of eigenvalues for a fraction of the trace.
 GUESSED_FROM = 200
+# Number of rows and columns of a tile that stays in the cache when it is transposed.
+TILE = 512
 
 
 def row_signs(rows: Array) -> Array:
@@ -41,6 +43,19 @@ def mirror_lower(D: Array) -> None:
     """Copy the lower triangle of a matrix to the upper one, in place."""
     for i in range(len(D) - 1):
         D[i, i + 1 :] = D[i + 1 :, i]
+
+
+def asymmetry(A: Array) -> float:
+    """Return the largest difference between a square matrix and its transpose."""
+    n = len(A)
+    largest = 0.0
+    for start in range(0, n, TILE):
+        rows = slice(start, min(start + TILE, n))
+        for left in range(0, rows.stop, TILE):
+            columns = slice(left, min(left + TILE, n))
+            difference = np.abs(A[rows, columns] - A[columns, rows].T)
+            largest = max(largest, float(difference.max(initial=0.0)))
+    return largest
 
 
 def leading_eigen(

@@ -8,6 +8,8 @@ from skmoderndata._solvers.common.linalg import EPS
 ROUNDING = 64 * EPS
 # Relative tolerance for rounding errors of long sums and of solutions of linear systems.
 ACCUMULATED_ROUNDING = 1e-12
+# Tolerance for entries that were computed in single precision, relative to the largest entry.
+SINGLE_ROUNDING = 1e-6
 # Smallest pivot of an independent column, as a fraction of its diagonal entry.
 PIVOT = 1e-13
 # Fraction of |x|^2 below which squared distances, as differences of large terms, lose digits.
