@@ -45,6 +45,8 @@ class Lines(NamedTuple):
     tokens: Counter[int]  # numbers of tokens
 
 
+# Tokens at both ends of an f-string; before Python 3.12 it is a single token.
+F_STRING = tuple(getattr(tokenize, name, None) for name in ("FSTRING_START", "FSTRING_END"))
 # Number of files that are kept parsed: the rules read one file after the other.
 KEPT = 8
 
@@ -64,6 +66,7 @@ def nodes_of(source):
 def lines_of(source):
     """Read which lines have code, docstrings and comments, and how dense the code is."""
     lines = Lines(set(), set(), set(), set(), Counter())
+    depth = 0  # number of f-strings around a token
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         first = token.start[0]
         if token.type == tokenize.COMMENT:
@@ -72,7 +75,9 @@ def lines_of(source):
             lines.statements.add(first)
         elif token.type not in NO_CODE:
             lines.code.update(range(first, token.end[0] + 1))
-            lines.tokens[first] += 1
+            depth -= token.type == F_STRING[1]
+            lines.tokens[first] += depth == 0 and token.type != F_STRING[1]
+            depth += token.type == F_STRING[0]
 
     for node in nodes_of(source):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _has_docstring(

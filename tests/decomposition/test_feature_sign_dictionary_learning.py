@@ -158,7 +158,7 @@ def test_rounding_does_not_stall_newton_steps():
             start = best + distance * rng.normal(size=T.shape)
             start /= np.linalg.norm(start, axis=1, keepdims=True)
             update = update_atoms(S, T, start, size=1e-6 * size)
-            assert update.n_iter <= 8
+            assert update.n_iter <= 16  # steps that stall run to the limit of 100
 
 
 @pytest.mark.oracle

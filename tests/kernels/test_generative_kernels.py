@@ -186,6 +186,7 @@ def test_passes_match_hmmlearn():
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning:hmmlearn")
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
 def test_gaussian_models_of_hmmlearn(covariance_type):
     hmm = pytest.importorskip("hmmlearn.hmm")
