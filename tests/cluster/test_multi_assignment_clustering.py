@@ -27,6 +27,8 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     expectation,
     likelihood_blocks,
     maximization,
+    rates_of,
+    soft_error_rates,
     start,
     table_log_likelihood,
 )
@@ -273,6 +275,24 @@ def test_merged_sources_fall_apart(seed):
     model, statistics = exchange_sources(data, *begin, settings, rng)
     assert statistics.free_energy < begin[1].free_energy
     assert source_mismatch(U, model.beta < 0.5) == 0
+
+
+@pytest.mark.edge
+def test_error_rates_stay_if_the_union_is_never_zero(seed):
+    """A source that covers all columns leaves no bits from which to estimate the other rate."""
+    X = np.random.default_rng(seed).uniform(size=(100, 12)) < 0.9
+    begin = boolean_model(
+        assignment_sets(1, 1), np.ones((1, 12), bool), 0.8, 0.2, noise="mixture"
+    )
+    model = soft_error_rates(Data(X, None), begin, noise="mixture")
+    assert (model.eps, model.r) == (begin.eps, begin.r)
+
+    # with empty rows, both rates are estimated
+    X = np.vstack([X, np.zeros((5, 12), bool)])
+    model = soft_error_rates(Data(X, None), begin, noise="mixture")
+    ones, zeros = rates_of(model)
+    assert_allclose(ones, X[:100].mean(), atol=0.01)
+    assert zeros < 0.02
 
 
 @pytest.mark.recovery
