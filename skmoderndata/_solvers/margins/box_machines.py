@@ -46,7 +46,7 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
     """Minimise `r2 + sum_i bounds_i max(0, |phi_i - c|^2 - r2)` over the centre c and r2 >= 0.
 
     The dual is `max a' diag - a' K a`, `0 <= a <= bounds`, `sum a = 1` [Tax and Duin 2004, (7)];
-    if all bounds are at least one, every sample has to be inside.
+    if all bounds are at least one, every sample has to be inside the ball.
     """
     n = len(bounds)
     segments = np.array([[0, n]])
@@ -75,7 +75,7 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
 
 
 def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[float, float]:
-    """Return the best squared radius around a centre, and the primal value with it.
+    """Return the best squared radius around a centre, and the primal value that it attains.
 
     The value `r2 + sum bounds max(0, d2 - r2)` is smallest if the bounds of the samples outside r2
     add up to one, so r2 is a weighted quantile of the squared distances d2. If the minimisers form
@@ -249,7 +249,7 @@ def squared_tube(
     box = {"low": -unbounded, "high": unbounded, "ridge": ridge, "linear": -y}
 
     def solution(a: Array, g: Array) -> tuple[Array, float, float, float, float]:
-        # values at the samples, the best offset for them, and both objectives
+        # compute the values at the samples, their best offset, and both objectives
         values = g - ridge * a + y
         offset = tube_offset(a, g, tube)
         excess = np.maximum(0.0, np.abs(y - values - offset) - tube)
@@ -278,7 +278,7 @@ def squared_tube(
 
 
 def tube_offset(a: Array, g: Array, tube: float) -> float:
-    """Return the mean offset over the support, or the middle of the optimal range without one."""
+    """Return the mean offset over the support, or the middle of the optimal range if empty."""
     support = a != 0
     if support.any():
         return -float(np.mean(g[support] + tube * np.sign(a[support])))
@@ -327,7 +327,7 @@ def by_cvxpy(
     if not solve(program, solver="CLARABEL", **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
-    # restore bounds, zeros and sums, which the cone solver meets only up to rounding errors
+    # restore bounds, zeros and sums, which the cone solver satisfies only up to rounding errors
     w = np.clip(np.asarray(program.variable.value), box["low"], box["high"])
     unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
     w[np.abs(w) < ZERO_WEIGHT * max(np.abs(w).max(), unit)] = 0.0

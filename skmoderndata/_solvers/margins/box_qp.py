@@ -38,22 +38,21 @@ from skmoderndata._solvers.common.typing import Array
 
 # Number of kernel rows that are computed at a time, and number of rows used to find a start.
 ROWS_TOGETHER = 64
-# Maximum number of steps for each sample between two computations of the gap.
+# Maximum number of steps per sample between two computations of the gap.
 STEPS_PER_GAP = 100
-# Maximum number of steps for each sample, unless the caller sets a limit. Kernels of huge values,
-# whose pairs are nearly parallel, would otherwise take millions of steps while the gap no longer
-# falls.
+# Maximum number of steps per sample, unless the caller sets a limit. Kernels with huge values make
+# samples nearly parallel; fits would then take millions of steps although the gap no longer falls.
 MOST_STEPS_PER_SAMPLE = 1000
-# Minimum of the default maximum number of steps; these steps take about a second.
+# Minimum of the default maximum number of steps; one million steps take about a second.
 LEAST_MAXIMUM = 1_000_000
 # Status codes of compiled steps: level reached, out of steps, no progress, one step taken.
 REACHED, COUNTED, STALLED, MOVED = range(4)
-# Maximum number of levels.
+# Maximum number of levels, each lower than the previous one.
 MOST_LEVELS = 100
 # Maximum number of samples for which the optimum is found to rounding error, whatever the
 # tolerance.
 POLISHED = 500
-# Maximum number of steps for each sample, or of passes, after the tolerance is met.
+# Maximum number of steps per sample, or of passes, after the tolerance is met.
 STEPS_OF_POLISH = 500
 
 
@@ -61,7 +60,7 @@ class Rows(Protocol):
     """A kernel matrix whose rows are computed when they are needed."""
 
     values: Array
-    slot: Array  # position of each row in `values`, -1 if it is not stored
+    slot: Array  # position of each row in `values`, -1 if the row is not stored
     used: Array  # time of the last use of each row
     clock: int
     diagonal: Array
@@ -246,7 +245,7 @@ def bring_worst(store: Rows, violation: Array, ends: Array, level: float) -> Non
     Samples with less than half of the largest violation wait, because steps along other weights
     may remove their violation. `violation` is zero for stored rows, and is overwritten.
     """
-    store.used[ends] = store.clock + 1  # so that a full store replaces other rows
+    store.used[ends] = store.clock + 1  # a full store then replaces other rows
     ends = ends[store.slot[ends] < 0]
     violation[ends] = 0.0
     enough = max(level, 0.5 * float(violation.max()))
@@ -382,7 +381,7 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     plus = plus[first:last]
     diagonal = diagonal[first:last]
     row = row[first:last]
-    # rises and gains are not negative, so their bit patterns have the same order
+    # rises and gains are not negative, so their bit patterns sort in the same order
     rises = np.empty(size)
     gains = np.empty(size)
     rise_bits = rises.view(np.int64)
@@ -401,7 +400,7 @@ def partner(g, plus, diagonal, row, i, low, first, last):
         best = max(best, gain_bits[q])
         high = max(high, rise_bits[q])
 
-    # find the first index with the largest gain, by the bit patterns
+    # find the first index with the largest gain, by comparing bit patterns
     for q in range(size):
         j = min(j, q if gain_bits[q] == best else size)
     rise_bits[0] = high

@@ -100,6 +100,6 @@ def tube_gap(
     width = float((over / outside).max(initial=0.0))
     excess = np.maximum(size - width, 0.0)
     primal = 0.5 * norm + 0.5 * float((weights * excess) @ excess) + level * width
-    # residuals are standardised by the deviation of y, so values this small are rounding errors
+    # residuals are in standard deviations of y, so values this small are rounding errors
     floor = ROUNDING * float(weights.sum())
     return relative_gap(primal, dual, unit=primal, floor=floor), width

@@ -85,7 +85,7 @@ def coordinate_descent(
     if it.converged and n <= POLISHED:
         floor = ROUNDING * float(np.abs(state.g).max(initial=1.0))
         longer = it.n_iter + STEPS_OF_POLISH
-        # the dual objective decreases from pass to pass, but the gap need not
+        # every pass lowers the dual objective, but not always the gap
         while count < max_iter and (reached > tol or (worst > floor and count < longer)):
             worst = one_pass()
             count += 1
@@ -127,7 +127,7 @@ def coordinates_to_levels(
             it.ended = level <= least
             level = max(next_level(it.residual, tol) * level, least)
         elif count == 0 and (store.slot[violation > level] >= 0).all():
-            it.ended = True  # only rounding errors are left, or NaN
+            it.ended = True  # only rounding errors or NaN are left
 
     reached = gap(state.w, state.g)
     return BoxResult(state.w, state.g, reached, it.n_iter, reached <= tol)
@@ -177,7 +177,7 @@ def take_weights(store: Rows, state: BoxState, w: Array) -> None:
     support = np.flatnonzero(w)
     for first in range(0, len(support), ROWS_TOGETHER):
         rows = support[first : first + ROWS_TOGETHER]
-        store.used[rows] = store.clock + 1  # so that a full store replaces other rows
+        store.used[rows] = store.clock + 1  # a full store then replaces other rows
         store.bring(rows[store.slot[rows] < 0])
         state.g[:] += w[rows] @ store.values[store.slot[rows]]
     state.g[:] += state.ridge * w
@@ -212,8 +212,9 @@ def projected_slope(state, i, target):
 def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
     """Step along the weights of `order` whose slopes exceed `cut`; their rows are stored.
 
-    The gradient is updated once for four steps, which takes 40 to 50 % of the time of four single
-    updates; pending steps are added to each slope when it is computed. Returns the largest slope,
+    The gradient is updated once every four steps, which takes 40 to 50 % of the time of four
+    single updates; pending steps are added to each slope when it is computed. Returns the largest
+    slope
     and the number of steps.
     """
     w = state.w
@@ -259,7 +260,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
             n_pending = 0
 
     if n_pending:
-        slots[n_pending:] = slots[0]  # use a stored row; others may hold anything
+        slots[n_pending:] = slots[0]  # any stored row will do: its step is zero
         steps[n_pending:] = 0.0
         add_rows(values, slots, steps, g)
     return worst, count

@@ -26,9 +26,9 @@ from skmoderndata._solvers.margins.simplex_qp import (
 WORKING_SET = 4000
 # Maximum number of working sets, and of passes over all points in the search for a certificate.
 MOST_PASSES = 1000
-# Maximum number of consecutive working sets without a change beyond rounding.
+# Maximum number of consecutive working sets without a change beyond rounding errors.
 MOST_IDLE = 20
-# Number of rows of the blocks from which the diagonal is computed.
+# Number of rows in each of the blocks from which the diagonal is computed.
 DIAGONAL_BLOCK_ROWS = 32
 
 
@@ -113,7 +113,7 @@ class Core:
         m = len(self)
         total = len(self) + len(new)
         if total > len(self._K):
-            # double the matrix; pages that were never written to take no memory
+            # double the size of the matrix; memory pages that are never written to cost nothing
             size = min(self.limit, 2 * total)
             K = np.empty((size, size))
             K[:m, :m] = self.K
@@ -229,7 +229,7 @@ class Core:
         worst = free[np.argpartition(-violation[free], half)[:half]]
         drawn = self._rng.choice(free, size - half, replace=False)
         weighted = np.flatnonzero(self.a)
-        # a pair step needs a variable with weight
+        # include the variable of largest gradient that has weight, because pair steps need one
         top = weighted[self.g[weighted].argmax()]
         return np.union1d(np.append(worst, top), drawn)
 
@@ -292,7 +292,8 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
             "parameters of the kernel."
         )
 
-    # write new indices with old ones, then among themselves, averaging the two rounded values
+    # write the similarities of new to old indices, then those among the new ones, averaging the
+    # two rounded values
     among_new = block[:, m:]
     asymmetry = float(np.abs(among_new - among_new.T).max())
     if asymmetry > 1e-5 * max(SMALLEST_DIVISOR, size):

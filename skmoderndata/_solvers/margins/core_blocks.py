@@ -89,10 +89,10 @@ class WorstRows:
 class HingeLook(NamedTuple):
     """Evaluation of a pass for a problem of `SignedRows`; with one class, labels are equal."""
 
-    label: int  # class with sign one
+    label: int  # class whose sign is +1
     scale: float
     offset: float
-    level: float  # half the gradient below which a row violates optimality
+    level: float  # a row violates optimality if half its gradient is below this level
     multiples: Array  # multiples of the function; the better one gives the gap
 
     def at(self, values: Array, target: Array, costs: Array) -> tuple[Array, Array]:
@@ -105,7 +105,7 @@ class HingeLook(NamedTuple):
 class TubeLook(NamedTuple):
     """Evaluation of a pass for a problem of `TubeRows`."""
 
-    unit: float  # unit of values, in units of the targets
+    unit: float  # unit of the function values, in units of the targets
     offset: float
     level: float
     width: float

@@ -114,7 +114,7 @@ class _Units:
         return rng.permutation(n).astype(np.int64 if n > np.iinfo(np.int32).max else np.int32)
 
     def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
-        """Return the mask itself, as each candidate is one unit."""
+        """Return the mask itself, because each candidate is one unit."""
         return chosen
 
     def kernel(self, a: Array, b: Array) -> Array:
@@ -149,7 +149,7 @@ class _Units:
         return score
 
     def linear(self, indices: Array) -> Array:
-        """Return zeros, because the linear part is zero."""
+        """Return zeros, because these problems have no linear part."""
         return np.zeros(len(indices))
 
     def margin_unit(self, rho: float) -> float:

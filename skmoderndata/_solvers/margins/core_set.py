@@ -37,14 +37,14 @@ FEWEST_ADDED = 16
 MOST_ADDED = 512
 # Number of consecutive samples without a violator before all points are scored.
 QUIET_SAMPLES = 20
-# Maximum fraction of violators that the published rule tolerates, as random samples miss them.
+# Maximum fraction of violators that the published rule tolerates; random samples miss so few.
 RARE = 1e-2
 # Maximum number of variables of a problem that is solved as a whole, without a core set.
 WHOLE = 2000
-# Size of two decimal digits: initial tolerance on half the gradient, in margins, and factor by
-# which this tolerance falls at a time.
+# Size of two decimal digits: the initial tolerance on half the gradient, in margins, and the
+# factor by which this tolerance is lowered each time.
 TWO_DIGITS = 1e-2
-# Fraction to which other tolerances are lowered at a time.
+# Fraction to which other tolerances are lowered each time.
 FALL = 0.25
 # Maximum number of units in a problem that is solved to rounding error.
 EXACT_UNITS = 100
@@ -66,8 +66,8 @@ class CoreSetResult(NamedTuple):
     n_iter: int
     n_passes: int
     converged: bool
-    full: bool  # stopped because of `max_core`
-    handed_over: bool = False  # solved on all samples, by steps along single weights
+    full: bool  # whether the search stopped because of `max_core`
+    handed_over: bool = False  # whether all samples were used, in steps along single weights
 
 
 class SearchSettings(NamedTuple):
@@ -187,7 +187,8 @@ def whole_set(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. Solve until the spread is small compared with the margin, which the solution reveals
+        # 1. Solve until the spread is small compared with the margin, which the solution
+        # determines
         unit = problem.margin_unit(rho)
         aim = np.inf
         solved = True
@@ -204,11 +205,11 @@ def whole_set(
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
         gap = problem.relative_gap(values, used, a[used], rho)
-        # keep it above zero, so that rounding does not satisfy tol = 0
+        # keep the residual positive, so that a gap rounded to zero does not satisfy tol = 0
         it.residual = max(gap, SMALLEST_DIVISOR)
         it.ended = (
             rho <= 0 or spread < ACCUMULATED_ROUNDING
-        )  # no better solution within rounding
+        )  # rounding errors prevent a better solution
         spread *= TWO_DIGITS
 
     return CoreSetResult(
@@ -305,7 +306,8 @@ class _Search:
         self.settings = settings
         self.rng = rng
 
-        # limit the memory for matrices; "ball" needs a matrix, the cone solver the whole matrix
+        # limit the memory for matrices; "ball" cannot work without one, and the cone solver needs
+        # room for the largest problem that it accepts
         self.max_core = problem.n_indices
         if settings.max_core is not None:
             self.max_core = max(settings.max_core, 2)
@@ -315,7 +317,8 @@ class _Search:
         elif settings.solver == "cvxpy":
             max_rows = max(max_rows, CVXPY_LIMIT)
 
-        # set initial tolerances, which fall later; small problems are solved to rounding error
+        # set the initial tolerances, which are lowered later; small problems are solved to
+        # rounding error
         self.tol = settings.tol
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
@@ -327,7 +330,7 @@ class _Search:
             self.share = TWO_DIGITS
             self.tol = min(self.tol, ACCUMULATED_ROUNDING)
 
-        # set up what stops the search
+        # set up the stopping conditions
         self.it = Iterations(settings.max_iter, -1.0, progress)
         self._ticks = iter(self.it)
         self.n_passes = 0
@@ -360,7 +363,8 @@ class _Search:
         """Tolerated violation of `g`."""
         if self.settings.solver == "ball":
             slack = 2.0 * self.ball_eps + self.ball_eps**2
-            # level minus threshold: near points satisfy 2 g >= norm - slack kappa
+            # a point is near if 2 g >= norm - slack kappa; tau is the level minus this threshold
+            # on g
             return self.core.level - 0.5 * (self.core.rho - slack * self.kappa)
         if self.settings.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
@@ -388,7 +392,7 @@ class _Search:
             if spread <= 0.5 * self.tau or self.settings.solver == "cvxpy":
                 break
             if aim <= 0.5 * self.tau or np.array_equal(before, core.a):
-                break  # no better solution within rounding
+                break  # rounding errors prevent a better solution
         return True
 
     # finding violators
@@ -450,7 +454,8 @@ class _Search:
 
             a = core.a
             drops = core.n_drops
-            # if the matrix is not stored, each solution costs a pass over the whole core set
+            # if the matrix is not stored, each solution costs a pass over the whole core set, so
+            # add more points at a time
             limit = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
             half = -(-len(indices) // 2)
             if not self._join(indices, g, min(limit, max(FEWEST_ADDED, half))):
@@ -508,7 +513,8 @@ class _Search:
         """Lower the tolerance on the core set; return False if it has reached rounding errors."""
         if self.share < (ACCUMULATED_ROUNDING if self.exact else ROUNDING):
             return False
-        # if the matrix is not stored, an unnecessary digit costs minutes
+        # if the matrix is not stored, lower the tolerance less, because an unnecessary digit costs
+        # minutes
         usual = FALL if self.core.held else 0.5
         self.share *= TWO_DIGITS**2 if self.exact else usual
         return True

@@ -60,7 +60,7 @@ def cumulative_link(
     smoothing : float
         Fraction of a label that is replaced by the frequencies, above 0.
     """
-    # without scores, use one sample that has each rank in proportion to its frequency
+    # without scores, use one sample whose label has the frequencies of the ranks
     if not len(scores):
         scores = np.zeros(1)
         ranks = np.zeros(1, dtype=int)
@@ -88,7 +88,7 @@ def cumulative_link(
     link = _newton(start, s, labels, totals) if not constant else None
     if link is None or link.slope < 0:
         loss, slopes, _ = _loss(start, s, labels, totals)
-        slopes[-1] = min(float(slopes[-1]), 0.0)  # a is at its bound
+        slopes[-1] = min(float(slopes[-1]), 0.0)  # a is at its bound 0 and cannot decrease
         gradient = float(np.abs(slopes).max())
         return CumulativeLink(0.0, start[:-1], loss, gradient, 0)
 
@@ -107,7 +107,8 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
         direction = -np.linalg.solve(hessian, gradient)
         promised = float(gradient @ direction)
 
-        # the loss is infinite for thresholds that do not ascend
+        # halve the step while the thresholds do not ascend (infinite loss) or the loss is too
+        # large
         length = 1.0
         for _ in range(MAX_HALVINGS):
             trial = theta + length * direction
@@ -159,7 +160,7 @@ def _loss(theta: Array, s: Array, labels: Array, totals: Array) -> tuple[float, 
     hessian[-1, :-1] = hessian[:-1, -1] = -s @ curvatures
     hessian[-1, -1] = s**2 @ curvatures.sum(axis=1)
 
-    # 2. Add -log(1 - exp(-gap)) for each sample with a rank between two thresholds
+    # 2. Add -log(1 - exp(-gap)) for each sample whose rank lies between two thresholds
     inner = totals[1:-1]
     loss -= float(inner @ np.log(-np.expm1(-gaps)))
     pull = inner / np.expm1(gaps)

@@ -326,7 +326,7 @@ def _core_set(
                 continue
             new = np.setdiff1d(looked.far(batch_size), core)
             if len(new) == 0:
-                it.ended = True  # no better ball within rounding
+                it.ended = True  # rounding errors prevent a better ball
                 continue
 
         # 4. Add the points that were found, with weight zero
@@ -336,7 +336,7 @@ def _core_set(
         a = np.concatenate([a, np.zeros(len(new))])
         seen.update(new.tolist())
 
-    keep = a > 0  # points that joined last have no weight yet
+    keep = a > 0  # remove points without weight, such as the last ones added
     looked = looked if keep.all() else None
     return _certified(ball, it, core[keep], a[keep], np.array(sorted(seen)), looked, it.tol)
 

@@ -33,7 +33,7 @@ from skmoderndata._solvers.margins.zero_norm import price, support_gap
 
 # Cost of a unit of slack that stands for infinity.
 HARD_COST = 1e4
-# Number of features of steepest descent that are tried.
+# Number of features to try, those along which the objective falls most steeply.
 N_CANDIDATES = 5
 # Maximum number of rows of unused features in a linear program.
 STALE_ROWS = 60
@@ -93,7 +93,7 @@ class LeastSlack:
             low = np.append(low, -self._inf)
             high = np.append(high, self._inf)
 
-        # rows of features are added when they are used
+        # start without features; the row of a feature is added when it is first used
         none = np.empty(0, dtype=np.int32)
         m = costs.size
         self._highs.addCols(m, costs, low, high, 0, np.zeros(m, np.int32), none, np.empty(0))
@@ -128,7 +128,7 @@ class LeastSlack:
 
         least = -float(self._highs.getInfo().objective_function_value)
         if self.hard and bool((self.dual().dual >= HARD_COST * (1 - FEASIBILITY_TOL)).any()):
-            return float("inf")  # the constraints require slack
+            return float("inf")  # the constraints cannot be satisfied without slack
         return least
 
     def dual(self) -> Vertex:
@@ -259,7 +259,7 @@ class _Sets:
         promise = np.where(self.may, slope / self.norms, 0.0)
         promise[out] = 0.0
 
-        # the value of u, shrunk to satisfy the constraint of j too, is a lower bound of H with j
+        # the value of u, shrunk to satisfy the constraint of j too, is a lower bound on H with j
         if problem.alpha > 0 and np.isfinite(limit):
             bound = problem.margin * float(dual.dual.sum()) + dual.dual_direction
             shrunk = bound * problem.alpha / np.maximum(slope, problem.alpha)
@@ -361,7 +361,7 @@ def exchange(
             sets.add()
             sets.swap()
 
-        # 2. Stop if nothing changed beyond rounding
+        # 2. Stop if nothing changed beyond rounding errors
         values.append(sets.value)
         sizes.append(len(sets.features))
         settled = frozenset(sets.features) in program.settled
@@ -400,8 +400,8 @@ def followed(
     )
     last = np.inf if problem.slack_cost is None else float(problem.slack_cost.mean())
 
-    # choose costs of slack and prices on the size: a cheap and a middle cost with an extra price,
-    # then the middle and an expensive cost without it
+    # choose the cost of slack and the penalty on |w|_1 of each stage: a low and a middle cost with
+    # an extra penalty, then the middle and a high cost without it
     middle = min(cost, last)
     stages = [(middle / 4, max(problem.alpha, GUIDE_ALPHA))]
     stages += [(middle, max(problem.alpha, GUIDE_ALPHA)), (middle, problem.alpha)]

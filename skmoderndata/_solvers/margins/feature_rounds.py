@@ -35,9 +35,10 @@ from skmoderndata._solvers.margins.zero_norm import (
     support_gap,
 )
 
-# Number of label permutations with which a further round is compared.
+# Number of label permutations with which each further round is compared.
 N_PERMUTATIONS = 5
-# Probability of the quantile of the sizes with permuted labels; a round has to stay below it.
+# Probability of the quantile of the sizes found with permuted labels; the size of a further round
+# has to stay below this quantile.
 QUANTILE = 0.1
 # Maximum number of rounds.
 MAX_ROUNDS = 100
@@ -45,10 +46,10 @@ MAX_ROUNDS = 100
 START_MARGIN = 1e-3
 # Size of the spread of random costs without slack: standard deviation of their logarithm.
 SPREAD = 0.5
-# Size of the spread with slack. The level of the costs varies as well, from weights that are
-# nearly free, where slack alone decides, to weights so expensive that few are worth it.
+# Size of the same spread with slack. The level of the costs varies as well, from weights that are
+# nearly free, so that slack alone decides, to weights so expensive that few are worth their cost.
 SOFT_SPREAD = 3.0
-# Largest deviation of the logarithm of this level.
+# Largest deviation of the logarithm of this level from zero.
 SOFT_LEVEL = 4.0
 # Maximum number of features from the linear programs with which exchanges begin: MOST_FACTOR times
 # the number of features found while slack becomes more expensive, plus MOST_EXTRA.
@@ -87,7 +88,7 @@ class Form(NamedTuple):
 
     centers: bool
     C: float | None
-    soft_C: float | None  # used instead of None if the first round has no solution
+    soft_C: float | None  # replaces C = None if the first round has no solution
     alpha: float
     intercept: bool
     penalized: bool
@@ -143,7 +144,7 @@ def feature_rounds(
     Infeasible, NoDirection
         With the number of the task, if its first round has no solution.
     """
-    # each of several tasks has its own generator, so that threads do not change results
+    # give each of several tasks its own generator, so that threads do not change results
     several = len(tasks) > 1
     rngs = [rng]
     if several:
@@ -183,7 +184,7 @@ def _rounds_of_task(
     n_features = usable.size - form.penalized
     results: list[SparseSeparation] = []
 
-    # run the first round even without a usable feature: it predicts the larger class
+    # run the first round even without a usable feature: then it predicts the larger class
     while len(results) < max_rounds and (not results or allowed[:n_features].any()):
         if results and progress is not None and progress.stopped:
             break
@@ -199,10 +200,10 @@ def _rounds_of_task(
             may_soften = form.C is None and form.soft_C is not None
             if without_direction or not may_soften:
                 raise type(error)(k) from None
-            form = form._replace(C=form.soft_C)  # repeat the first round with slack
+            form = form._replace(C=form.soft_C)  # repeat the first round, now with slack
             continue
 
-        # stop if the result is no better than with permuted labels, or has no feature
+        # stop if the result has no feature, or no fewer than with permuted labels
         if results and auto and not _worth(X, task, allowed, form, result, search, rng):
             break
         result = _pruned(problem, result, allowed, search)
@@ -315,7 +316,7 @@ def _worth(
     rng: np.random.RandomState,
 ) -> bool:
     """Return whether a further round needs fewer features than with permuted labels."""
-    # count a problem that is not separable as more than all features
+    # count inseparable labels as if they needed more than all features
     largest = float(may.sum() + 1)
     costs = np.where(may, 1.0, np.inf)
     sizes = []
@@ -361,7 +362,7 @@ def one_start(
         problem, program, start=costs, keep_zeros=keep_zeros, progress=progress, **settings
     )
 
-    # keep at most `enough` features, whatever the weights
+    # keep at most `enough` features, those with the largest weights
     n_features = np.count_nonzero(result.w)
     if search.enough and n_features > search.enough:
         w = np.zeros_like(result.w)
@@ -403,7 +404,8 @@ def _improved(
     program = LeastSlack(problem)
     best = None
     for k, start in enumerate(starts):
-        # try all features of the linear programs only if the largest ones gave a worse value
+        # try all features of the linear program only if starting from its largest weights did not
+        # improve on its objective
         unnecessary = best is not None and k == 2 and best.objective <= result.objective
         stopped = progress is not None and progress.stopped
         if unnecessary or stopped:

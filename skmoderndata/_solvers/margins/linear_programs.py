@@ -84,7 +84,7 @@ def quiet_highs() -> Any:
     module = highs_module()
     Solver: Any = getattr(module, "Highs", None) or module._Highs
 
-    class QuietHighs(Solver):  # type: ignore[misc]  # chosen when it runs
+    class QuietHighs(Solver):  # type: ignore[misc]  # the base class is chosen at run time
         """Silent before anything is called: the first call prints the licence."""
 
         def enableCallbacks(self) -> None:
@@ -118,7 +118,7 @@ class ColumnGeneration:
         # features and signs of the columns
         self._features = np.empty(0, dtype=np.intp)
         self._signs = np.empty(0)
-        self._present = np.zeros((2, p), dtype=bool)  # by sign
+        self._present = np.zeros((2, p), dtype=bool)  # whether a column is present, by sign
         self._done = highs_module().HighsModelStatus.kOptimal
 
         # set up the solver

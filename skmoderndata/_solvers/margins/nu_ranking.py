@@ -51,7 +51,7 @@ from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
-# Largest gap at which the active set method takes less time than more pair steps.
+# Largest gap at which the active set method takes less time than further pair steps.
 HANDED_OVER = 1e-2
 # Number of pair steps that cost as much as one face step, in units of m^3 / n (m free weights).
 STEPS_PER_FACE = 0.004
@@ -59,11 +59,11 @@ STEPS_PER_FACE = 0.004
 FEW_FREE = 100
 # Tolerance on the duality gap of the interior point method; rounding hardly allows a smaller gap.
 INTERIOR_TOL = 1e-9
-# Number of samples from which the direction of the start is computed.
+# Number of samples from which the starting direction is computed.
 LOOKED_AT = 256
 # Maximum rank of a kernel for which a cone solver accepts any number of samples.
 FEW_DIRECTIONS = 100
-# Largest norm of the function that counts as zero, in units of the samples.
+# Largest norm of the function that counts as zero, in units of the largest norm of a sample.
 FLAT = 1e-5
 
 
@@ -156,7 +156,7 @@ def nu_ranking(
     certified = _certificate(upper, lower, segments, bounds)
     a = upper.w + lower.w
 
-    # 4. Use the interior point method if exchanges and faces were not enough
+    # 4. Use the interior point method if pair steps and face steps did not reach the tolerance
     asked_to_stop = not (it.converged or it.ended) and count < max_iter
     flat_function = certified.norm <= flat
     if interior and not (at_optimum or asked_to_stop or flat_function):
@@ -258,7 +258,7 @@ def _bring_violators(
     """Compute rows of the worst violators; return False if no step gains more than `level`."""
     n_thresholds = len(segments) - 1
 
-    # 1. Find the best slopes of upper and of lower weights of each threshold
+    # 1. Find the best slopes of the upper and the lower weights of each threshold
     low = np.empty((2, n_thresholds))
     high = np.empty((2, n_thresholds))
     at_low = np.empty(low.shape, np.int64)
@@ -268,7 +268,7 @@ def _bring_violators(
         at_high[side, y] = samples.start + down.argmax()
         low[side, y] = up.min()
         high[side, y] = down.max()
-    # find the best slopes of both sums of a threshold, too
+    # also find the best slopes of both sums of a threshold
     rising = low[0] - high[1]
     falling = high[0] - low[1]
     r = int(rising.argmin())
@@ -385,7 +385,8 @@ def by_faces(
     n = len(upper.g)
     n_thresholds = len(segments) - 1
     K = store.values[store.slot]
-    # scale K to its diagonal, because the systems also contain the sums of the weights
+    # scale K to a diagonal of at most one, because the systems also contain the sums of the
+    # weights
     largest = float(np.abs(store.diagonal).max())
     K = (K + K.T) / (2.0 * largest)
 
@@ -398,7 +399,7 @@ def by_faces(
     count = 0
     max_faces = n if budget < 0 else min(budget, n)
     zeros = np.zeros(n_thresholds)
-    sums = np.r_[zeros, 1.0]  # exact values, because faces of many samples lose 1e-10
+    sums = np.r_[zeros, 1.0]  # exact; sums computed on faces of many samples lose 1e-10
     at_minimum = False
     at_optimum = False
 
@@ -656,7 +657,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     for state, q, change in changes:
         w = state.w[q] + change
         if step == step_bound:
-            # set weights exactly to the bound, without rounding errors
+            # set weights that are near a bound exactly to it, without rounding errors
             width = state.high[q] - state.low[q]
             if state.high[q] - w < 10 * ROUNDING * width:
                 w = state.high[q]
@@ -681,7 +682,7 @@ def factor_of_few(store: Any) -> Array | None:
     while residual.max() > floor:
         if len(F) == FEW_DIRECTIONS:
             return None
-        # subtract the part that the factor explains from the row of the largest residual
+        # compute the row of the largest residual, minus the part that the factor explains
         pivot = int(residual.argmax())
         (kernel_row,) = store.compute(np.array([pivot]))
         row = kernel_row - F[:, pivot] @ F
@@ -748,7 +749,7 @@ def thresholds_by_program(
 ) -> tuple[Array, float]:
     """Return thresholds and margin of least loss for given values, by a linear program."""
     n_b = len(segments) - 1
-    # collect the rows of the losses, followed by their slack
+    # collect the rows of the losses; each has a slack variable
     blocks = []
     rights = []
     costs = []

@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDI
 from skmoderndata._solvers.common.typing import Array
 
 # Largest squared distance from the span of the support, relative to the squared norm, at which a
-# sample is projected: a sample that is nearer would make the matrix of the support
+# sample is projected. Adding a sample that is nearer would make the matrix of the support
 # ill-conditioned.
 NEARLY_INSIDE = 1e-6
 
@@ -200,7 +200,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             least = np.inf
             for j in range(m):
                 size = abs(coef[j]) * function.born[j] if smallest else function.born[j]
-                # choose the first of sizes that are equal up to rounding
+                # choose the first of all coefficients whose sizes are equal up to rounding errors
                 if coef[j] != 0.0 and (
                     worst < 0 or size < least * (1.0 - ACCUMULATED_ROUNDING)
                 ):
@@ -251,7 +251,7 @@ def projectron_block(
     factored = len(S) == 0
 
     for i in range(n):
-        # skip samples on the right side, which change nothing
+        # skip correctly classified samples, which change nothing
         if steps[i] * float(K[i, S] @ coef[S]) > 0.0 or steps[i] == 0.0:
             continue
         count += 1

@@ -222,7 +222,7 @@ def sums_below(queries, grades, rank, first, W):
     level = 0
 
     for i in range(n):
-        # 1. Empty the tree at a new query; insert the previous grade at a new grade
+        # 1. If the query is new, empty the tree; if the grade is new, insert the previous grade
         if i > 0 and queries[i] != queries[i - 1]:
             for row in range(begin, level):  # remove these rows from the tree
                 position = rank[row] + 1

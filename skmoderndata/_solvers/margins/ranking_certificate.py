@@ -16,7 +16,7 @@ class Certified(NamedTuple):
 
     thresholds: Array  # (n_ranks - 1,)
     margin: float
-    objective: float  # of the primal problem
+    objective: float  # value of the primal problem
     norm: float  # norm of the function before it was scaled to norm one
     gap: float  # duality gap relative to the larger of margin and norm
 
@@ -56,7 +56,7 @@ def certificate(
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     """Return the margin of the function: midway between slopes of rising and falling sums."""
-    # compute the slopes if a weight rises and if it falls; both states share their gradient
+    # compute the slopes of rising and of falling weights; both states share their gradient
     upper_up = upper.g + upper.up
     upper_down = upper.g + upper.down
     lower_up = upper.g + lower.up

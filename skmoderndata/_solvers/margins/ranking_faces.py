@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDI
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, mark_all
 
-# Maximum number of free weights, whose matrix takes 512 MB.
+# Maximum number of free weights; at this number their matrix takes 512 MB.
 MANY_FREE = 8000
 # Maximum number of times that all weights beyond their bounds are fixed there.
 BOUNDED_TIMES = 10

@@ -27,9 +27,9 @@ from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ZERO_WEIG
 
 # Fraction of the distance to the nearest bound that a step covers.
 FRACTION_TO_BOUND = 0.995
-# Fractions of the upper bounds between which the weights start.
+# Smallest and largest fraction of its upper bound at which a weight may start.
 START_FRACTION = (0.1, 0.9)
-# Fraction of the least norm so far; a norm below this fraction counts as progress.
+# Fraction of the least norm so far, below which a new norm counts as progress.
 NORM_DECREASE = 0.9
 # Number of steps without progress after which the method stops.
 STEPS_WITHOUT_PROGRESS = 5
@@ -59,7 +59,7 @@ class _Point(NamedTuple):
     """Weights, distances from the upper bounds, and multipliers of sums and bounds."""
 
     v: Array
-    t: Array  # a variable, because `high - v` would be rounded to zero
+    t: Array  # distances; variables, because `high - v` would be rounded to zero
     y: Array  # multipliers of the sums
     z: Array  # multipliers of the lower bounds
     s: Array  # multipliers of the upper bounds
@@ -70,7 +70,7 @@ class _Factored(NamedTuple):
 
     problem: _Problem
     D: Array  # (m,)
-    stiff: Array  # (m,), whether a weight is the stiffer one of its sample
+    stiff: Array  # (m,), whether a weight is the stiffer one of the two weights of its sample
     W: Array  # (n,)
     cholesky: Any  # factor of `I + W K W`
 

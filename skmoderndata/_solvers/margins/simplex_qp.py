@@ -80,7 +80,8 @@ def simplex_qp(
     y = np.ones(m) if signs is None else np.asarray(signs, dtype=np.float64)
     tol = max(tol, ROUNDING / 10 * float(np.abs(diagonal).max(initial=0.0)))
 
-    # slow steps justify a few factorisations on the support, which cost as much as m^2 / 36 steps
+    # many slow steps cost more than a few factorisations on the support, which take as long as
+    # m^2 / 36 steps
     patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
     g = half_gradient(k, v, a, y) if gradient is None else np.array(gradient)
     done = since = 0
@@ -155,7 +156,7 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
         a = result.a
         kernel_part = result.gradient - slack_part * result.a
 
-        # 2. Stop if the slack is right
+        # 2. Stop if the slack is close enough to the requested slack
         norm = float(a @ kernel_part)
         rho = float(a @ result.gradient)
         excess = float(np.log(cost * rho * slack)) if rho > 0 else 9.0
@@ -179,7 +180,7 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     Both searches compare the bit patterns of the numbers, see `smallest`: for 400 or more
     variables, this takes 53 to 71 % of the time of the plain loop, with the same steps.
     """
-    # gains and rises are not negative, so their bit patterns have the same order
+    # gains and rises are not negative, so their bit patterns sort in the same order
     gains = np.empty(m)
     rises = np.empty(m)
     gain_bits = gains.view(np.int64)

@@ -119,7 +119,8 @@ class RidgeLogistic:
             gradient = penalty * theta - A.T @ slope
             curvature = slope * (1.0 - q)
             hessian = (A.T * curvature) @ A + np.diag(penalty)
-            # add a ridge, because the intercept of saturated samples has no curvature
+            # add a ridge, because the intercept has no curvature if the loss is saturated in all
+            # samples
             hessian[0, 0] += 1e-9 * float(self.cost.sum())
 
             # 2. Compute the direction, and the decrease that it predicts
@@ -164,7 +165,7 @@ class RidgeLogistic:
         curvature = self._derivatives(subset)[1]
         columns = dense(self.Z[:, subset.features])
         h = curvature @ columns**2
-        # use squares about the weighted means, because the intercept adapts
+        # use squares about the weighted means, because the intercept adapts to the dropped column
         if self.intercept:
             total = max(float(curvature.sum()), SMALLEST_DIVISOR)
             mixed = curvature * self.y @ columns

@@ -241,7 +241,7 @@ def stationarity_gap(
         primal = length
         violation = max(violation, relative_gap(0.0, float(margins.min()), unit=1.0))
 
-    # compute the dual value, scaled until no column prices out
+    # compute the dual value, scaled until all constraints are satisfied
     u = _balanced(problem, dual)
     gradient = _gradient(problem, u, dual_direction)
     excess = float(np.max(np.abs(gradient[finite]) / costs[finite], initial=0.0))
@@ -289,7 +289,7 @@ def _balanced(problem: Separation, dual: Array) -> Array:
     if not problem.intercept:
         return u
 
-    # scale each class to the smaller sum
+    # scale the dual values of both classes to the smaller of their sums
     positive = problem.y > 0
     sums = np.array([u[~positive].sum(), u[positive].sum()])
     factors = np.divide(float(sums.min()), sums, out=np.zeros(2), where=sums > 0)
@@ -314,7 +314,7 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
         low = float(reach[positive].max())
         high = float((-reach[~positive]).min())
         return 0.5 * (low + high) if low <= high else bias
-    # the cost of the slack is convex in b; its slope rises by a row's cost at y_i reach_i
+    # the cost of the slack is convex in b; its slope rises by the cost of row i at y_i reach_i
     breaks = problem.y * reach
     order = np.argsort(breaks, kind="stable")
     slope = np.cumsum(problem.slack_cost[order]) - float(problem.slack_cost[positive].sum())
@@ -322,7 +322,7 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
     first = int(np.searchsorted(slope, -ACCUMULATED_ROUNDING * scale))
     if (
         first + 1 < order.size and slope[first] <= ACCUMULATED_ROUNDING * scale
-    ):  # flat up to the next break
+    ):  # the cost does not change up to the next break
         return 0.5 * float(breaks[order[first]] + breaks[order[first + 1]])
     return float(breaks[order[first]])
 
