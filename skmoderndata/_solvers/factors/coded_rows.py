@@ -54,7 +54,7 @@ class Codes(NamedTuple):
         if not decision.onward:
             codes = Codes.of(codes.best)
 
-        # scale the codes only; the driver rescales the components
+        # scale only the codes; the caller rescales the components
         times = decision.times
         if times is not None:
             codes = Codes(*(W * times for W in codes))
@@ -76,7 +76,7 @@ class CodedRows(NamedTuple):
     read: Callable[[Block], Data]
     shape: tuple[int, int]  # number of rows with positive weight, number of columns
     sum_sq: float  # weighted sum of the squares of X
-    dtype: Any  # type of X in products
+    dtype: Any  # data type of X in products
     weighted: bool  # True if rows have weights
     complete: bool  # True if all entries are observed and have equal weights
     decision: Decision = Decision()  # changes of the codes before the next pass
@@ -279,7 +279,7 @@ class Lacking(NamedTuple):
         n_rows = self.n_rows
         sizes = np.append(self.sizes, other.sizes)
         lacks = np.vstack([self.lacks, other.lacks])
-        # keep the order of rows of equal size
+        # among rows of equal size, keep their order
         first = np.argsort(-sizes, kind="stable")[:n_rows]
         return Lacking(sizes[first], lacks[first], n_rows)
 

@@ -78,7 +78,7 @@ def _sweep(X: Any, norms_sq: Array, B: Array, W: Array) -> None:
     M = np.ascontiguousarray(X.T @ (B @ S - W))
     for rows in row_blocks(len(B), 2.0 * k * (X.shape[1] + k)):
         block = X[rows]
-        if not is_sparse(block):  # store all entries, zeros included
+        if not is_sparse(block):  # store all entries, including zeros
             size, p = block.shape
             indptr = np.arange(0, size * p + 1, p)
             indices = np.tile(np.arange(p), size)
@@ -110,7 +110,7 @@ def convex_factorize(
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     norms_sq = np.asarray(squares, dtype=np.float64).ravel()
     empty = norms_sq <= 0
-    if empty.any() and not empty.all():  # weights of rows of zeros have no effect
+    if empty.any() and not empty.all():  # the weights of all-zero rows have no effect
         B = np.where(empty[:, None], 0.0, B)
         B = B / B.sum(axis=0)
 
@@ -200,7 +200,7 @@ def _step(b: Array, g: Array, curve: float, S: Array, delta: Array) -> bool:
     for j in range(k):
         delta[j] = 0.0
 
-    # move each weight to its minimum over b_j >= 0
+    # move each weight to the minimum over b_j >= 0
     for _ in range(2):
         for j in range(k):
             h = curve * S[j, j]

@@ -168,8 +168,8 @@ class Data:
             yield slice(0, len(F)), V.T @ V, F
             return
 
-        # if entries are missing or weighted, each row sums the products of the components that it
-        # observes
+        # if entries are missing or weighted, sum the products of the components for each row, over
+        # its observed entries
         pairs = self._narrow(_pairs(V, V))
         for rows in _gram_blocks(len(F), V.shape[1]):
             yield rows, _unpacked(self._masks[0][rows] @ pairs, V.shape[1]), F[rows]
@@ -178,7 +178,8 @@ class Data:
         """Return the sums over these rows and their codes that determine the components."""
         weighted = W if self.weights is None else W * self.weights[:, None]
         narrow = self._narrow(weighted)
-        # put few rows on the left, because BLAS takes twice as long with the transposed X
+        # put the matrix with few rows on the left, because BLAS takes twice as long with the
+        # transposed X
         if is_sparse(self.X):
             T = self._weighted.T @ narrow
         else:
@@ -326,7 +327,7 @@ def update(
             z = Z[rows][block]
             Y = _improve(side, g, f, z, sweeps)
 
-            # add up values, squared gradients and squared linear terms, weighted
+            # add up the weighted values, squared gradients and squared linear terms
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
             measures = (z * (Y - f) / 2, gradient * gradient, linear * linear)

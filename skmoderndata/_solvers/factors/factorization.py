@@ -43,14 +43,16 @@ from skmoderndata._solvers.factors.factor_updates import (
     update,
 )
 
-# Number of passes after which codes of rows with given sparseness have several starts again.
+# Number of passes after which codes of rows with given sparseness are again computed from several
+# starts.
 AFRESH = 20
 
-# Maximum norm of a component, and of its inverse, before components are rescaled to norm 1.
+# Maximum norm of a component, and maximum inverse of its norm, before components are rescaled to
+# norm 1.
 LARGEST_NORM = 1e4
 
-# Maximum number of initial passes without penalty; without these passes, objectives are up to 1.6
-# times higher, and components of digits stay zero.
+# Maximum number of initial passes without penalty. Without these passes, objectives are up to 1.6
+# times as high, and some components of the digits data stay zero.
 APART = 20
 
 
@@ -208,7 +210,7 @@ def factorize(
         ahead = extrapolated(components_side, new, state.last, extra) if extra else new
         state = _Iterates(state.best, new, ahead)
         drift = None if fixed or codes_side.kind != "nonnegative" else state.drift()
-        if drift is not None:  # without a penalty, lengths drift
+        if drift is not None:  # without a penalty, the norms of the components drift
             state = _Iterates(*(components / drift for components in state))
             rows = rows.times(drift)
             cached_products = _CachedProducts()
@@ -371,7 +373,7 @@ def revive(
     if not worth.any():
         return None
 
-    # turn the residuals into components as long as the others; no row uses them yet
+    # scale the residuals to the norm of the other components; no row uses the new components yet
     lacks = worst_rows.lacks[worth] / np.sqrt(worst_rows.sizes[worth, None])
     revived = dead[: len(lacks)]
     length = 1.0 if idle.all() else float(np.median(lengths_of(V[:, ~idle])))

@@ -28,7 +28,8 @@ from skmoderndata._solvers.factors.factorization import revive
 # rows per component that keep their weight in the sums after later batches.
 ROWS_PER_COMPONENT = 8
 
-# Size of the exponent: sums fade by this power of the fraction of rows that came earlier.
+# Size of the exponent of the fading: sums are multiplied by this power of the fraction of rows
+# that came earlier.
 FADING = 10.0
 
 # Number of alternations between the codes of a batch and the components.
@@ -129,7 +130,7 @@ def _balanced(
 
     The penalty of the codes grows with the number of rows; the penalty of the components does not.
     """
-    # a penalty is linear or quadratic in the scale
+    # the penalty of a factor is linear or quadratic in its scale
     degree = 1 if codes_side.l1 else 2
     other_degree = 1 if components_side.l1 else 2
     sums = stream.of_all()
@@ -150,7 +151,8 @@ def _balanced(
 
 def _idle(V: Array, sums: SummedData) -> Array:
     """Find components that are zero or that hardly any row uses."""
-    # compute the energy: squares of the part of the data that each component explains by itself
+    # compute the energy of each component: the sum of squares of the part of the data that it
+    # explains by itself
     squares = (V * V).sum(axis=0)
     energy = np.diag(sums.S) * squares
     return energy <= IDLE * energy.mean()

@@ -57,7 +57,7 @@ def refit_on_support(
         n_iter += 1
         before = H
 
-        # 1. codes, then components: the columns of the transposed product
+        # 1. update the codes, then the components, which are the columns of the transposed product
         W = _updated_columns(W, X @ H.T, H @ H.T, used[0], positive_codes)
         columns = _updated_columns(H.T, X.T @ W, W.T @ W, used[1].T, positive_components)
 
@@ -68,7 +68,7 @@ def refit_on_support(
 
 
 def _updated_columns(W: Array, XH: Array, gram: Array, used: Array, positive: bool) -> Array:
-    """Minimise over each column of W in turn, where it is used."""
+    """Minimise over the used entries of each column of W in turn."""
     W = W.copy()
     for j in np.flatnonzero(gram.diagonal() > 0):
         w = W[:, j] + (XH[:, j] - W @ gram[:, j]) / gram[j, j]

@@ -100,7 +100,7 @@ def _improved_rates(
 ) -> tuple[Mixtures, tuple[float, float, Array, Array]]:
     """Update the rates for fixed topics, and compute the sums that determine the topics."""
     counts, weights = data
-    # the last pass has scaled the topics to sum 1
+    # rescale the rates, because the last pass has normalised the topics
     A = rates.best * scale
     exposures = weights @ U
     in_documents, _, value = expected(counts, A, U)
@@ -174,7 +174,7 @@ def _smoothed(in_words: Array, exposures: Array) -> Array:
     least = exposures.min(axis=0)
     above = exposures - least
     low = np.zeros(len(least))
-    high = in_words.sum(axis=0)  # there the sum is at most 1
+    high = in_words.sum(axis=0)  # here the probabilities sum to at most 1
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         too_low = (in_words / (above + middle)).sum(axis=0) > 1
