@@ -224,8 +224,8 @@ class BalancedPenalty:
 
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
         """Move mu towards equal residuals, if a change is due."""
-        # a ratio of three was fastest on noise-free and on noisy tables; intervals grow, so that
-        # the method converges as with constant mu
+        # a target ratio of three was fastest, with and without noise; the intervals between
+        # changes grow, so that the method converges as it does with constant mu
         if self.is_due(n_iter):
             if max(primal, dual) > ACCUMULATED_ROUNDING:
                 is_low = primal > 3 * dual
@@ -268,7 +268,7 @@ def complete(
     else:
         mu = 8 / top_singular_pair(table.matrix(M))[0]
 
-    # a warm start makes up for the coarse accuracy of the singular values
+    # use coarse singular values, because warm starts make up for their errors
     subspace = factors.Vt.T
     accuracy = 0.3
     objective = gap = np.inf

@@ -49,7 +49,7 @@ PATH_LENGTH = 20
 # Tolerance of the duality gap for the intermediate problems of a path.
 PATH_TOL = 1e-2
 
-# Maximum number of passes for each of these problems.
+# Maximum number of passes for each intermediate problem.
 PATH_PASSES = 50
 
 
@@ -90,7 +90,7 @@ class CompletionTask(NamedTuple):
         if self.solver == "cvxpy":
             return self.finish(table, lam, self.conic(table, lam))
 
-        # weights have no effect if the known cells must be met exactly
+        # weights have no effect if the known cells must be fitted exactly
         if lam == 0 and self.max_rank is None:
             table = Table(table.X, table.dense)
 
@@ -104,7 +104,8 @@ class CompletionTask(NamedTuple):
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
 
-        # with neither, return the table itself, or the matrix of least nuclear norm with its cells
+        # with neither, return the table itself, or the matrix of least nuclear norm that has its
+        # cells
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(
@@ -218,7 +219,7 @@ class CompletionTask(NamedTuple):
         factors = result.factors
         (n, p) = table.shape
         goal = 1e-9 * norm(table.data)
-        # first try without the singular values that only the tolerance of ADMM explains
+        # first try without the singular values that are only due to the tolerance of ADMM
         for r in sorted({_rank(factors.s, self.tol), factors.s.size}) if self.polish else ():
             if not 0 < r * (n + p - r) < table.data.size:
                 continue
@@ -248,7 +249,7 @@ class CompletionTask(NamedTuple):
             total += float(weights[hidden].sum())
             if self.progress.stopped:
                 return self.solve(table, path[0], lam_max)
-        # the spectral norm of noise grows as the root of the number of known cells
+        # convert to all known cells: the spectral norm of noise grows as the root of their number
         lam = _smooth_argmin(path, errors) / math.sqrt(1 - HIDDEN)
         tried = np.isfinite(errors)
         errors = np.sqrt(errors[tried] / total)

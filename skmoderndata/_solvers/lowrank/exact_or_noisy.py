@@ -69,10 +69,10 @@ PROBE_RANKS = 10
 # Maximum number of rounds of a probe.
 PROBE_ROUNDS = 3
 
-# Number of least-squares steps in a round, before the early residual.
+# Number of least-squares steps in a round before the early residual is measured.
 EARLY_STEPS = 3
 
-# Number of further steps, before the late residual.
+# Number of further steps in a round before the late residual is measured.
 LATE_STEPS = 2
 
 # Minimum residual of a gross error, in median absolute residuals.
@@ -313,7 +313,7 @@ def probe(
             break
         trusted = observed & ~clipped & ~(residuals > GROSS * late)
 
-    # test columns separately: small columns beside large ones may be fitted exactly by chance
+    # test columns separately: small columns beside large ones may seem to be fitted exactly
     residuals = np.where(tried, residuals, np.nan)[:, live]
     with np.errstate(invalid="ignore"):
         relative = masked_quantile(residuals, 0.5) / median_deviations(X[:, live])

@@ -26,7 +26,7 @@ LEAST_DOF = 1.5
 # Number of distributions that are compared with the quantiles.
 GRID = 200
 
-# Size of the weight of the common noise in the noise of a column, in cells.
+# Number of cells that the common noise is worth in the noise estimate of a column.
 COLUMN_WEIGHT = 20
 
 
@@ -131,7 +131,7 @@ def _core_noise(white: Array) -> Array:
     relative = MEDIAN_TO_STD * np.nanmedian(sizes[:, live] / noise[live])
     common = relative * np.median(noise[live])
 
-    # shrink the variances towards it, mainly in columns with few cells
+    # shrink the variances towards the common variance, mainly in columns with few cells
     squares = n_cells * noise**2 + COLUMN_WEIGHT * common**2
     return np.asarray(np.sqrt(squares / (n_cells + COLUMN_WEIGHT)))
 

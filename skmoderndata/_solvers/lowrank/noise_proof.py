@@ -16,7 +16,7 @@ from skmoderndata._solvers.lowrank.table_noise import (
 # Minimum number of cells of a large table.
 LARGE = 3 * 10**6
 
-# Maximum size of the smaller side, because the spectrum of a matrix of this size is computed.
+# Maximum size of the smaller side; the spectrum of a square matrix of this size is computed.
 MOST_ROWS = 2000
 
 # Number of rows and columns of the block.
@@ -28,10 +28,12 @@ ROUNDS = 6
 # Maximum residual of a trusted cell of the block, in standard deviations.
 CUT = 5.0
 
-# Maximum residual of a trusted cell in all rows; smaller errors may be mistaken for noise.
+# Maximum residual of a trusted cell in all rows, in standard deviations; with a larger limit,
+# errors may be mistaken for noise.
 CLOSE_CUT = 3.0
 
-# Maximum number of components of pursuit at the noise, as a fraction of the side of the block.
+# Maximum number of components of the pursuit that estimates the noise, as a fraction of the side
+# of the block.
 PURSUED_RANK = 0.3
 
 # Minimum noise that the refit must leave, as a fraction of the noise at which pursuit settles.
@@ -46,7 +48,7 @@ PLAIN_SHARE = 0.1
 # Largest rank that pursuit recovers, as a fraction of the smaller side.
 RECOVERED_RANK = 0.25
 
-# Maximum fraction of the energy of noise in a matrix of this rank.
+# Maximum fraction of the energy of noise that a matrix of this rank contains.
 SPREAD_SHARE = 0.8
 
 
@@ -72,7 +74,8 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     if fitted is None:
         return False
 
-    # 2. regress all rows, and as many columns, on the same components
+    # 2. regress all rows on the components of the block, then as many columns on the resulting
+    # scores
     A = _scores(X[:, columns], fitted.B)
     table = X[:, np.sort(rng.permutation(p)[:n])]
     B = _scores(table.T, A)

@@ -27,10 +27,10 @@ HIDDEN_SHARE = 0.1
 # Size of the factor by which the noise falls from one trial to the next.
 FALL = 4.0
 
-# Maximum number of trials.
+# Maximum number of trials of lower noise.
 TRIALS = 6
 
-# Maximum ratio of errors in hidden cells that counts as clearly better.
+# Maximum ratio of new to old errors in hidden cells at which the new fit counts as clearly better.
 CLEARLY_BETTER = 0.7
 
 # Fractions of the hidden cells that must be predicted better.

@@ -22,13 +22,14 @@ from skmoderndata._solvers.lowrank.table import TableTerms
 # Fraction of good rows beyond the cutoff of the score distance.
 TAIL = 1e-4
 
-# Maximum robust z of the size of a row on the components.
+# Maximum robust z-score of a row that lies on the components, from the size of its residuals.
 OFF = 4.0
 
-# Maximum robust z of the size of a suspect on the components.
+# Maximum robust z-score of a suspect that returns to the fit.
 OFF_SUSPECT = 2.5
 
-# Minimum size of an outlying row, in units of the noise; 30 % broken cells give 1.58.
+# Minimum size of an outlying row, in units of the noise; a row with 30 % broken cells has size
+# 1.58.
 LEAST_SIZE = 1.6
 
 # Maximum fraction of the rows that are left out of the first fit.
@@ -37,7 +38,7 @@ MOST_SUSPECTS = 0.5
 # Maximum number of fits without the suspects.
 FITS = 3
 
-# Number of directions on which the scores are projected.
+# Number of directions onto which the scores are projected.
 DIRECTIONS = 500
 
 # Fraction of the rows that every concentration step keeps.
@@ -52,7 +53,7 @@ REWEIGHT = 0.975
 # Number of concentration steps, and how many of them, at the end, reweight the rows.
 STEPS = (8, 3)
 
-# Size of the standard deviation of the log-median of m Gaussian sizes, times the root of m.
+# Size of the standard deviation of the log-median of m Gaussian sizes, times the square root of m.
 LOG_MEDIAN_STD = 1.166
 
 Decompose = Callable[[Array], TableTerms]  # decomposes the rows of a mask
@@ -64,8 +65,8 @@ class OutlierMap(NamedTuple):
     location: Array  # (r,), centre of the scores
     precision: Array  # (r, r), inverse covariance of the scores
     singular_values: Array  # (r,), singular values of the fitted rows
-    centre: float  # centre of the logarithms of sizes, in their standard deviations
-    spread: float  # spread of these logarithms
+    centre: float  # centre of the log-sizes, in their standard deviations
+    spread: float  # spread of the log-sizes
 
     def turned(self, turn: Array, singular_values: Array) -> "OutlierMap":
         """Return the map for scores times the matrix `turn`, which has the same distances."""
@@ -87,7 +88,7 @@ class OutlierMap(NamedTuple):
         n_known = np.count_nonzero(~np.isnan(residual), axis=1)
         along[n_known <= rank] = 0.0
 
-        # measure the distance off the components; only rows larger than their noise count
+        # measure the distance off the components, which is zero for rows within the noise
         size, logarithm = row_sizes(residual, rank)
         z = (logarithm - self.centre) / self.spread
         z = np.where(size > LEAST_SIZE, z, 0.0)
@@ -123,7 +124,8 @@ def judge_rows(
     a mask. At most the fraction `share` of the rows is outlying: a larger group is structure of
     the table. If no row is outlying, the verdict contains the terms `first`.
     """
-    # 1. find suspects, which are far in the scores or off the components: at most half of the rows
+    # 1. find suspects, which are far out along the components or off them: at most half of the
+    # rows
     first = _with_fixed_signs(first)
     is_empty = np.isnan(X).all(axis=1)
     bound = int(share * np.count_nonzero(~is_empty))
@@ -243,7 +245,7 @@ def outlyingness(T: Array, rng: np.random.RandomState) -> Array:
     if r == 0 or not len(directions):
         return np.zeros(n)
 
-    # compute z in each direction by median and median deviation
+    # compute z in each direction from the median and the median absolute deviation
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     units = directions / lengths
     Z = T @ units.T
@@ -334,7 +336,7 @@ def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
         precision = linalg.pinvh(covariance)
         squares = _mahalanobis(T, location, precision) ** 2
 
-        # 2. scale the precision for Gaussian scores
+        # 2. scale the precision so that it is correct for Gaussian scores
         middle = float(np.median(squares[core]))
         factor = 1.0
         if middle > 0:

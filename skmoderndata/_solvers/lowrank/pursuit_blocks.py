@@ -255,7 +255,7 @@ def pursue_blocks(
             check_at = 0.3 * it.residual / tol
             penalty.balances = False
 
-        # 3. choose the penalty of the next pass, which will first change W
+        # 3. choose the penalty of the next pass, which begins by converting W to it
         if not it.converged:
             if completes:
                 primal, dual = changes(squares, threshold.s, sizes.norm)
@@ -303,7 +303,7 @@ def _start_rows(block: Block, units: Units, mu: float, lam: float) -> Any:
 
 
 def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
-    """Threshold W, and update Y and W; return the new state and the sums for the driver."""
+    """Threshold W, and update Y and W; return the new state and the sums of the block."""
     # compute L from the singular vectors of all rows
     X = units.rows(block)
     threshold = move.threshold
@@ -313,7 +313,7 @@ def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
     L = scores @ threshold.Vt
     squares = update_splitting(X, L, Y, W, move.mu, move.mu, loss.lam, loss.delta, move.relax)
 
-    # compute the terms that the driver adds up
+    # compute the terms that are added up over all blocks
     grams = W.T @ W, W.T @ Y, Y.T @ Y
     fit = loss.of(X - L)
     product = float(np.nansum(X * Y))

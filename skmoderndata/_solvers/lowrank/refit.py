@@ -38,19 +38,20 @@ STEPS_PER_ROUND = 5
 # Minimum singular value of a component, relative to the largest singular value of noise.
 NOISE_EDGE = 1.2
 
-# Minimum noise, as a fraction of the scale of all cells; cut cells must not define the noise.
+# Minimum noise, as a fraction of the scale of all cells, so that the choice of cut cells does not
+# define the noise.
 ALL_CELLS_FLOOR = 0.6
 
 # Number of rounds that adapt the noise to heavy tails.
 TAIL_ROUNDS = 3
 
-# Size of the weight of the common noise in the noise of a column, in cells.
+# Number of cells that the common noise is worth in the noise estimate of a column.
 COLUMN_WEIGHT = 20
 
-# Minimum fraction of degrees of freedom that a fit leaves.
+# Minimum fraction of degrees of freedom that a fit is assumed to leave.
 LEAST_FREEDOM = 0.1
 
-# Minimum eigenvalue of a requested component, relative to the largest.
+# Minimum eigenvalue of a requested component, relative to the largest eigenvalue.
 RIDGE_RELATIVE = 1e-14
 
 # Tolerance of the relative duality gap of regressions by least absolute deviations.
@@ -151,8 +152,8 @@ def refit(
             if (last == outlying).all():
                 break
 
-        # refit rows and columns that follow their gross errors: least squares cannot detect this,
-        # and mistakes the errors of a column for its noise
+        # refit rows and columns whose fits follow their gross errors: least squares cannot detect
+        # this, and mistakes the errors of a column for its noise
         least_squares = L
         if rank and stage < LAST_STAGE:
             L, is_robust = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
@@ -162,7 +163,7 @@ def refit(
         if stage > 0 and np.array_equal(L, least_squares):
             break
 
-    # adapt the noise to heavy tails; readmitted cells widen the noise in turn
+    # adapt the noise to heavy tails, in rounds, because readmitted cells widen the noise in turn
     for _ in range(0 if known_noise else TAIL_ROUNDS):
         retained = observed & ~outlying
         noise = column_noise(
@@ -261,7 +262,8 @@ def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array
     trusted = trusted.copy()
     sizes = np.abs(sizes)
     for mask, cells, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
-        # trust the smallest residuals of rows, then of columns, with too few trusted cells
+        # in rows, then in columns, with too few trusted cells, trust the cells of smallest
+        # residuals
         n_observed = cells.sum(axis=1)
         needed = np.maximum((n_observed + 1) // 2, np.minimum(2 * rank + 1, n_observed))
         for i in np.flatnonzero(mask.sum(axis=1) < needed):

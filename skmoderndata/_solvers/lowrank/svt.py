@@ -20,7 +20,8 @@ from skmoderndata._solvers.common.typing import Array
 # Number of columns of a block beyond the rank.
 OVERSAMPLING = 10
 
-# Maximum size of a block, as a fraction of the smaller side, that beats a dense decomposition.
+# Maximum size of a block, as a fraction of the smaller side, with which iteration beats a dense
+# decomposition.
 DENSE_FRACTION = 0.35
 
 # Minimum threshold for which a Gram matrix is accurate, relative to the largest singular value.
@@ -213,7 +214,8 @@ def _subspace_iteration(
             last = s
             continue
 
-        # 4. estimate the error of the kept part, and check that no further value will rise
+        # 4. estimate the error of the kept part, and check that no value will rise above the
+        # threshold
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
         settled = not cold or exact or r == max_rank

@@ -32,13 +32,13 @@ class TableSettings(NamedTuple):
     lam: float  # weight of the gross errors
     algorithm: str = "auto"
     noise_std: float | None = None
-    threshold: float = 5.0  # standard deviations of the noise
+    threshold: float = 5.0  # in standard deviations of the noise
     solver: str = "auto"
     schedule: str = "auto"
     tol: float = 1e-6  # largest relative duality gap
     max_iter: int = 5000
     polish: bool | str = "auto"
-    n_components: int | None = None  # number for a table with noise; None estimates it
+    n_components: int | None = None  # number of components of a noisy table; None estimates it
 
     @property
     def svt_solver(self) -> str:

@@ -22,16 +22,16 @@ from skmoderndata._solvers.lowrank.quantiles import (
 # Maximum residual that is not a gross error, in standard deviations of a column.
 GROSS = 5.0
 
-# Fractions whose quantiles of absolute residuals determine the noise.
+# Probabilities of the quantiles of absolute residuals from which the noise is estimated.
 CORE = (0.5, 0.8)
 
-# Fractions whose quantiles of absolute residuals show heavy tails.
+# Probabilities of the quantiles of absolute residuals that show heavy tails.
 TAILS = (0.95, 0.99)
 
 # Number of random rows and columns from which the noise of a large table is estimated.
 BLOCK_SIDE = 500
 
-# Maximum number of rounds.
+# Maximum number of rounds of the fixed-point iteration.
 ROUNDS = 15
 
 # Minimum ratio of an estimate to the last one at which the estimate counts as settled.
@@ -40,7 +40,7 @@ SETTLED = 0.98
 # Maximum estimate that counts as zero noise, relative to the first estimate.
 ZERO_RELATIVE = 1e-6
 
-# Minimum scale of a column, in deviations of its cells.
+# Minimum scale of a column, as a fraction of the spread of its cells.
 SPREAD_FLOOR = 0.5
 
 # Maximum ratio of the largest to the smallest noise of a column at which no divisors are needed.
