@@ -85,7 +85,7 @@ def bounded_lasso_codes(
             lam = reached[block]
             codes = code(block, lam, bound)
 
-            # the code stopped because the optimum is certified within the bound, or because the
+            # give each code its reason to stop: its optimum is certified within the bound, or its
             # residual cannot be made smaller
             rr, gap, margin = _bound_gaps(x, seen, codes.a, atoms_used.rows, bound, positive)
             top = dual_norms(x @ atoms_used.rows.T, positive)
@@ -157,7 +157,7 @@ def _search_penalties(
         gap[written] = np.where(inside, reached, solved.gap)[keep]
         steps[pending] += solved.n_iter
 
-        # a bound that the smallest penalty does not meet is out of reach
+        # if the smallest penalty does not meet a bound, the bound is out of reach
         if number == 0:
             stop[~inside] = STALL
         certified = inside & (reached <= settings.tol)

@@ -9,8 +9,8 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit_leaf
 
-# Smallest squared distance of a vector from the span of other vectors, relative to its squared
-# length; below it, the vector counts as linearly dependent.
+# Smallest squared distance of a linearly independent vector from the span of the other vectors,
+# relative to its squared length.
 SPAN = 1e-10
 
 
@@ -49,7 +49,7 @@ def append_atom(L, t, g, index, new):
 @jit_leaf
 def drop(L, t, position):
     """Remove row and column `position` of A from a factor of t rows, by Givens rotations."""
-    # without the row, L is triangular except for one entry in each later row
+    # without this row of A, L is triangular except for one entry in each later row
     for s in range(position, t - 1):
         for q in range(s + 2):
             L[s, q] = L[s + 1, q]
@@ -72,7 +72,7 @@ def drop(L, t, position):
 def solve_lower(L, t, b):
     """Replace ``b[:t]`` by the solution of ``L z = b``."""
     for s in range(t):
-        # four sums at a time, because each addition waits for the previous one
+        # accumulate four sums at a time, because each addition waits for the previous one
         s0 = b[s]
         s1 = 0.0
         s2 = 0.0

@@ -87,7 +87,8 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 for s in range(t):
                     active.a[s] = z[s]
             elif entered >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
-                # an entering atom moves along its sign, unless rounding errors intervene
+                # the entering atom has moved against its sign, which only rounding errors can
+                # cause
                 t -= 1
                 banned[entered] = some_banned = solved = True
                 continue

@@ -295,13 +295,14 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
                 n_banned += 1
                 continue
 
-            # 4. compute the new Gram-Schmidt vector's products, u_t = (g - L[t, :t] U) / L[t, t]
+            # 4. compute the products of the new Gram-Schmidt vector, u_t = (g - L[t, :t] U) / L[t,
+            # t]
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):
                 u[j] = g[j]
             # Add four rows at a time, in place: with 20 atoms, this is 1.4 times as fast as adding
-            # one row at a time, or as calling `add_rows`, where LLVM passes each array as seven
+            # one row at a time or calling `add_rows`, to which LLVM passes each array as seven
             # arguments.
             s = ZERO
             while s + 4 <= t:
@@ -354,7 +355,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             _solve_code(L, h, index, t, a, scale, value)
         elif stop != TOL:
             rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
-            # the atoms added later increased the residual, through rounding errors
+            # atoms added last may have increased the residual through rounding errors
             if best_rho < rho:
                 t = best_t
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)

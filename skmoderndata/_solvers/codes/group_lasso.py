@@ -305,7 +305,7 @@ def group_lasso(
         if gap < best.gap:
             best = GroupLassoResult(w, gap, taken, lam_max, objective)
 
-        # 2. stop at a small gap, after the last sweep, or without progress
+        # 2. stop if the gap is small, after the last sweep, or if there is no progress
         unit = best.objective if of_objective else scale
         target_gap = max(tol * unit, FLOOR * scale)
         if best.gap <= target_gap or taken >= max_iter or idle > 5:
@@ -398,7 +398,7 @@ def _solve_working_set(
         )
         r, c, gap = look()
 
-        # take Newton steps if, by measured times, the remaining sweeps would take longer
+        # take Newton steps if the remaining sweeps would take longer, according to measured times
         system = min(np.count_nonzero(a), Z.shape[1])
         worth = False
         if system <= NEWTON_SIZE and gap > goal:

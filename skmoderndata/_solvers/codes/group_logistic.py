@@ -31,7 +31,7 @@ from skmoderndata._solvers.common.tolerances import (
 )
 from skmoderndata._solvers.common.typing import Array
 
-# Minimum curvature of a sample of weight 1; far from the boundary, its loss is flat.
+# Minimum curvature of the loss of a sample of weight 1; far from the boundary, the loss is flat.
 CURVATURE_FLOOR = 1e-6
 # Smallest step of the line search.
 SMALLEST_STEP = 2.0**-20
@@ -144,7 +144,7 @@ def group_logistic(
         along = X @ direction
         shift = model.mean_target - float(means @ step.coef) - b if problem.intercept else 0.0
 
-        # 3. follow the direction as far as the objective falls sufficiently
+        # 3. move along the direction, by the largest step that lowers the objective sufficiently
         t = _step_length(problem, penalty, w, products + b, direction, along + shift)
         w = w + t * direction
         products = products + t * along
@@ -237,7 +237,7 @@ def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) 
     size = np.abs(r)
     curvature = size * (1 - size / problem.weights)
     root = np.sqrt(curvature)
-    # products with orthonormal columns lose fewer digits than products with A
+    # use products with orthonormal columns, which lose fewer digits than products with A
     Q, R, pivots = _qr(root[:, None] * A)
     for _ in range(1 + REFINEMENTS):
         imbalance = (A.T @ r - slopes)[pivots]
@@ -282,7 +282,7 @@ def _quadratic_model(
     if problem.intercept:
         means = (X.T @ h) / h.sum()
         mean_target = float(h @ target) / float(h.sum())
-    # centring of sparse columns stays implicit
+    # keep the centring of sparse columns implicit
     if sparse.issparse(X):
         X_sparse: Any = X
         scaled = X_sparse.copy()

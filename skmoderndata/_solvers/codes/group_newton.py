@@ -85,7 +85,7 @@ def newton_step(
     tried = np.concatenate([[1.0], ordered[halves[halves > 0] - 1]])
     tried = np.append(tried, tried[-1] * 0.5 ** np.arange(1, 20))
 
-    # take the first minimum of the objective among them
+    # use the candidate at the first minimum of the objective
     best = np.inf
     out = a
     for size in tried:

@@ -143,7 +143,7 @@ def homotopy(signals, i, active, scratch, G):
         if done:
             step = level - lam
 
-        # or if the residual meets the bound
+        # it also ends earlier if the residual meets the bound
         if bound >= 0.0:
             slope = inner(z, theta, t)
             if rr < CANCELS * size:
@@ -177,7 +177,7 @@ def homotopy(signals, i, active, scratch, G):
 
     banned[:] = False
 
-    # at the end, solve the equations afresh
+    # solve the final equations afresh
     for _ in range(6):
         if not solve_signs(b, active, t, level):
             break

@@ -286,9 +286,9 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
 def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
     """Run the non-negative pursuit from the products b and the Gram matrix G of the atoms.
 
-    It takes a tenth of the time of the route for groups. Lawson and Hanson's method with an early
-    end: the factor L of the chosen atoms grows and shrinks with them. The last three arguments
-    receive the codes, the reasons to stop, and the numbers of steps.
+    This is Lawson and Hanson's method with an early end: the factor L of the chosen atoms grows
+    and shrinks with them. It takes a tenth of the time of the code for groups. The last three
+    arguments receive the codes, the reasons to stop, and the numbers of steps.
     """
     (m, k) = b.shape
     width = min(s, n)

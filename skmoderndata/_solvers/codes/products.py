@@ -42,7 +42,7 @@ def add_rows(out, sign, a, rows, which, count):
     k = out.shape[0]
     s = 0
 
-    # four rows at a time, so that `out` is read and written once for all four
+    # add four rows at a time, so that `out` is read and written once for all four
     while s + 4 <= count:
         a0 = sign * a[s]
         a1 = sign * a[s + 1]
@@ -56,7 +56,7 @@ def add_rows(out, sign, a, rows, which, count):
             out[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
         s += 4
 
-    # the remaining rows
+    # add the remaining rows
     while s < count:
         a0 = sign * a[s]
         g0 = rows[which[s]]

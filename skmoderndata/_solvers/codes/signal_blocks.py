@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.typing import Array
 # Reasons why the coding of a signal stopped.
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
-# Number of signals per block: correlations with some hundred atoms stay in the cache.
+# Number of signals per block; their correlations with a few hundred atoms then stay in the cache.
 BLOCK_SIGNALS = 256
 # Maximum number of atoms whose Gram matrix is computed before the number of codes is known.
 SMALL_DICTIONARY_ATOMS = 512
@@ -131,7 +131,7 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
         peak = np.take_along_axis(keys, largest, axis=1)
         keys = np.where(peak < 0, -keys, keys)
     keys = np.column_stack([keys, scales[repeated]]) + 0.0
-    # sort only rows with equal sums: sorting all would cost half as much as a Gram matrix
+    # sort only rows with equal sums: sorting all rows would take half as long as a Gram matrix
     alike = _repeated(keys.sum(axis=1))
     _, distinct = np.unique(keys[alike], axis=0, return_index=True)
     first = np.ones(len(rows), np.bool_)
@@ -201,7 +201,7 @@ def by_pattern(
     if mask is None:
         return solve(X, atoms, slice(None))
 
-    # signals with the same pattern are coded together
+    # code signals with the same pattern together
     packed = np.packbits(mask, axis=1)
     patterns, which = np.unique(packed, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -222,7 +222,7 @@ def by_pattern(
         rows = order[edges[pattern] : edges[pattern + 1]]
         observed = mask[rows[0]]
 
-        if not observed.any():  # one column of zeros
+        if not observed.any():  # use one column of zeros
             signals = np.zeros((len(rows), 1), X.dtype)
             masked = atoms._replace(rows=np.zeros((len(full), 1)), gram=None)
         else:

@@ -186,7 +186,8 @@ def code_by_problems(
         no_gap = np.full(len(a), np.nan)
         return from_dense(codes, pursued.residual_sq, pursued.stop, no_gap, pursued.n_iter)
 
-    # block size for which the systems fit, with their atoms unless the Gram matrix is known
+    # choose the block size so that the systems fit into memory, with their atoms unless the Gram
+    # matrix is known
     system = widest * (widest + (n if gram is None else 0))
     signal_bytes = 8 * (system + 8 * k + 4 * n)
     fitting = min(memory, TEMPORARY_BYTES) // signal_bytes

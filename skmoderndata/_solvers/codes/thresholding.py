@@ -159,7 +159,8 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
         codes = _repeat(rule, p, best, tol_sq, max_iter, monotone=method != "htp")
     a, rho, stop, n_iter = codes
 
-    # refit, unless that is worse by more than rounding errors, or misses a bound that was met
+    # refit, unless the refit is worse by more than rounding errors, or exceeds a bound that was
+    # met
     refined = p.fit(a != 0, a)
     new = squares(p.residuals(refined))
     size = squares(p.X)
@@ -247,7 +248,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         out.n_iter[live] += 1
         ended = np.zeros(m, np.bool_)
 
-        # 1. solve least squares on a constant support, or after many steps
+        # 1. if the support is constant, or after many steps, solve least squares on it
         jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
         rows = live[jump]
         A[rows] = p.of(rows).fit(A[rows] != 0, A[rows])
