@@ -48,7 +48,7 @@ RULES = ("shrinkage", "ridge", "bach-jordan")
 INDEFINITE = 1e-8
 # Tolerance of Lanczos iterations that replace eigendecompositions.
 PAIRS_TOL = 1e-10
-# candidates for ``alpha="auto"``
+# Candidates for ``alpha="auto"``.
 ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]
 
 
@@ -362,7 +362,7 @@ def kernel_pairs(
 
         def apply(x: Array, K: Array = K, L: Array = L) -> Array:
             next(count)
-            # five times as fast as `cho_solve`, which is designed for many columns
+            # this is five times as fast as `cho_solve`, which is designed for many columns
             half = linalg.blas.dtrsv(L, K @ x, lower=1)
             return np.asarray(linalg.blas.dtrsv(L, half, lower=1, trans=1)) / total
 
@@ -470,7 +470,7 @@ def _sumcor(
 ) -> Pairs:
     """Maximise the sum of correlations with unit variance in each view [Kettenring; Horst 1961].
 
-    A pass maximises over one view after the other, so the sum never falls. Later pairs are
+    A pass maximises over one view at a time, so the sum never falls. Later pairs are
     orthogonal to earlier pairs in every view, because earlier directions are projected out of C,
     in place. The eigenproblem of C relaxes the constraints, so its largest eigenvalue is an upper
     bound on the sum [Kettenring 1971].
@@ -563,7 +563,7 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     off = np.abs(Y @ scores - Z * values).max(initial=0.0)
     residual = float(off / max(values[0], TINY))
 
-    # express values as mean correlations; exact without regularisation and missing views
+    # express values as mean correlations, which is exact without regularisation and missing views
     correlations = (n_views * values - 1) / (n_views - 1)
     # the rows of B, and therefore of Z, contain the roots of the weights
     if weights is not None:

@@ -21,8 +21,8 @@ from scipy import linalg
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import Whitened
 
-# Largest number of directions for full decompositions; with 80 directions they take five times as
-# long as power iterations.
+# Largest number of directions for which full decompositions are used; for 80 directions they take
+# five times as long as power iterations.
 DENSE_UP_TO = 40
 # Number of power iterations for the leading singular vectors of the data outside a fold.
 POWER_STEPS = 30

@@ -106,7 +106,7 @@ def kernel_k_means(
     it = Iterations(max_iter, -1.0, progress)
 
     for _ in it:
-        # 1. compute the weights, inner sums and objective of the clusters
+        # 1. compute the weight and the inner sum of each cluster, and the objective
         mass, inner, objective = _totals(S, labels, w, trace)
         settled = objective >= (last_fresh if fresh else last) - tol * scatter
         last = objective

@@ -7,7 +7,8 @@ import numpy as np
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Sufficient number of held-out samples: an outlier rate of 10 % then has an error of 1.3 points.
+# Number of held-out samples that suffices: the error of an outlier rate of 10 % is then 1.3
+# percentage points.
 HELD_OUT_SAMPLES = 500
 # Number of folds.
 N_FOLDS = 5

@@ -28,7 +28,7 @@ ROUGH_TOL = 1e-4
 ROUGH_ITERATIONS = 30
 # Number of passes in each round, and number of starts that survive it.
 ROUNDS = ((2, 20), (4, 6), (20, 2))
-# Smallest cosine of two starts that count as equal.
+# Smallest cosine between two starts that count as equal.
 SAME_WEIGHTS = 1 - 1e-3
 # Maximum number of starts that are singular vectors.
 N_SINGULAR = 10
