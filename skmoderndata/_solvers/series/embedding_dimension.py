@@ -104,7 +104,7 @@ def false_neighbors(
     spread = np.sqrt(np.nanvar(X, axis=0).sum())
     fractions = np.empty(max_dim)
     for d in range(1, max_dim + 1):
-        # find nearest windows, and the distances of their next values
+        # find the nearest windows, and the distances of their next values
         windows = windows_of(X, start, lag, d)
         near, numbers = _two_nearest(windows.now, 2)
         neighbor = _other_than_self(numbers)
