@@ -22,8 +22,8 @@ LOG2 = float(np.log(2.0))
 LOG2_E = float(1 / np.log(2.0))
 # Number whose addition leaves the nearest integer in the lowest bits.
 ROUND = 1.5 * 2.0**52
-# coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
-# economised to degree 10 by Chebyshev polynomials, with a relative error of 4e-16
+# Coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
+# economised to degree 10 by Chebyshev polynomials, with a relative error of 4e-16.
 POWERS = (
     7.074194562613101e-09,
     1.0208690835930362e-07,
@@ -202,7 +202,8 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
             kappa = similar[j - low]
             for k in range(LANES):
                 above = here[k]
-                # this order is exactly symmetric in the two series, to the last bit
+                # this order of operations makes the result symmetric in the two series, to the
+                # last bit
                 sides = v[k] * left[k] + u[k] * above
                 here[k] = kappa[k] * (sides + (u[k] * v[k]) * diagonal[k])
                 diagonal[k] = above
@@ -373,7 +374,8 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
                 return False
             position[1] = 0
 
-        # -inf if no alignment lies inside the triangle, NaN if plain sums are not accurate enough
+        # report -inf if no alignment lies inside the triangle, and NaN if plain sums are
+        # inaccurate
         for k in range(LANES):
             if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
                 logarithms[k] = -np.inf
@@ -437,7 +439,7 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
             row_numbers = np.arange(len(here))[:, None]
             block = np.where(row_numbers <= start + np.arange(len(lane_series)), block, 0)
 
-        # use logarithms, one pair at a time, where plain sums are not accurate enough
+        # where plain sums are inaccurate, use logarithms, one pair at a time
         for p, k in np.argwhere(np.isnan(block)):
             x = _one(X, here[p])
             z = _one(columns, lane_series[k])

@@ -32,7 +32,7 @@ RANGE = 900
 # Smallest sum for which a column is given a new power.
 LARGE = 2.0**300
 
-# phases of the computation for one series
+# Phases of the computation for one series.
 SUMS, COSTS, GRADIENT = range(3)
 
 
@@ -181,7 +181,7 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
         sums.numbers[0] = 1.0
         sums.powers[0] = 0
 
-    # upper bound on the powers of two lost since the last rescaling; a call that resumes rescales
+    # bound the powers of two lost since the last rescaling; after an interruption, rescale at once
     fallen = 0.0 if position[2] == 0 else float(RANGE)
     for i in range(position[2] + 1, n + 1):
         first = low[i - 1]

@@ -17,7 +17,7 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# concatenated values of all series, and the position at which each series begins
+# Concatenated values of all series, and the position at which each series begins.
 Packed = tuple[Array, Array]
 
 # Number of series that are compared with one series at a time; 8 lanes take 2.3 times as long.
@@ -78,9 +78,10 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
     for j in range(low, high):
         left = row[j]
         here = row[j + 1]
-        # each loop over the lanes uses at most four arrays, or LLVM does not vectorise it
+        # use at most four arrays in each loop over the lanes, because otherwise LLVM does not
+        # vectorise it
         z = lanes[j, 0]
-        # one channel: compute the cost and the minimum in one loop
+        # if there is one channel, compute the cost and the minimum in one loop
         if n_channels == 1 and not rooted:
             for k in range(width):
                 difference = xi[0] - z[k]
@@ -207,7 +208,7 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
     diagonal = older[first:last]
     row = here[first + 1 : last + 1]
 
-    # one channel: compute the cost and the minimum in one loop
+    # if there is one channel, compute the cost and the minimum in one loop
     if len(x) == 1 and not rooted:
         a = x[0, first:last]
         b = reverse[0, first + shift : last + shift]
@@ -467,7 +468,7 @@ def all_pairs(
     results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
         joblib.delayed(compare_batch)(start, stop) for start, stop in batches
     )
-    # if X is compared with itself, a block is infinite where its mirror image has the cost
+    # if X is compared with itself, a block is infinite where its mirror image holds the cost
     costs = np.full((len(rows), len(order)), np.inf)
     for here, targets, values in results:
         if same:
