@@ -31,9 +31,9 @@ from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
-# cost, packed components, memberships, number of rounds of the refit, threshold
+# Cost, packed components, memberships, number of rounds of the refit, and threshold.
 Answer = list[Any]
-# empty table of sets, which requests a local search
+# Empty table of sets, which requests a local search.
 NO_SETS = all_sets(1)[:0]
 
 
@@ -255,8 +255,9 @@ def race(words, columns, answers, bonus, penalty):
             words, columns, cost, U, Z, least, leader_U, pace, NO_SETS, NO_SETS, bonus, penalty
         )
         if answer[0] < leader[0]:
-            # allow later answers to save four times as much as the leader did, or a quarter of its
-            # first cost; this lost nothing in 240 problems
+            # refit a later answer only if its lag behind the leader is at most four times what the
+            # leader saved, or a quarter of the leader's first cost; this lost nothing in 240
+            # problems
             leader = answer
             pace = max(begun - answer[0], begun / 16) / 2
 
@@ -314,7 +315,7 @@ def _refit(
         missed, extra = count_differences(words, new_Z, new_U)
         pace = cost - (bonus * missed + penalty * extra)
         if not pace > 0:
-            Z = new_Z  # at least as good for U
+            Z = new_Z  # the new memberships are at least as good for U
             break
 
         U = new_U

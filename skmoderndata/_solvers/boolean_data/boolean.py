@@ -147,7 +147,7 @@ def transpose_packed(words: Array, p: int) -> Array:
     return columns
 
 
-# Compiled: a fit of 500 x 60 bits takes a quarter less time.
+# Compiled: a fit of 500 x 60 bits then takes a quarter less time.
 @jit
 def unions(Z: Array, words: Array) -> Array:
     """Return the OR of the packed rows `words` that each row of the Boolean matrix Z selects."""
@@ -243,7 +243,7 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                 for w in range(n_words):
                     union[w] |= words[k, w]
 
-        # limit that is never reached unless rounding errors cause a cycle
+        # the limit is never reached unless rounding errors cause a cycle
         for _ in range(8 * k_max + 8):
             # 1. add the component that gains most
             best = -1

@@ -48,8 +48,9 @@ ERROR_RATE_ROUNDS = 20
 ERROR_RATE_TOL = 1e-4
 # Number of steps over single emissions in a round of EM.
 EMISSION_STEPS = 10
-# Number of these steps if there are few rows. Their time does not depend on the number of rows,
-# and then dominates a round; with 3 steps, the fit takes 0.6 of the time.
+# Number of these steps if there are few rows. The steps take the same time for any number of rows,
+# and dominate a round if there are few; with 3 instead of 10 steps, the fit takes 60 % of the
+# time.
 EMISSION_STEPS_FEW_ROWS = 3
 # Largest number of rows that counts as few.
 FEW_ROWS = 2000
@@ -363,7 +364,7 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     used_sets = sets[ranked[is_used]]
     used_sets = used_sets[:MAX_ACTIVE]
 
-    # add neighbours of the most used sets first, and no more than are tried
+    # add neighbours of the most used sets first, up to four times as many as can be kept
     n_neighbours = 4 * MAX_ACTIVE
     n_centers = -(-n_neighbours // K)
     centers = used_sets[:n_centers]
@@ -526,7 +527,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     gain = statistics.ones * log_ratio_of_ones
     gain = gain + statistics.zeros * log_ratio_of_zeros
 
-    # few sources: choose the best of all columns
+    # if there are few sources, choose the best of all columns
     if 2**K <= MAX_PATTERNS:
         # smaller sets come first, so ties choose fewer sources
         patterns = assignment_sets(K, K)
@@ -540,7 +541,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
         best: Array = patterns[pattern_numbers]
         return best.T.copy()
 
-    # many sources: update one source after the other until none changes
+    # otherwise update one source at a time, until no source changes
     U = U.copy()
     gain = np.ascontiguousarray(gain.T)
     members = model.sets.astype(np.float32)

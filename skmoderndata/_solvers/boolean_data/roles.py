@@ -74,7 +74,7 @@ def _intersect(rows, complete, store, table, state, cells):
                 return PAUSED
             done += n_words
 
-            # take the row itself, or its intersection with the source
+            # use the row itself, or its intersection with the source
             is_nonempty = False
             for w in range(n_words):
                 if source < 0:
@@ -87,7 +87,7 @@ def _intersect(rows, complete, store, table, state, cells):
             if not is_nonempty:
                 continue
 
-            # skip a candidate that is known; return if the list is full
+            # skip a known candidate; return if the list is full
             slot = _find(table, store, new)
             if table[slot] >= 0:
                 continue
@@ -113,7 +113,7 @@ def _intersect(rows, complete, store, table, state, cells):
 @jit
 def _find(table, store, pattern):
     """Return the slot of the pattern in the hash table, or the free slot to insert it in."""
-    # multiplicative hash of the words
+    # compute a multiplicative hash of the words
     mixed = np.uint64(0)
     for w in range(len(pattern)):
         mixed = (mixed ^ pattern[w]) * np.uint64(0x9E3779B97F4A7C15)

@@ -42,7 +42,7 @@ MAX_ROWS = 500
 MAX_ASSOCIATED_ROWS = 2000
 # Number of sets of other sources, per row, to which a candidate is added.
 SETS_PER_ROW = 16
-# Maximum number of sources whose differences from, and intersections with, all others are tried.
+# Maximum number of sources that are paired with all sources to form differences and intersections.
 MAX_PAIRED = 50
 # Maximum number of candidates tried in place of each source.
 MAX_CANDIDATES = 50

@@ -48,8 +48,8 @@ from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of rows on which sources are found before they are refitted to all rows; this
-# takes a tenth of the time at 100,000 rows.
+# Maximum number of rows on which sources are found before they are refitted to all rows. At
+# 100,000 rows, this takes a tenth of the time.
 ANNEALED_ROWS = 5000
 # Number of rows used to find the temperature at which the sources separate.
 SEPARATING_ROWS = 1000
