@@ -157,7 +157,8 @@ class PolynomialExpansion:
             high -= self.origin
             low -= self.origin
         peak = np.maximum(np.maximum(high, -low), 0.0)
-        if self.origin is not None:  # a constant column leaves rounding errors
+        # a constant column minus its origin leaves rounding errors
+        if self.origin is not None:
             peak[peak <= 32 * np.finfo(X.dtype).eps * np.abs(self.origin)] = 0.0
 
         with np.errstate(over="ignore", under="ignore"):

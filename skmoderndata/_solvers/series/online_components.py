@@ -22,7 +22,7 @@ from skmoderndata._solvers.series.online_rules import (
     slow_rows,
 )
 
-# function that returns the order of the rows in the next pass; None keeps the given order
+# Function that returns the order of the rows in the next pass; None keeps the given order.
 Orders = Callable[[], "Array | None"]
 
 

@@ -20,7 +20,8 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Largest length after Gram-Schmidt, relative to the length before, that is a rounding error.
+# Largest length after Gram-Schmidt, relative to the length before, that counts as a rounding
+# error.
 DEPENDENT = 1e-8
 
 
