@@ -33,7 +33,8 @@ from skmoderndata._solvers.recovery.optimality import (
     quick_segment,
 )
 
-# Relative tolerance for the distance from the nearest measurements at which a bound is in reach.
+# Tolerance, relative to the bound, on the distance to the nearest feasible measurements at which
+# the bound counts as feasible.
 IN_REACH = 1e-9
 
 
@@ -191,7 +192,7 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
         yield _settle(p, broken_off)
         equations = p._replace(y=near, bound=0.0)
         yield _settle(p, _interior(equations))
-        with suppress(ImportError):  # without cvxpy, the best of the others counts
+        with suppress(ImportError):  # without cvxpy, use the best of the other results
             yield _settle(p, _stated(p))
 
 

@@ -48,7 +48,7 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
         largest = np.sort(rows, axis=1)[:, ::-1][:, :count]
         sums = np.cumsum(largest, axis=1)
         best[:count] = np.maximum(best[:count], sums.max(axis=0))
-    best[count:] = best[count - 1]  # no further atoms
+    best[count:] = best[count - 1]  # there are no further atoms
     return best
 
 

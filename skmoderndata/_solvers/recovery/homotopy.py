@@ -72,7 +72,7 @@ def follow_path(
         if bound == 0 and segment.support.size > largest:
             break
 
-        # 2. pass up to twice as many of these at once as last time, but no more than there are
+        # 2. pass up to twice as many breakpoints at once as last time, but no more than there are
         # coefficients (or m / 16); otherwise, columns would enter and leave again
         limit = max(fewest, segment.support.size)
         at_once = min(max(1, 2 * at_once), limit, order.size)
@@ -108,7 +108,7 @@ def follow_path(
 
         # 4. continue from the new segment
         if new is not None:
-            if barred.any():  # until a column leaves
+            if barred.any():  # columns stay barred until a column leaves
                 barred &= np.isin(segment.support, new.support).all()
             segment = new
             lam = lam_new

@@ -17,7 +17,8 @@ from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest
 
 # Penalties, in units of the smallest penalty for which all coefficients are zero.
 PENALTIES = np.geomspace(1.0, 1e-6, 61)
-# Relative difference of residual norms that justifies no coefficients and cannot be proved.
+# Maximum relative difference of residual norms that counts as none: it neither justifies
+# coefficients nor can be certified.
 NOTHING = 1e-6
 # Largest residual, relative to the target, at which equations count as satisfied.
 EXACT = 1e-9
@@ -146,5 +147,6 @@ def predictive_bound(
     bound = float(linalg.norm(target - A @ coef))
     least = float(linalg.norm(target - A @ coefs[-1]))
     if n_fitted == len(penalties) and bound <= (1 + NOTHING) * least:
-        return 0.0  # least squares, which a bound slightly above would not determine
+        # request least squares, which a bound slightly above its residual would not determine
+        return 0.0
     return bound if bound < (1 - NOTHING) * size else size

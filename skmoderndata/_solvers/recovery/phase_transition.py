@@ -55,7 +55,7 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
     ``P(success) = expit(b (middle - rho))`` is fitted by maximum likelihood, with half an
     observation of each kind added for every rho. NaN if the rates do not cross one half.
     """
-    # the success rates must include one half
+    # return NaN unless the success rates cross one half
     fraction = hits / trials
     if not (fraction.max() >= 0.5 > fraction.min()):
         return float("nan")

@@ -190,7 +190,7 @@ def _by_coders(
     if progress is not None:
         progress.end()
 
-    # signals within their bound need no columns
+    # signals that are within their bound without any column have the code zero
     a = to_dense(codes, A.shape[1])
     residual = np.sqrt(codes.residual_sq)
     norms = np.linalg.norm(Y, axis=1)
@@ -260,7 +260,7 @@ def _each(
     """Return the results for the signals in order; fewer if the progress requests a stop."""
     from joblib import Parallel, delayed
 
-    # threads share the matrix
+    # use threads, which share the matrix
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     signals = zip(Y, bounds, strict=True)
     results = parallel(delayed(solve)(y, bound) for y, bound in signals)
