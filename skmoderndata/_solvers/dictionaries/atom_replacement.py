@@ -128,7 +128,7 @@ def exchange_atoms(
     other atoms do not explain then lies near two lines. These become the two atoms. At most one
     atom in 32 is exchanged at a time, starting with the worst represented signals.
     """
-    # error of the signals that use each atom, and the saving by the atom
+    # compute the error of the signals that use each atom, and the saving by the atom
     start, rows, entries = users
     k = len(D)
     A = to_csr(codes, k)
@@ -138,7 +138,7 @@ def exchange_atoms(
     misfit = np.bincount(codes.indices, weights=error[signal], minlength=k)
     savings = np.bincount(codes.indices, weights=codes.values**2, minlength=k)
     savings = savings.astype(float)
-    if constant:  # never split or given up
+    if constant:  # the constant atom is never split or given up
         misfit[0] = -1.0
         savings[0] = np.inf
 
@@ -159,7 +159,7 @@ def exchange_atoms(
     idle = [int(i) for i in by_savings[:largest]]
     taken: set[int] = set()
 
-    # exchange if the split gains more than the idle atom saves
+    # exchange if the split gains more than the fraction EXCHANGE of what the idle atom saves
     for gain, j, lines in halves:
         i = next((i for i in idle if i not in taken and i != j), None)
         if i is None or j in taken or gain <= EXCHANGE * savings[i]:
@@ -183,7 +183,7 @@ def two_lines(E: Array) -> tuple[Array, float]:
     if n < 2:
         return np.ones((2, n)), 0.0
 
-    # the leading plane of the rows
+    # find the leading plane of the rows
     values, vectors = np.linalg.eigh(E.T @ E)
     plane = vectors[:, -2:]
     P = E @ plane
