@@ -376,7 +376,7 @@ class DaskBlocks(ArrayBlocks):
         import dask.array as da
         from dask.delayed import delayed
 
-        # shape and type of the result for each chunk
+        # determine shape and type of the result for each chunk
         X = self.arrays[0]
         lengths = X.chunks[0]
         shape: dict[str, Any] = {"drop_axis": 1}
@@ -431,7 +431,7 @@ class DaskBlocks(ArrayBlocks):
     def _tasks(self, run_group: Callable[..., Any], one_pass: Pass) -> list[Any]:
         from dask.delayed import delayed
 
-        # send it once per pass, instead of once per block
+        # send the pass once, instead of once per block
         once = delayed(one_pass, pure=False, traverse=False)
         run = delayed(run_group, pure=False)
         tasks = []

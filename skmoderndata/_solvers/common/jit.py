@@ -20,7 +20,7 @@ try:
 except ImportError:  # not available on Windows
     fcntl = None  # type: ignore[assignment]
 
-# Seconds of compilation after which it is announced.
+# Number of seconds of compilation after which a message announces it.
 WAIT = 3.0
 # Seconds between two compilations that belong to different calls.
 PAUSE = 1.0
@@ -93,7 +93,7 @@ def why_interpreted():
         if error.name in (None, "numba"):
             return "numba is not installed"
         return f"numba cannot be imported ({_name(error)})"
-    except ImportError as error:  # such as a version of NumPy that it does not know
+    except ImportError as error:  # such as a version of NumPy that numba does not support
         return f"numba cannot be imported ({_name(error)})"
     return ""
 
@@ -102,11 +102,11 @@ def _compile(func, options):
     reason = why_interpreted()
     if reason:
         _warn_once("no numba", f"{reason}{INTERPRETED}")
-        # compiled code does not warn of overflow, which counts of bits use on purpose
+        # omit warnings of overflow, as compiled code does: counts of bits overflow on purpose
         return np.errstate(all="ignore")(func)
     import numba
 
-    # numba resolves global names when it compiles, so pass dispatchers in place of our wrappers
+    # numba resolves global names when it compiles, so pass dispatchers in place of the wrappers
     names = {
         name: value.inner
         for name, value in func.__globals__.items()
@@ -184,7 +184,7 @@ class FirstUse:
 
     def __init__(self, clock=time.perf_counter):
         self.clock = clock
-        self.depth = 0  # functions that are being compiled, each called by the one before
+        self.depth = 0  # number of functions being compiled, each called by the previous one
         self.start = 0.0
         self.latest = -PAUSE
         self.announced = False

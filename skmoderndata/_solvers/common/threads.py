@@ -26,7 +26,8 @@ def in_threads(
     if n_threads <= 1:
         return [function(item) for item in items]
 
-    settings = functools.partial(set_config, **get_config())  # threads do not inherit it
+    # threads do not inherit the configuration
+    settings = functools.partial(set_config, **get_config())
     pool = ThreadPoolExecutor(n_threads, initializer=settings)
     try:
         return list(pool.map(function, items))

@@ -59,12 +59,12 @@ def ridges_from(
     opposite signs, which cancel there and nowhere else. A priori, a hidden entry of feature c has
     the mean square ``v_c`` of the observed ones, so its prediction has the ridge ``s / v_c``.
     """
-    # noise: squared residuals, minus one degree of freedom per coefficient
+    # estimate the noise: squared residuals, minus one degree of freedom per coefficient
     k, n = D.shape
     n_shown = A.shape[0] * n if observed is None else int(observed.sum())
     noise = objective / max(n_shown - np.count_nonzero(A.data), 1)
 
-    # observed part of the atom for each coefficient
+    # compute the observed part of the atom for each coefficient
     shown = np.ones(len(A.data))
     if observed is not None:
         rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
@@ -73,7 +73,7 @@ def ridges_from(
                 "ij,ij->i", observed[rows[which]], D[A.indices[which]] ** 2
             )
 
-    # mean squared coefficients; unused atoms get the mean of all
+    # compute mean squared coefficients; unused atoms get the mean of all atoms
     shown = np.where(A.data != 0, shown, 0.0)
     sums = np.bincount(A.indices, weights=shown * A.data**2, minlength=k)
     weights = np.bincount(A.indices, weights=shown, minlength=k)
@@ -81,7 +81,7 @@ def ridges_from(
     variances = np.divide(sums, weights, out=np.full(k, mean), where=weights > 0)
     codes = np.divide(noise, variances, out=np.zeros(k), where=variances > 0)
 
-    # mean squares of the features: approximation and noise
+    # compute the mean square of each feature: approximation plus noise
     hidden = noise / (_mean_squares(observed, D, A) + noise) if noise > 0 else np.zeros(n)
     return Ridges(float(n * noise), codes, hidden)
 
@@ -175,7 +175,7 @@ def least_squares_atoms(
     np.maximum.at(largest, rows, np.abs(values))
     values[np.abs(values) <= ROUNDING * largest[rows]] = 0.0
 
-    # normal equations of the atoms in use, scaled to a unit diagonal
+    # form the normal equations of the atoms in use, scaled to a unit diagonal
     S = np.asarray((A.T @ A).todense())
     diagonal = np.diag(S)
     free = np.flatnonzero(diagonal > 0)
@@ -264,7 +264,7 @@ def sweep(
         if i.size == 0:
             continue
 
-        # mask: only the observed entries of each signal count
+        # with a mask, only the observed entries of each signal count
         g = A.data[entries_of_j]
         residual = R[i]
         if observed is not None and ridges is not None:

@@ -106,7 +106,8 @@ def discriminative_pass(
         step = 1.0
         for _ in range(HALVINGS):
             trial = D[j] + step * (target_atoms - D[j])
-            # two unit atoms at an acute angle: the norm is at least sqrt(1 / 2), or both are zero
+            # two unit atoms at an acute angle keep a norm of at least sqrt(1 / 2), unless both are
+            # zero
             norms = np.linalg.norm(trial, axis=1, keepdims=True)
             trial = trial / np.where(norms > 0, norms, 1.0)
 
@@ -139,7 +140,7 @@ def _better_atoms(
         if users.size == 0:
             continue
 
-        # as in K-SVD: the leading direction of the residual without the atom
+        # as in K-SVD, find the leading direction of the residual without the atom
         E = residual_without(X, D, A, users, entries_of_j, j)
         d = leading_direction(E, weights[users])
         if d is None:

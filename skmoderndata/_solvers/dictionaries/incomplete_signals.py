@@ -51,7 +51,7 @@ def code_incomplete(
     if len(gaps) == len(X):
         return codes
 
-    # complete signals
+    # code complete signals without ridges
     complete_rows = np.flatnonzero(complete)
     joined = concatenate_codes([codes, code(X[complete_rows], None, atoms)])
     return take_back(joined, np.concatenate([gaps, complete_rows]))

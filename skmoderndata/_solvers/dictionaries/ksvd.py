@@ -50,8 +50,8 @@ RHO = 10.0
 MEMORY = 0.5
 # Number of sweeps over the atoms after each batch.
 BATCH_SWEEPS = 2
-# Number of signals per atom before its users are counted, and minimum number per atom that the
-# statistics of a stream represent.
+# Number of signals per atom that are seen before its users are counted; also the minimum number
+# per atom that the statistics of a stream represent.
 WAIT = 8
 # Number of passes without a better objective after which replacing atoms is considered futile.
 PASSES_WITHOUT_GAIN = 5

@@ -137,8 +137,8 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     old = D[used]
     size = size / largest
 
-    # A positive bound gives equally valid lower bounds, and costs at most a quarter of the
-    # tolerance.
+    # Keep the multipliers above a positive floor: the lower bounds stay valid, and this costs at
+    # most a quarter of the tolerance.
     allowed = 0.5 * DUAL_TOL * size / len(S)
     floor = max(allowed, ROUNDING)  # S may be singular
 

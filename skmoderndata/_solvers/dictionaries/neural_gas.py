@@ -72,7 +72,7 @@ def distinct_rows(X: Any) -> Array:
     open_rows = np.arange(X.shape[0])  # not yet distinguished from all others
     entry = 0
     while open_rows.size and X.nnz:
-        # next entry of each row that is still open
+        # find the next entry of each row that is still open
         ended = entry >= size[open_rows]
         index = np.where(ended, 0, X.indptr[open_rows] + entry)
         value = np.where(ended, 0.0, X.data[index])
@@ -331,7 +331,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     units. The two halves lie on the line of largest variance, at one standard deviation. Returns
     None if moving does not pay.
     """
-    # rise of the inertia without each unit, and the error of the unit
+    # compute the rise of the inertia without each unit, and the error of each unit
     k = len(C)
     first = near.first
     distance = near.distance
@@ -347,7 +347,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     if error[target] <= missed[idle] or rows.size < 2:
         return None
 
-    # leading direction of its samples, by the power method from the farthest one
+    # find the leading direction of its samples, by the power method from the farthest sample
     samples = X[rows]
     c = C[target]
     weight = w[rows]

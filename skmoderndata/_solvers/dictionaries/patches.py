@@ -26,7 +26,8 @@ PatchCoder = Callable[[Array, "Array | None"], SparseCodes]
 
 # Maximum number of bytes of patches in a band, unless `working_memory` is smaller.
 BAND_BYTES = TEMPORARY_BYTES
-# Probability of the chi-squared quantile that gives the published gain, (1.15)^2 n for n = 64.
+# Probability of the chi-squared quantile that gives the published gain of 1.15 for n = 64: the
+# quantile is (1.15)^2 n.
 QUANTILE = 0.957
 # Approximate number of patches from which the level of noise is estimated.
 NOISE_PATCHES = 50_000
@@ -119,7 +120,7 @@ def training_patches(
     mean = image64.sum() / max(1.0, seen.sum())
     image64 -= np.where(seen > 0, mean, 0.0)
 
-    # energy of each patch around its mean, by box sums
+    # compute the energy of each patch around its mean, by box sums
     box = grid.p, grid.q
     count = _box_sums(seen, *box)
     of_mean = _box_sums(image64, *box) ** 2 / np.maximum(count, 1)
@@ -237,7 +238,7 @@ def noise_level(image: Array) -> float:
     wide = _box_sums(np.square(along_x, dtype=np.float64), NOISE_SIDE, NOISE_SIDE - 2)
     high = _box_sums(np.square(along_y, dtype=np.float64), NOISE_SIDE - 2, NOISE_SIDE)
 
-    # an odd step does not sample the same columns of an image of even width
+    # use an odd step, which does not repeat the same columns in an image of even width
     step = -(-total // NOISE_PATCHES) | 1
     index = np.arange(0, total, step)
     texture = (wide + high).sum(axis=2).ravel()[index]

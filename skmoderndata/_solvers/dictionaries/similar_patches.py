@@ -157,7 +157,7 @@ def _find_similar(image, p, q, centers, reach, index):
                     lines, y, x * channels, row, there, p, q * channels, distance[k - 1]
                 )
 
-                # drop the last one
+                # insert the patch in place of the last one if it is nearer
                 if far < distance[k - 1]:
                     rank = k - 1
                     while distance[rank - 1] > far:

@@ -16,8 +16,8 @@ import numpy as np
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Rates of the running variances and of the gains. Olshausen's program has 0.001 and 0.02, which
-# oscillate because the gains change faster than the averages.
+# Rates of the running variances and of the gains. The rates of Olshausen's program, 0.001 and
+# 0.02, lead to oscillations because the gains change faster than the averages.
 VARIANCE_RATE = 0.05
 GAIN_RATE = 0.005
 # Smallest and largest gain.
@@ -160,7 +160,8 @@ def dictionary_step(
     # let the norms follow the variances of the coefficients [Olshausen and Field 1997]
     if goal is not None:
         variance = (1 - VARIANCE_RATE) * variance + VARIANCE_RATE * mean_sq
-        # raise small gains of unused coefficients, or they would shrink their atoms forever
+        # raise small gains of unused coefficients, because otherwise they would shrink their atoms
+        # forever
         ratio = np.where((mean_sq > 0) | (gain >= 1), variance / goal, 2.0)
         gain = np.clip(gain * ratio**GAIN_RATE, *GAINS)
 

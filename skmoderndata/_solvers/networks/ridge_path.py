@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any
 
-# Minimum of 1 - leverage; below it, a sample determines a direction alone.
+# Minimum of 1 - leverage; below it, a single sample determines a direction.
 SMALLEST_FREEDOM = 1e-10
 
 # Minimum mean of 1 - leverage; its square must exceed the rounding error of squares, 1e-14.

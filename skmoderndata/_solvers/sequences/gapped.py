@@ -13,12 +13,12 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# step that leads to the best score of a cell, in two bits
+# Step that leads to the best score of a cell, in two bits.
 BEGIN = 0
 DIAGONAL = 1
 SKIP_S = 2
 SKIP_T = 3
-# flags for a gap that ends in a cell and was already open before
+# Flags for a gap that ends in a cell and was already open before.
 LONGER_S = 4
 LONGER_T = 8
 

@@ -16,7 +16,8 @@ from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))
-# Number of symbols whose weights for four sequences are cached, one for each remainder.
+# Number of symbols whose weights for four sequences are cached, one for each remainder of a symbol
+# number.
 PLANES = 32
 
 

@@ -21,7 +21,8 @@ from skmoderndata._solvers.common.typing import Array
 TABLE = 2**24
 # Smallest number that may not fit into a signed 64-bit integer.
 WORD = 2**62
-# Smallest number of products per entry for which half of a symmetric matrix is mirrored.
+# Smallest number of products per entry for which only half of a symmetric matrix is computed, and
+# then mirrored.
 WORTH_HALVES = 2.0
 # Number of multiplications by BLAS that take as long as one product of two stored entries.
 HEAVY = 20
