@@ -97,7 +97,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
             )
         return None
 
-    # symbols and counts have one array, normal observations means and covariances
+    # symbols and counts have one array; normal observations have means and covariances
     if kind != "normal":
         values = model.emissionprob_ if kind == "symbols" else model.lambdas_
         return checked_model(model.startprob_, model.transmat_, kind, (values,), owner)
@@ -251,7 +251,7 @@ def observations(
     model: HiddenMarkovModel, X: Any, symbols: Any, owner: str
 ) -> tuple[Observations, Array | None]:
     """Return the emission probabilities of the observations, and the observed vectors."""
-    means = model.emission[0]  # for symbols their probabilities, for counts their rates
+    means = model.emission[0]  # probabilities of symbols, or rates of counts
     if model.kind == "symbols":
         table = np.ascontiguousarray(means.T)
         rows, offsets = symbol_rows(X, symbols, len(table), owner)
