@@ -362,8 +362,7 @@ def lcss_rows(x, z, epsilon, low, high, first, stop, row, work):
     matched = work[1]
     width = len(diagonal)
     for i in range(first, stop):
-        # extend the row above to the right: cells outside its corridor have the value of its last
-        # cell
+        # extend the row above: cells to the right of its corridor get the value of its last cell
         reached = high[i - 1] if i > 0 else high[0]
         for j in range(reached, high[i]):
             for k in range(width):

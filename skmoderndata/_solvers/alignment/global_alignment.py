@@ -202,8 +202,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
             kappa = similar[j - low]
             for k in range(LANES):
                 above = here[k]
-                # this order of operations makes the result symmetric in the two series, to the
-                # last bit
+                # in this order, the result is symmetric in the two series to the last bit
                 sides = v[k] * left[k] + u[k] * above
                 here[k] = kappa[k] * (sides + (u[k] * v[k]) * diagonal[k])
                 diagonal[k] = above
@@ -374,8 +373,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
                 return False
             position[1] = 0
 
-        # report -inf if no alignment lies inside the triangle, and NaN if plain sums are
-        # inaccurate
+        # return -inf without an alignment inside the triangle, NaN if sums are inaccurate
         for k in range(LANES):
             if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
                 logarithms[k] = -np.inf

@@ -78,8 +78,7 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
     for j in range(low, high):
         left = row[j]
         here = row[j + 1]
-        # use at most four arrays in each loop over the lanes, because otherwise LLVM does not
-        # vectorise it
+        # use at most four arrays in a loop over the lanes; otherwise LLVM does not vectorise it
         z = lanes[j, 0]
         # if there is one channel, compute the cost and the minimum in one loop
         if n_channels == 1 and not rooted:

@@ -255,7 +255,7 @@ def race(words, columns, answers, bonus, penalty):
             words, columns, cost, U, Z, least, leader_U, pace, NO_SETS, NO_SETS, bonus, penalty
         )
         if answer[0] < leader[0]:
-            # refit a later answer only if its lag behind the leader is at most four times what the
+            # refit a later answer only if it lags behind the leader by at most four times what the
             # leader saved, or a quarter of the leader's first cost; this lost nothing in 240
             # problems
             leader = answer

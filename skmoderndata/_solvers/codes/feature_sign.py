@@ -87,8 +87,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 for s in range(t):
                     active.a[s] = z[s]
             elif entered >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
-                # the entering atom has moved against its sign, which only rounding errors can
-                # cause
+                # the entering atom moved against its sign, because of rounding errors
                 t -= 1
                 banned[entered] = some_banned = solved = True
                 continue

@@ -295,8 +295,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
                 n_banned += 1
                 continue
 
-            # 4. compute the products of the new Gram-Schmidt vector, u_t = (g - L[t, :t] U) / L[t,
-            # t]
+            # 4. multiply by the new Gram-Schmidt vector: u_t = (g - L[t, :t] U) / L[t, t]
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):

@@ -159,8 +159,7 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
         codes = _repeat(rule, p, best, tol_sq, max_iter, monotone=method != "htp")
     a, rho, stop, n_iter = codes
 
-    # refit, unless the refit is worse by more than rounding errors, or exceeds a bound that was
-    # met
+    # reject a refit that is worse by more than rounding errors, or exceeds a bound that was met
     refined = p.fit(a != 0, a)
     new = squares(p.residuals(refined))
     size = squares(p.X)

@@ -106,8 +106,7 @@ def discriminative_pass(
         step = 1.0
         for _ in range(HALVINGS):
             trial = D[j] + step * (target_atoms - D[j])
-            # two unit atoms at an acute angle keep a norm of at least sqrt(1 / 2), unless both are
-            # zero
+            # unit atoms at an acute angle keep a norm of sqrt(1 / 2) or more, unless both are zero
             norms = np.linalg.norm(trial, axis=1, keepdims=True)
             trial = trial / np.where(norms > 0, norms, 1.0)
 

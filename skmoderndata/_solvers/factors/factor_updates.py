@@ -178,8 +178,7 @@ class Data:
         """Return the sums over these rows and their codes that determine the components."""
         weighted = W if self.weights is None else W * self.weights[:, None]
         narrow = self._narrow(weighted)
-        # put the matrix with few rows on the left, because BLAS takes twice as long with the
-        # transposed X
+        # put the matrix with few rows on the left: with X transposed, BLAS takes twice as long
         if is_sparse(self.X):
             T = self._weighted.T @ narrow
         else:

@@ -43,12 +43,10 @@ from skmoderndata._solvers.factors.factor_updates import (
     update,
 )
 
-# Number of passes after which codes of rows with given sparseness are again computed from several
-# starts.
+# Number of passes after which codes of given sparseness are computed from several starts again.
 AFRESH = 20
 
-# Maximum norm of a component, and maximum inverse of its norm, before components are rescaled to
-# norm 1.
+# Maximum norm of a component, and of its inverse norm, before components are rescaled to norm 1.
 LARGEST_NORM = 1e4
 
 # Maximum number of initial passes without penalty. Without these passes, objectives are up to 1.6

@@ -180,8 +180,7 @@ def _factor(
         new = candidates[numbers]
         count += len(candidates) ** 2 + n * len(new)
 
-        # 2. compute all rows of the factor for these pivots, with exact zeros where theory has
-        # zeros
+        # 2. compute all rows of the factor for these pivots, with zeros where theory has zeros
         added = R[m : m + len(new)]
         _extend(write, share, R[:m], added, new, L)
         added[:, pivots[:m]] = 0.0  # rows of pivots are known exactly

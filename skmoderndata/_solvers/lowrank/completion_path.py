@@ -104,8 +104,7 @@ class CompletionTask(NamedTuple):
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
 
-        # with neither, return the table itself, or the matrix of least nuclear norm that has its
-        # cells
+        # with neither, return the table, or the matrix of least nuclear norm with its known cells
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(

@@ -11,8 +11,7 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import masked_quantile, median_deviations
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Maximum distance of a possibly correct cell from the median of its column, in median absolute
-# deviations.
+# Maximum distance of a correct cell from the median of its column, in median deviations.
 HUGE_DEVIATIONS = 1e4
 
 

@@ -14,8 +14,8 @@ from skmoderndata._solvers.common.typing import Array
 # Maximum number of entries of a block of rows; its arrays then stay in the cache.
 CELLS = 2**15
 
-# Size of the ridge of a Newton step, relative to the trace, if the entries do not determine the
-# scores.
+# Size of the ridge of a Newton step that is used if the entries do not determine the scores,
+# relative to the trace.
 RIDGE_RELATIVE = 1e-13
 
 # Minimum value of a divisor.

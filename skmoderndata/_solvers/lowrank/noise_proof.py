@@ -32,8 +32,8 @@ CUT = 5.0
 # errors may be mistaken for noise.
 CLOSE_CUT = 3.0
 
-# Maximum number of components of the pursuit that estimates the noise, as a fraction of the side
-# of the block.
+# Maximum number of components of a pursuit that estimates noise, as a fraction of the block's
+# side.
 PURSUED_RANK = 0.3
 
 # Minimum noise that the refit must leave, as a fraction of the noise at which pursuit settles.
@@ -74,8 +74,7 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     if fitted is None:
         return False
 
-    # 2. regress all rows on the components of the block, then as many columns on the resulting
-    # scores
+    # 2. regress all rows on the components of the block, then as many columns on their scores
     A = _scores(X[:, columns], fitted.B)
     table = X[:, np.sort(rng.permutation(p)[:n])]
     B = _scores(table.T, A)

@@ -51,8 +51,7 @@ HUGE_MAGNITUDES = 1e4
 # Maximum residual that contributes to the noise, in standard deviations.
 TRUSTED = 3.0
 
-# Size of the variance of a standard normal variable that is truncated at TRUSTED standard
-# deviations.
+# Size of the variance of a standard normal variable truncated at TRUSTED standard deviations.
 TRUSTED_VARIANCE = 0.97334
 
 

@@ -28,7 +28,7 @@ OFF = 4.0
 # Maximum robust z-score of a suspect that returns to the fit.
 OFF_SUSPECT = 2.5
 
-# Minimum size of an outlying row, in units of the noise; a row with 30 % broken cells has size
+# Minimum size of an outlying row, in units of the noise; rows with 30 % broken cells have size
 # 1.58.
 LEAST_SIZE = 1.6
 
@@ -124,8 +124,7 @@ def judge_rows(
     a mask. At most the fraction `share` of the rows is outlying: a larger group is structure of
     the table. If no row is outlying, the verdict contains the terms `first`.
     """
-    # 1. find suspects, which are far out along the components or off them: at most half of the
-    # rows
+    # 1. find suspects, far out along the components or off them: at most half of the rows
     first = _with_fixed_signs(first)
     is_empty = np.isnan(X).all(axis=1)
     bound = int(share * np.count_nonzero(~is_empty))

@@ -262,8 +262,7 @@ def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array
     trusted = trusted.copy()
     sizes = np.abs(sizes)
     for mask, cells, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
-        # in rows, then in columns, with too few trusted cells, trust the cells of smallest
-        # residuals
+        # if too few cells of a row, then of a column, are trusted, trust the smallest residuals
         n_observed = cells.sum(axis=1)
         needed = np.maximum((n_observed + 1) // 2, np.minimum(2 * rank + 1, n_observed))
         for i in np.flatnonzero(mask.sum(axis=1) < needed):

@@ -187,8 +187,7 @@ def whole_set(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. Solve until the spread is small compared with the margin, which the solution
-        # determines
+        # 1. Solve until the spread is small compared with the margin of the solution
         unit = problem.margin_unit(rho)
         aim = np.inf
         solved = True
@@ -363,8 +362,7 @@ class _Search:
         """Tolerated violation of `g`."""
         if self.settings.solver == "ball":
             slack = 2.0 * self.ball_eps + self.ball_eps**2
-            # a point is near if 2 g >= norm - slack kappa; tau is the level minus this threshold
-            # on g
+            # points with 2 g >= norm - slack kappa are near; tau is level minus threshold
             return self.core.level - 0.5 * (self.core.rho - slack * self.kappa)
         if self.settings.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
@@ -513,8 +511,7 @@ class _Search:
         """Lower the tolerance on the core set; return False if it has reached rounding errors."""
         if self.share < (ACCUMULATED_ROUNDING if self.exact else ROUNDING):
             return False
-        # if the matrix is not stored, lower the tolerance less, because an unnecessary digit costs
-        # minutes
+        # without a stored matrix, lower the tolerance less: an unnecessary digit costs minutes
         usual = FALL if self.core.held else 0.5
         self.share *= TWO_DIGITS**2 if self.exact else usual
         return True

@@ -107,8 +107,7 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
         direction = -np.linalg.solve(hessian, gradient)
         promised = float(gradient @ direction)
 
-        # halve the step while the thresholds do not ascend (infinite loss) or the loss is too
-        # large
+        # halve the step until the thresholds ascend and the loss has decreased enough
         length = 1.0
         for _ in range(MAX_HALVINGS):
             trial = theta + length * direction

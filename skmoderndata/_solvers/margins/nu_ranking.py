@@ -385,8 +385,7 @@ def by_faces(
     n = len(upper.g)
     n_thresholds = len(segments) - 1
     K = store.values[store.slot]
-    # scale K to a diagonal of at most one, because the systems also contain the sums of the
-    # weights
+    # scale K to a diagonal of at most one: the systems also contain the sums of the weights
     largest = float(np.abs(store.diagonal).max())
     K = (K + K.T) / (2.0 * largest)
 

@@ -119,8 +119,7 @@ class RidgeLogistic:
             gradient = penalty * theta - A.T @ slope
             curvature = slope * (1.0 - q)
             hessian = (A.T * curvature) @ A + np.diag(penalty)
-            # add a ridge, because the intercept has no curvature if the loss is saturated in all
-            # samples
+            # add a ridge: the intercept has no curvature if the loss is saturated in all samples
             hessian[0, 0] += 1e-9 * float(self.cost.sum())
 
             # 2. Compute the direction, and the decrease that it predicts

@@ -16,8 +16,7 @@ from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
 LOG2 = float(np.log(2.0))
-# Number of symbols whose weights for four sequences are cached, one for each remainder of a symbol
-# number.
+# Number of symbols whose weights for four sequences are cached; symbol a uses slot a % PLANES.
 PLANES = 32
 
 

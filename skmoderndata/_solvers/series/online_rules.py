@@ -20,8 +20,7 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Largest length after Gram-Schmidt, relative to the length before, that counts as a rounding
-# error.
+# Largest length after Gram-Schmidt, relative to the length before, that is pure rounding error.
 DEPENDENT = 1e-8
 
 
