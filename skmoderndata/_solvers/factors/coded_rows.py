@@ -35,7 +35,7 @@ class Decision(NamedTuple):
 
     better: bool = True  # if True, the extrapolated codes become the best
     onward: bool = True  # if False, the next pass starts from the best codes
-    times: Array | None = None  # factor of each column of all codes
+    times: Array | None = None  # factors for the columns of all codes
     over: float | None = None  # divisor of all codes
 
 

@@ -46,7 +46,7 @@ from skmoderndata._solvers.factors.factor_updates import (
 # Number of passes after which codes of given sparseness are computed from several starts again.
 AFRESH = 20
 
-# Maximum norm of a component, and of its inverse norm, before components are rescaled to norm 1.
+# Maximum norm, and maximum inverse norm, of a component before components are rescaled to norm 1.
 LARGEST_NORM = 1e4
 
 # Maximum number of initial passes without penalty. Without these passes, objectives are up to 1.6
@@ -305,7 +305,7 @@ def _balance(codes_side: Side, rows: CodedRows, components_side: Side, V: Array)
     if min(first + second, third + fourth) <= 0:
         return 1.0
 
-    # search the scale on a grid, because the penalties have degrees one and two
+    # search for the scale on a grid, because the penalties have degrees one and two
     c = np.logspace(-60, 60, 2401)
     with np.errstate(over="ignore"):
         penalties = first / c + second / c**2 + third * c + fourth * c**2

@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Number of starts at single entries.
+# Number of starts that have a single non-zero entry.
 SINGLES = 2
 
 # Maximum number of rounds from each start.

@@ -40,7 +40,7 @@ class Mixtures(NamedTuple):
 
     best: Array  # mixtures of the last accepted pass
     safe: Array  # last plain step that was kept
-    used: Array  # mixtures in the present pass
+    used: Array  # mixtures in the current pass
     plain: Array  # expectation maximisation step from `used`
 
     def after(self, decision: Decision) -> "Mixtures":

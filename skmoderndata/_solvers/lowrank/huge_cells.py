@@ -11,7 +11,8 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import masked_quantile, median_deviations
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Maximum distance of a correct cell from the median of its column, in median deviations.
+# Maximum distance of a cell that may be correct from the median of its column, in median absolute
+# deviations.
 HUGE_DEVIATIONS = 1e4
 
 

@@ -22,7 +22,8 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
 from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
-# Maximum number of samples for which a tube of width zero is solved by Cholesky factorisation.
+# Maximum number of samples for which the problem without a tube is solved by Cholesky
+# factorisation.
 DIRECT = 3000
 
 
@@ -64,7 +65,7 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
         start = _filled(bounds, _order_of_distance(store))
         state = box_state(store, start, **box, tube=0.0)
         result = box_qp(store, state, segments, gap, **limits)
-    # compute values in double precision, so that the radius fits distances computed later
+    # compute values in double precision, so that the radius agrees with distances computed later
     values = store.product(result.w)
     g = values - 0.5 * diagonal
     r2, objective = ball_radius(result.w, g, diagonal, bounds)

@@ -43,16 +43,16 @@ STEPS_PER_GAP = 100
 # Maximum number of steps per sample, unless the caller sets a limit. Kernels with huge values make
 # samples nearly parallel; fits would then take millions of steps although the gap no longer falls.
 MOST_STEPS_PER_SAMPLE = 1000
-# Minimum of the default maximum number of steps; one million steps take about a second.
+# Smallest default for the maximum number of steps; one million steps take about a second.
 LEAST_MAXIMUM = 1_000_000
 # Status codes of compiled steps: level reached, out of steps, no progress, one step taken.
 REACHED, COUNTED, STALLED, MOVED = range(4)
-# Maximum number of levels, each lower than the previous one.
+# Maximum number of levels of the slopes, each lower than the previous one.
 MOST_LEVELS = 100
 # Maximum number of samples for which the optimum is found to rounding error, whatever the
 # tolerance.
 POLISHED = 500
-# Maximum number of steps per sample, or of passes, after the tolerance is met.
+# Maximum number of further steps per sample, or of further passes, once the tolerance is met.
 STEPS_OF_POLISH = 500
 
 
@@ -456,7 +456,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     Updates the gradient in all `segments`. Samples whose rows are missing are blocked. Returns the
     status: MOVED, REACHED if the slopes are within `level`, or STALLED.
     """
-    # 1. Choose the sample that gains most by rising
+    # 1. Choose the sample whose weight gains most by rising
     first, last = span
     i = least(state.g, state.up, 1.0, first, last)
     low = state.g[i] + state.up[i]

@@ -72,7 +72,7 @@ def best_multiple(
         else:
             high = s
 
-        # take Newton's step, or bisect if it leaves the interval
+        # take the Newton step, or bisect if it leaves the interval
         new = s - first / second if second > 0 else 2.0 * s + 1.0
         if not low <= new <= high:
             new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * s + 1.0

@@ -29,9 +29,9 @@ from skmoderndata._solvers.margins.box_qp import (
     next_level,
 )
 
-# Number of steps after which the gradient is updated, in one pass over memory.
+# Number of steps that are combined into one update of the gradient, in one pass over memory.
 STEPS_TOGETHER = 4
-# Number of stored rows divided by the number of rows that may be replaced after a pass.
+# Number of stored rows per row that may be replaced after a pass.
 NEW_ROWS = 8
 
 
@@ -240,7 +240,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         if slope <= cut:
             continue
 
-        # 2. Move by omega times the distance
+        # 2. Move by omega times the distance to the minimum
         new = w[i] + omega * (target / d - w[i])
         new = min(max(new, state.low[i]), state.high[i])
         step = new - w[i]

@@ -211,7 +211,7 @@ class Core:
             )
             idle = 0 if steps else idle + 1
 
-            # 3. Update the whole gradient by the columns whose weights have changed
+            # 3. Update the entire gradient with the columns whose weights have changed
             change = a - self.a[members]
             moved = np.flatnonzero(change)
             self.g += self.problem.products(self.indices, working_set[moved], change[moved])

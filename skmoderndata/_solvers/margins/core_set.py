@@ -37,7 +37,8 @@ FEWEST_ADDED = 16
 MOST_ADDED = 512
 # Number of consecutive samples without a violator before all points are scored.
 QUIET_SAMPLES = 20
-# Maximum fraction of violators that the published rule tolerates; random samples miss so few.
+# Maximum fraction of violators that the published rule tolerates, because random samples may miss
+# so few.
 RARE = 1e-2
 # Maximum number of variables of a problem that is solved as a whole, without a core set.
 WHOLE = 2000
@@ -362,7 +363,8 @@ class _Search:
         """Tolerated violation of `g`."""
         if self.settings.solver == "ball":
             slack = 2.0 * self.ball_eps + self.ball_eps**2
-            # points with 2 g >= norm - slack kappa are near; tau is level minus threshold
+            # points are near if g >= (norm - slack kappa) / 2; tau is the level minus this
+            # threshold
             return self.core.level - 0.5 * (self.core.rho - slack * self.kappa)
         if self.settings.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
@@ -504,7 +506,7 @@ class _Search:
                 return False
             return n_violators == 0
 
-        # apply the rule of random samples to all points
+        # allow the same fraction of violators among all points as random samples do
         return n_violators <= RARE * self.problem.n_units
 
     def _ask_more_digits(self) -> bool:
@@ -556,7 +558,8 @@ class _Search:
                 if len(self._violators(everything, values)[0]) == 0:
                     continue
 
-            # 4. Add violators within a margin of the level, and drop indices beyond it
+            # 4. Search for violators within a margin of the level, and drop indices that are
+            # further away
             reach = problem.margin_unit(core.rho)
             near = problem.involved(np.arange(len(g)), g < core.level + reach, indices)
             units = np.flatnonzero(near)

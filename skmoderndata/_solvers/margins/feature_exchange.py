@@ -31,13 +31,13 @@ from skmoderndata._solvers.margins.linear_programs import (
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
 
-# Cost of a unit of slack that stands for infinity.
+# Cost of a unit of slack that represents infinity.
 HARD_COST = 1e4
 # Number of features to try, those along which the objective falls most steeply.
 N_CANDIDATES = 5
 # Maximum number of rows of unused features in a linear program.
 STALE_ROWS = 60
-# Smallest decrease of the objective that counts, relative to the objective.
+# Smallest decrease of the objective that counts as progress, relative to the objective.
 GAIN = 1e-7
 # Minimum penalty on |w|_1 for the first two sets of `followed`.
 GUIDE_ALPHA = 1.0
@@ -84,7 +84,7 @@ class LeastSlack:
         self._status = highs.HighsModelStatus
         self._highs: Any = quiet_highs()
 
-        # minimise - r sum u - t
+        # minimise -r sum(u) - t
         costs = np.full(n, -problem.margin)
         low = np.zeros(n)
         high = self.cost

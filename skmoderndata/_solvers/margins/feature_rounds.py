@@ -49,7 +49,7 @@ SPREAD = 0.5
 # Size of the same spread with slack. The level of the costs varies as well, from weights that are
 # nearly free, so that slack alone decides, to weights so expensive that few are worth their cost.
 SOFT_SPREAD = 3.0
-# Largest deviation of the logarithm of this level from zero.
+# Largest magnitude of the logarithm of the level of random costs with slack.
 SOFT_LEVEL = 4.0
 # Maximum number of features from the linear programs with which exchanges begin: MOST_FACTOR times
 # the number of features found while slack becomes more expensive, plus MOST_EXTRA.

@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.convex_problems import import_cvxpy, solve, sp
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
-# Number of columns of the first program, and maximum number that are added at a time.
+# Number of columns of the first program, and maximum number of columns added at a time.
 BATCH = 60
 # Tolerance on constraints and on reduced costs, the latter relative to the cost of the column.
 FEASIBILITY_TOL = 1e-9
@@ -115,7 +115,7 @@ class ColumnGeneration:
     def __init__(self, problem: Separation) -> None:
         n, p = problem.Z.shape
         self.problem = problem
-        # features and signs of the columns
+        # features and signs of the columns in the program
         self._features = np.empty(0, dtype=np.intp)
         self._signs = np.empty(0)
         self._present = np.zeros((2, p), dtype=bool)  # whether a column is present, by sign

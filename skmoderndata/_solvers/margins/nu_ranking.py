@@ -228,7 +228,7 @@ def _to_level(
     Returns the number of steps and the status.
     """
     everything = np.array([[0, len(upper.g)]])  # a step changes the gradient of all samples
-    complete = bool((store.slot >= 0).all())  # all rows are stored
+    complete = bool((store.slot >= 0).all())  # whether all rows are stored
     count = 0
     status = REACHED
 
@@ -276,7 +276,7 @@ def _bring_violators(
     rise = rising[r]
     fall = falling[f]
 
-    # 2. Find the best exchanges of two and of four weights, whose rows make a step possible
+    # 2. Find the best exchanges of two and of four weights; their rows make a step possible
     gains = high - low
     two = np.unravel_index(gains.argmax(), low.shape)
     ends = []
@@ -316,7 +316,8 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
     """Start with the worst samples at their bounds, in the direction of the rank means."""
-    # set the sums of the weights of each threshold in proportion to the smaller of its ranks
+    # set the sums of the weights of each threshold in proportion to the smaller of the two ranks
+    # that it separates
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
     totals = np.minimum(sums[1:], sums[:-1])
@@ -398,7 +399,7 @@ def by_faces(
     count = 0
     max_faces = n if budget < 0 else min(budget, n)
     zeros = np.zeros(n_thresholds)
-    sums = np.r_[zeros, 1.0]  # exact; sums computed on faces of many samples lose 1e-10
+    sums = np.r_[zeros, 1.0]  # exact; sums computed on faces of many samples are off by 1e-10
     at_minimum = False
     at_optimum = False
 

@@ -52,7 +52,7 @@ class RankingResult(NamedTuple):
     gap: float  # relative duality gap, over all pairs and with the complete kernel
     n_iter: int
     converged: bool
-    exhausted: bool  # limited by the rank of the factor, not by the number of steps
+    exhausted: bool  # whether the rank of the factor limits the accuracy
 
 
 def rank_on_samples(

@@ -17,7 +17,7 @@ from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, 
 
 # Maximum number of free weights; at this number their matrix takes 512 MB.
 MANY_FREE = 8000
-# Maximum number of times that all weights beyond their bounds are fixed there.
+# Maximum number of times that all weights beyond their bounds are fixed at their bounds.
 BOUNDED_TIMES = 10
 # Size of the ridge relative to the diagonal; it allows for single-precision rows and for copies of
 # samples.

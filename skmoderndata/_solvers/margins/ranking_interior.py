@@ -59,7 +59,7 @@ class _Point(NamedTuple):
     """Weights, distances from the upper bounds, and multipliers of sums and bounds."""
 
     v: Array
-    t: Array  # distances; variables, because `high - v` would be rounded to zero
+    t: Array  # `high - v`; a variable of its own, because the difference would be rounded to zero
     y: Array  # multipliers of the sums
     z: Array  # multipliers of the lower bounds
     s: Array  # multipliers of the upper bounds
@@ -99,7 +99,7 @@ def interior_point(
     Interior
         The best of the points visited.
     """
-    # scale to the kernel and to the largest bound
+    # scale the largest diagonal entry of the kernel and the largest bound to one
     size = float(np.abs(K.diagonal()).max())
     unit = float(bounds.max())
     problem = _problem(K, segments, bounds, size=size, unit=unit)

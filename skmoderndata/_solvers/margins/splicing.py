@@ -152,7 +152,7 @@ class RidgeLogistic:
         slope = np.asarray(self.Z.T @ (self.cost * q))
         divide = self.scale * (curvature.sum() + RIDGE_PENALTY)
 
-        # members and constant columns have no promise
+        # members of the set and constant columns have promise zero
         promise = np.zeros(slope.size)
         outside = self.candidates & (self.scale > 0)
         outside[subset.features] = False

@@ -24,9 +24,9 @@ from skmoderndata._solvers.margins.linear_programs import (
 )
 from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 
-# Cost of squared slack that stands for infinity.
+# Cost of squared slack that represents infinity.
 HARD = 1e6
-# Tolerance on the margin if slack has this cost.
+# Tolerance on the margin if slack costs HARD.
 MARGIN_TOL = 1e-2
 
 
@@ -110,14 +110,15 @@ def reweighted_l1(
         if step == 1:
             e = epsilon * (largest or 1.0)
 
-        # 2. Check that F falls; the logarithm lies below its tangents, so an increase is rounding
+        # 2. Check that F falls; the logarithm lies below its tangents, so an increase is a
+        # rounding error
         value = log_objective(problem, new.w, new.bias, e, epsilon)
         if (
             objective
             and not keep_zeros
             and value > objective[-1] - ACCUMULATED_ROUNDING * abs(objective[-1])
         ):
-            it.residual = 0.0  # no decrease beyond rounding: the last weights are stationary
+            it.residual = 0.0  # F can fall no further, so the last weights are stationary
             if value > objective[-1]:
                 new = new._replace(w=w, bias=bias)
                 value = objective[-1]
