@@ -250,7 +250,7 @@ def duality_gap(
     primal = rr / 2 + alpha * float(np.sum(np.abs(b) ** q))
 
     steepest = u.max(initial=0.0)
-    if alpha == 0:  # without a penalty, measure the normal equations
+    if alpha == 0:  # without a penalty, use the violation of the normal equations
         slopes = np.abs(g * b).sum() + steepest * np.abs(b).sum()
         return relative_gap(slopes, 0.0, unit=yy / 2)
 

@@ -166,7 +166,7 @@ def _admit(active, t, g, row, new, sign):
         theta[t] = sign
         return grown
 
-    # dependent: move along the line until an active atom leaves
+    # the atom is dependent: move along the line until an active atom leaves
     solve_signs(g, active, t, 0.0)  # express the atom as a combination of the active ones
     step = np.inf
     gone = ZERO - 1

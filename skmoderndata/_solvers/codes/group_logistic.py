@@ -225,7 +225,7 @@ def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) 
     if len(used) >= len(r):
         return r
 
-    # stationarity conditions, with the intercept as an additional column
+    # set up the stationarity conditions, with the intercept as an additional column
     A: Any = problem.X[:, used]
     A = A.toarray() if hasattr(A, "toarray") else A
     slopes = penalty.slopes(w)[used]
@@ -313,7 +313,7 @@ def _step_length(
 
     `along` is the change of the values f in this direction.
     """
-    # decrease predicted by the slope of the loss and the penalty
+    # compute the decrease that the slope of the loss and the penalty predict
     before = penalty.lam * penalty.of(w)
     objective = problem.loss(f) + before
     expected = penalty.lam * penalty.of(w + direction) - before

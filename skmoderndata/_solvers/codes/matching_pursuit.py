@@ -145,7 +145,7 @@ def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
         first = edges[:-1][sizes == width]
         members = first[:, None] + np.arange(width)
 
-        # orthonormal bases from the eigenvectors of the Gram matrices
+        # compute orthonormal bases from the eigenvectors of the Gram matrices
         D = rows[members]
         S, U = np.linalg.eigh(D @ D.transpose(0, 2, 1))
         independent = S > SPAN * S[:, -1:]

@@ -10,7 +10,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit_leaf
 
-# A variable, because numba would compile functions again for a literal 0.
+# Zero as a variable, because numba would compile functions again for a literal 0.
 ZERO: Any = np.int64(0)
 # Mask of all bits of a double except the sign.
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)

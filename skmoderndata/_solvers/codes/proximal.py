@@ -113,7 +113,7 @@ def _proximal_gradient(
         if active.size == 0:
             break
 
-        # 1. take a gradient step, by the route with fewer operations, then shrink
+        # 1. take a gradient step, in the form that takes fewer operations, then shrink
         slope = (x - Y @ rows) * observed @ rows.T if gram is None else B - Y @ gram
         Z = Y + slope / smooth
         threshold = (alpha / smooth)[:, None]

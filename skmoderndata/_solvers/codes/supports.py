@@ -95,7 +95,7 @@ class Problem(NamedTuple):
         if width == 0:
             return out
 
-        # columns of each support, in order, with the columns in use first
+        # list the columns of each support, in order, with the columns in use first
         row, atom = np.nonzero(support)
         unused = start[row, atom] == 0
         atom = atom[np.lexsort((unused, row))]
@@ -105,7 +105,7 @@ class Problem(NamedTuple):
         index[row, position] = atom
         outside = np.arange(width) >= counts[:, None]
 
-        # normal equations of all supports
+        # form the normal equations of all supports
         if self.gram is not None:
             G = self.gram[index[:, :, None], index[:, None, :]]
         else:

@@ -224,7 +224,8 @@ class BalancedPenalty:
 
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
         """Move mu towards equal residuals, if a change is due."""
-        # a target ratio of three was fastest, with and without noise; the intervals between
+        # aim at a ratio of three, which was fastest with and without noise; the intervals between
+        # changes grow, so that the method converges as it does with constant mu
         # changes grow, so that the method converges as it does with constant mu
         if self.is_due(n_iter):
             if max(primal, dual) > ACCUMULATED_ROUNDING:
@@ -417,7 +418,8 @@ def solve_rows(
             singular = spread[:, 0] <= SINGULAR * spread[:, -1]
             G[singular] = np.eye(r)
 
-        # solve ``G a = B' x`` for all rows of the block; if G is singular, use the cells instead
+        # solve ``G a = B' x`` for all rows of the block; if G is singular, solve least squares on
+        # the cells
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
         for i in block.start + np.flatnonzero(singular):
             cells = slice(X.indptr[i], X.indptr[i + 1])

@@ -39,10 +39,11 @@ GROWING_PASSES = 45
 # Maximum number of passes without a decision.
 DECIDING_PASSES = 1000
 
-# Tolerance of pursuit while deciding; with a loose tolerance, it fits cells that it should not.
+# Tolerance of pursuit until the decision; with a loose tolerance, it fits cells that it should
+# not.
 DECIDING_TOL = 1e-7
 
-# Tolerance of the relative duality gap while deciding.
+# Tolerance of the relative duality gap until the decision.
 DECIDING_GAP = 1e-6
 
 # Number of passes before the first probe; earlier, the rank has not settled.
@@ -51,7 +52,8 @@ FIRST_PROBE = 20
 # Minimum ratio of exactly fitted cells to degrees of freedom; below it there is noise.
 LEAST_RATIO = 1.0
 
-# Minimum ratio for exact data, above 1 because some rounded cells are fitted exactly by chance.
+# Minimum ratio of exactly fitted cells to degrees of freedom for exact data; it is above 1 because
+# some rounded cells are fitted exactly by chance.
 SAFE_RATIO = 1.2
 
 # Maximum fraction of clipped cells at which a probe still has enough cells.
@@ -101,7 +103,7 @@ class Evidence(NamedTuple):
     """Properties of the table that all examinations of a pursuit use."""
 
     observed: Array  # (n, p)
-    live: Array  # (p,), columns with less than half of their cells equal
+    live: Array  # (p,), columns in which fewer than half of the cells are equal
     scale: float  # median absolute value of the known cells in live columns
 
 

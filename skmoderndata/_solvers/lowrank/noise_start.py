@@ -18,7 +18,7 @@ from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 # Size of a large residual, in standard deviations; 1.2 % of Gaussian noise is larger.
 BEYOND = 2.5
 
-# Maximum fraction of large residuals with which the first estimate is accepted.
+# Maximum fraction of large residuals at which the first estimate is accepted.
 BEYOND_SHARE = 0.08
 
 # Fraction of the known cells that are hidden.

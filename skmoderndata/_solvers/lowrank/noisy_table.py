@@ -68,7 +68,7 @@ def decompose_noisy(
             convex = solve(X / scale, noise_width(sigma, X.shape))
             L = (convex.U * convex.s) @ convex.Vt
 
-    # 2. refit, unless the refit explains the cells worse
+    # 2. refit, and keep the refit unless it explains the cells worse
     table = X / scale
     noise_options: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
     fitted = None

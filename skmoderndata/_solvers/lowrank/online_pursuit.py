@@ -125,7 +125,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
         observed = ~unknown
         filled = np.where(observed, X, 0.0)
 
-    # compute the factor of all sweeps once
+    # compute the Cholesky factor that all sweeps use
     G = V.T @ V
     G += ridge * np.eye(r)
     factor = linalg.cho_factor(G)
@@ -255,7 +255,7 @@ def _lowest_point(
     curvature; `slope` is its rate of descent at t = 0. The slope is linear in t between the points
     where a residual enters the width, which adds ``change_j^2`` to the curvature, or leaves it.
     """
-    # find the step lengths at which each residual enters the width, and leaves it
+    # find the step lengths at which each residual comes within the width, and at which it leaves
     squares = change**2
     moves = change != 0
     divisor = np.where(moves, change, 1.0)

@@ -47,7 +47,7 @@ CORE = 0.6
 # Minimum number of kept rows for a covariance, in multiples of the number of dimensions plus one.
 LEAST_CORE = 2
 
-# Fraction of good rows that the last steps keep.
+# Fraction of good rows that the last concentration steps keep.
 REWEIGHT = 0.975
 
 # Number of concentration steps, and how many of them, at the end, reweight the rows.

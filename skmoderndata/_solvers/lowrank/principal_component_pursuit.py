@@ -405,7 +405,7 @@ def polish(
 
     L = W
     for _ in range(max_iter):
-        # 1. project on matrices of the rank
+        # 1. project onto matrices of this rank
         Q = orthonormal(W @ V)[0]
         B = W.T @ Q
         V = orthonormal(B)[0]

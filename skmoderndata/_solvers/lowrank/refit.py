@@ -231,7 +231,7 @@ def fit_doubtful(
         doubtful = np.flatnonzero(within < (1 - LOST_SHARE) * n_observed)
         better = doubtful[:0]
         if len(doubtful):
-            # regress them on the components, and accept the fits that explain more cells
+            # regress these rows on the components, and accept the fits that explain more cells
             components = linalg.qr(basis, mode="economic")[0].T
             scores = robust_scores(table[doubtful], components, tol=ROBUST_TOL).scores
             fitted = scores @ components

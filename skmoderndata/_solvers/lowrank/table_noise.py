@@ -34,7 +34,7 @@ BLOCK_SIDE = 500
 # Maximum number of rounds of the fixed-point iteration.
 ROUNDS = 15
 
-# Minimum ratio of an estimate to the last one at which the estimate counts as settled.
+# Minimum ratio of an estimate to the previous one at which the estimate counts as settled.
 SETTLED = 0.98
 
 # Maximum estimate that counts as zero noise, relative to the first estimate.
