@@ -296,7 +296,8 @@ def _log_rows(x, z, local, row, slope, position, cells):
                 r = _exponential(diagonal - top)
                 total = (p + q) + r
                 share = factor * total
-                logarithm = -LOG2 if share == 0.5 else np.log(share)  # points far apart
+                # the share is 1/2 if the two points are far apart
+                logarithm = -LOG2 if share == 0.5 else np.log(share)
                 new = (top - local.rate * squared) + logarithm
             row[j + 1] = new
             diagonal = b
@@ -360,7 +361,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
     for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         logarithms = out[p]
-        if (costs[p] <= PLAIN_COST).any():  # similarities that 2^y can represent
+        if (costs[p] <= PLAIN_COST).any():  # 2^y can represent these similarities
             n_done, cells = _plain_sums(
                 *(x, lanes, lengths, local, row, scale, similar, bits),
                 *(logarithms, position[1], cells),

@@ -38,15 +38,15 @@ MAX_PATTERNS = 2**12
 MAX_ACTIVE = 2000
 # Smallest logarithm of a probability; subnormal numbers would be slow.
 NEGLIGIBLE = -60.0
-# Largest mean probability of all sets except the best at which annealing has ended.
+# Largest mean probability, over rows, of all sets except the best at which annealing ends early.
 DECIDED = 1e-3
-# Maximum number of rounds over sources, error rates and sets, or over single sources.
+# Maximum number of rounds that update sources, error rates and sets, or single sources.
 REFIT_ROUNDS = 50
 # Maximum number of rounds of EM for the error rates alone.
 ERROR_RATE_ROUNDS = 20
 # Tolerance for the change of the fraction of noisy bits in the rounds for the error rates.
 ERROR_RATE_TOL = 1e-4
-# Number of steps over single emissions in a round of EM.
+# Number of EM steps over single emissions in each M-step.
 EMISSION_STEPS = 10
 # Number of these steps if there are few rows. The steps take the same time for any number of rows,
 # and dominate a round if there are few; 3 instead of 10 steps reduce the time of the fit by 40 %.

@@ -38,15 +38,15 @@ from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of rows whose gains rank the candidates.
 MAX_ROWS = 500
-# Maximum number of rows whose co-occurrences make the candidates.
+# Maximum number of rows whose co-occurrences define the candidates.
 MAX_ASSOCIATED_ROWS = 2000
-# Number of sets of other sources, per row, to which a candidate is added.
+# Number of sets of other sources, the best ones of each row, to which a candidate is added.
 SETS_PER_ROW = 16
 # Maximum number of sources that are paired with all sources to form differences and intersections.
 MAX_PAIRED = 50
 # Maximum number of candidates tried in place of each source.
 MAX_CANDIDATES = 50
-# Fraction of the gain of a source that a replacement must have before a refit.
+# Fraction of the gain of a source that a replacement must reach before it is refitted.
 LEAST_WORTH = 0.5
 # Maximum number of exchanges that are refitted before the search ends.
 MAX_TRIES = 5

@@ -48,7 +48,7 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     ``v'a / sqrt(v'M v)`` of the combination; its solutions are multiples of the solution of
     ``min v'M v - 2 v'a, v >= 0`` (proposition 3). "independent" uses ``v = max(a, 0)``.
     """
-    # inner products M of the matrices, and alignments a of each with the target
+    # compute inner products M of the matrices, and their alignments a with the target
     M = np.array([[np.vdot(K, L) for L in kernels] for K in kernels])
     products = np.array([np.vdot(T, K @ T) for K in kernels])
     a = products / np.linalg.norm(T.T @ T)

@@ -137,7 +137,7 @@ def feature_k_means(
 
     it = Iterations(max_iter, -1.0, progress)
     for _ in it:
-        # 1. sum over the clusters, and compute the objectives, in one pass
+        # 1. compute the sums of all clusters, and the objectives, in one pass
         sums, mass[running], values = table.sum(_pass, centres[running])
         settled = values >= objectives[running] - tol * scatter
         objectives[running] = np.minimum(values, objectives[running])

@@ -20,7 +20,7 @@ from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import inner
 
-# Number of rounds of the subspace iteration that makes the starts.
+# Number of rounds of the subspace iteration that computes the starts.
 POWER_ROUNDS = 6
 # Tolerance for the relative gain in the comparison of starts.
 ROUGH_TOL = 1e-4
@@ -97,7 +97,7 @@ class CrossProduct:
         BT = inner(self.B, self.T)
         BS = inner(self.B, self.S)
 
-        # the four terms of A' (I - T T') (I - S S') B
+        # add up the four terms of A' (I - T T') (I - S S') B
         K = inner(self.A, self.B)
         K = K - AT @ BT.T
         K = K - AS @ BS.T

@@ -148,7 +148,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
         a = (1.0 - eta) * lam[j]
         b = eta * d
         size = max(a, abs(b) * np.sqrt(rr))
-        if size <= 0.0:  # restart a component that has underflowed from a later residual
+        if size <= 0.0:  # a later residual restarts a component that has underflowed
             lam[j] = 0.0
             continue
         # divide first, because squares of variances would be fourth powers of the data

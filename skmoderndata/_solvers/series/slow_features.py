@@ -378,7 +378,7 @@ class SlowMoments:
         if rows.times is not None:
             weight = rows.times[end] - rows.times[begin]
 
-        # add blocks of steps; without gaps they are differences of slices
+        # add blocks of steps; without gaps, the steps are differences of slices
         for start in range(0, n_steps, self._block):
             stop = min(start + self._block, n_steps)
             if has_no_gap:
@@ -419,7 +419,7 @@ class SlowDirections(NamedTuple):
     eigenvalues: Array  # delta values of all directions, (rank,), ascending
     rank: int  # number of dimensions in which the rows vary
     amplification: float  # largest |w|^2 for features of unit variance; scales rounding errors
-    solver: str  # route taken, "eigh" or "cholesky"
+    solver: str  # solver used, "eigh" or "cholesky"
     # number of directions that were left out although they exceed the errors of C
     n_omitted: int = 0
 
