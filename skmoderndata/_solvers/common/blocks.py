@@ -303,7 +303,7 @@ class DaskBlocks(ArrayBlocks):
         self.group = 1
         while n > MAX_TASKS * self.group:
             self.group *= TREE_WIDTH
-        # the tasks that make each block, and the pairs (states, sums) of the previous pass
+        # store the tasks that make each block, and the pairs (states, sums) of the previous pass
         self.chunks = _chunks(self.arrays) if chunks is None else chunks
         self.states = [None] * -(-n // self.group) if states is None else states
         self.n_passes = n_passes

@@ -114,7 +114,7 @@ def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> S
     objective = cp.normNuc(L) + errors
     residual = np.nan_to_num(X) - cp.multiply(observed, L + S)
 
-    # quadratic loss
+    # state the quadratic loss
     if np.any(np.asarray(delta) > 0):
         if weighted:
             objective += cp.sum_squares(cp.multiply(delta**-0.5, residual)) / 2

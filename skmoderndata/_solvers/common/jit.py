@@ -22,7 +22,7 @@ except ImportError:  # not available on Windows
 
 # Number of seconds of compilation after which a message announces it.
 WAIT = 3.0
-# Seconds between two compilations that belong to different calls.
+# Minimum number of seconds between two compilations that belong to different calls.
 PAUSE = 1.0
 
 
@@ -58,7 +58,7 @@ class jit:
         objects to arrays and back.
         """
         twin = _with_globals(self.py_func, self.py_func.__globals__)
-        twin.__qualname__ += ".inner"  # the cache needs a file name of its own
+        twin.__qualname__ += ".inner"  # the cache needs a different file name
         without = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         return _compile(twin, {**self.options, **without})
 
@@ -102,7 +102,7 @@ def _compile(func, options):
     reason = why_interpreted()
     if reason:
         _warn_once("no numba", f"{reason}{INTERPRETED}")
-        # omit warnings of overflow, as compiled code does: counts of bits overflow on purpose
+        # omit warnings of overflow, like compiled code: bit counts overflow on purpose
         return np.errstate(all="ignore")(func)
     import numba
 

@@ -109,7 +109,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
     z = np.empty(k)
 
     for i in range(len(F)):
-        # tolerance in units of the linear term
+        # set the tolerance in units of the linear term
         g = i if len(G) > 1 else 0
         f = F[i]
         P = passive[i]
@@ -180,7 +180,7 @@ def _cholesky(G: Array, support: Array, n: int, chol: Array) -> int:
 @jit
 def _solve(chol: Array, support: Array, n: int, f: Array, z: Array) -> None:
     """Write the solution of ``G_PP z_P = f_P`` to z, and zeros elsewhere."""
-    # forward, then back substitution
+    # substitute forward, then backward
     z[:] = 0.0
     for a in range(n):
         value = f[support[a]]
@@ -233,7 +233,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     for i in range(m):
         H = G[i] if len(G) > 1 else G[0]
         if i == 0 or len(G) > 1:
-            for j in range(k):  # 0 if the objective is linear in the entry
+            for j in range(k):  # set to 0 if the objective is linear in z_j
                 inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
 
         z = Z[i]

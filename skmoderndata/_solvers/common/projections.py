@@ -78,7 +78,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         _project_tied(work, ratio, length, n_top, out)
         return
 
-    scale = 1.0 / (top - low)  # makes the largest difference 1
+    scale = 1.0 / (top - low)  # with this scale, the largest difference is 1
     for i in range(n):
         work[i] *= scale
     # For a support that contains the right one, entries not above the threshold are zero in the

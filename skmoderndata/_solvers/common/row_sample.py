@@ -17,7 +17,7 @@ def sampled_rows(blocks: ArrayBlocks, rng: np.random.RandomState) -> Block:
     n_sampled = max(LEAST_ROWS, ENTRIES // blocks.shape[1])
     n_sampled = min(MOST_ROWS, n_sampled)
 
-    # rows drawn twice count once, so that no permutation of all rows is necessary
+    # count rows drawn twice once, so that no permutation of all rows is necessary
     rows = np.arange(n)
     if n_sampled < n:
         drawn = rng.randint(n, size=n_sampled, dtype=np.int64)

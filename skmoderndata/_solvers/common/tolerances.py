@@ -12,7 +12,7 @@ ACCUMULATED_ROUNDING = 1e-12
 SINGLE_ROUNDING = 1e-6
 # Smallest pivot of an independent column, as a fraction of its diagonal entry.
 PIVOT = 1e-13
-# Fraction of |x|^2 below which squared distances lose digits, being differences of large terms.
+# Fraction of |x|^2 below which squared distances lose digits, because large terms cancel.
 CANCELS = 1e-6
 # Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.
 SMALLEST_DIVISOR = 1e-300

@@ -39,7 +39,7 @@ def replace_atoms(
         bad[0] = False
     bad = with_twins(D, bad, usage, constant)
 
-    # give each of them the direction of a signal, and delete the codes of its users
+    # replace each of these atoms by the direction of a signal, and delete the codes of its users
     seen = X if observed is None else X * observed
     scale = np.sum(np.square(seen, dtype=np.float64), axis=1)
     error = codes.residual_sq
@@ -103,7 +103,7 @@ def worst_signals(
                 d = d - d.mean()
             norm = np.linalg.norm(d)
             if norm <= 1e-10 * size:
-                # skip empty directions
+                # skip directions that the constraints have made zero
                 continue
             d = d / norm
             cosines = np.abs(D @ d)[~bad]

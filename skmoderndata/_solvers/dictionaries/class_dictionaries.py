@@ -97,7 +97,7 @@ def discriminative_pass(
     residuals = class_residuals(X, D, n_nonzero, n_jobs)
     cost = before = discriminative_cost(residuals, target, sharpness, weight)
     for j in range(len(D)):
-        # compute the direction, towards the atoms of a weighted K-SVD
+        # compute the atoms of a weighted K-SVD, towards which the dictionary moves
         slopes = cost_slopes(residuals, target, sharpness, weight)[:, j]
         codes = code_class(X, D[j], n_nonzero, n_jobs)
         target_atoms = _better_atoms(X, D[j], codes, slopes, rng)

@@ -124,18 +124,18 @@ def gabor(
     Moving the centre moves the function: each function is computed once, on the union of all
     patches around its centre, and its atoms are windows of the result.
     """
-    # the grid of centres
+    # set up the grid of centres
     height, width = shape
     first_y = ((height - 1) % stride) / 2
     first_x = ((width - 1) % stride) / 2
     rows = -(-(height - first_y) // stride)
     columns = -(-(width - first_x) // stride)
-    # coordinates relative to the last centre
+    # compute coordinates relative to the last centre
     v0 = -first_y - stride * (rows - 1)
     u0 = -first_x - stride * (columns - 1)
     y, x = np.ogrid[v0 : height - first_y, u0 : width - first_x]
 
-    # one large function per setting; the atoms are windows of it
+    # compute one large function per setting; the atoms are windows of it
     angle = orientations[:, None, None]
     u = x * np.cos(angle) + y * np.sin(angle)
     v = y * np.cos(angle) - x * np.sin(angle)
@@ -146,7 +146,7 @@ def gabor(
     waves = np.cos(angles)
     functions = envelope[:, None, None] * waves  # (orientations, frequencies, phases, y, x)
     windows = np.lib.stride_tricks.sliding_window_view(functions, shape, axis=(3, 4))
-    # the first window belongs to the last centre
+    # reverse the order, because the first window belongs to the last centre
     windows = windows[:, :, :, ::-stride, ::-stride]
 
     # drop the mean, then zero and repeated atoms
@@ -162,7 +162,7 @@ def first_of_alike(atoms: Array) -> Array:
     Projected atoms are at most as far apart as the atoms themselves, so the exact inner
     product is only needed for few pairs.
     """
-    # random projections distinguish most atoms by 64 numbers
+    # project atoms on 64 random directions, which distinguish most of them
     k, n = atoms.shape
     shadow = atoms
     if n > 128:

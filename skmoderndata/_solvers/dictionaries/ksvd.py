@@ -55,7 +55,7 @@ BATCH_SWEEPS = 2
 WAIT = 8
 # Number of passes without a better objective after which replacing atoms is considered futile.
 PASSES_WITHOUT_GAIN = 5
-# Fraction of the passes with replacements in which atoms are also exchanged.
+# Fraction of the passes with replacements in which atoms are also split.
 SETTLE = 0.6
 
 
@@ -162,7 +162,7 @@ def learn_dictionary(
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
 
-        # 3. replace atoms of little use, in the first part of the passes
+        # 3. replace little-used atoms, in the first part of the passes
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
             count = replace_atoms(X, observed, D, former, users, min_usage, positive, constant)
@@ -241,7 +241,7 @@ def code_in_batches(
     online dictionary learning [Mairal et al. 2010]: they count as much as the fraction `MEMORY` of
     the signals. Given these sums, each atom moves to its optimum in turn.
     """
-    # S = A'A and T = A'X of the existing codes
+    # compute S = A'A and T = A'X of the existing codes
     k = len(D)
     S = np.zeros((k, k))
     T = np.zeros(D.shape)
@@ -261,7 +261,7 @@ def code_in_batches(
         codes = code(prepare_atoms(D), rows)
         batches.append(codes)
 
-        # forget as much as is added
+        # forget as many signals as are added
         S_new, T_new = _statistics(to_csr(codes, k), X[rows])
         memory = MEMORY * len(X)
         forget = max(1 - len(rows) / memory, 0.0)
@@ -331,7 +331,7 @@ def add_batch(
 
     Returns the atoms, the statistics, and the number of replaced atoms.
     """
-    # forget the past gradually
+    # reduce the weight of earlier signals
     D = D.copy()
     k = len(D)
     m = len(X)

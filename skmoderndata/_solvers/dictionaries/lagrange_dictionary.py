@@ -283,7 +283,7 @@ def update_positive_atoms(
     it = Iterations(max_iter, tol)
     gap = np.inf
     for _ in it:
-        # move one atom after another to its optimum in the ball
+        # move one atom at a time to its optimum in the ball
         for j in range(len(d)):
             unconstrained = d[j] + (T[j] - S[j] @ d) / S[j, j]
             step = np.maximum(unconstrained, 0.0)
@@ -362,7 +362,7 @@ def learn_l1_dictionary(
         # 1. compute codes, starting from the last ones; undo momentum if it made them worse
         signals, (value, S, T, l1) = signals.coded(ahead, alpha)
         if value > last and ahead is not D:
-            # momentum has overshot
+            # the momentum was too large
             beta *= 0.5
             ahead = D
             signals, (value, S, T, l1) = signals.taken_back().coded(D, alpha)
@@ -444,7 +444,7 @@ def replace_unused(
                     above = np.maximum(-d, 0.0)
                 d = above
 
-            # skip residuals too small for the penalty, or similar to an earlier one
+            # skip residuals that are too small for the penalty, or similar to an earlier one
             norm = float(np.linalg.norm(d))
             alike = np.abs(taken @ d) > 0.9 * norm
             if norm <= alpha * (1 + 1e-6) or alike.any():
@@ -471,7 +471,7 @@ def draw_atoms(
     The result depends neither on the order of the rows nor on how often a row occurs. Signs are
     fixed unless `positive_code`; `positive` takes the positive part.
     """
-    # unit rows of X, with the sign that the codes require
+    # scale the rows of X to unit norm, with the sign that the codes require
     n = X.shape[1]
     rows: Any = X.astype(np.float64)
     if sparse.issparse(X):

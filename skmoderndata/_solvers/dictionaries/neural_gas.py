@@ -21,7 +21,7 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.tolerances import CANCELS, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest strength of a rank that still counts.
+# Strength below which the attraction of a unit is neglected.
 NEGLIGIBLE = 1e-12
 
 
@@ -193,7 +193,7 @@ def batch_pass(
         value += float(w[rows] @ (near @ h))
         H = np.zeros((len(ranked), k))
 
-        # each sample attracts them with a strength that falls with the rank
+        # attract units to each sample, with a strength that falls with the rank
         np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
         mass += H.sum(axis=0)
         sums += (x.T @ H).T
@@ -451,14 +451,14 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
         i = order[o]
         x = X[i]
 
-        # range and rate of this step
+        # compute the range and the rate of this step
         fraction = min(1.0, (step + o) / n_steps)
         here = width * (last_width / width) ** fraction
         eta = rate * (last_rate / rate) ** fraction
         if w[i] != 1.0:
             eta = 1.0 - (1.0 - eta) ** w[i]
 
-        # distances from all units
+        # compute the distances from all units
         for j in range(k):
             total = 0.0
             c = C[j]

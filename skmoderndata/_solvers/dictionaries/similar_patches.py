@@ -123,7 +123,7 @@ def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     smooth = np.linalg.solve(gram, P)
     filtered = ((noisy - mean) @ P.transpose(0, 2, 1)) @ smooth + mean
 
-    # weight: reciprocal of the noise that the filter lets through
+    # weight the result by the reciprocal of the noise that the filter lets through
     trace = np.sum(smooth * P, axis=(1, 2))
     return filtered, 1 / (1 + trace)
 
@@ -139,7 +139,7 @@ def _find_similar(image, p, q, centers, reach, index):
     distance = np.empty(k)
 
     for i in range(len(centers)):
-        # start with the patch itself, followed by empty places
+        # start with the patch itself, and leave the other places empty
         y = centers[i] // n_columns
         x = centers[i] % n_columns
         near = index[i]

@@ -77,7 +77,7 @@ def smooth_codes(
     A *= fit[:, None]
     C = B - AG * fit[:, None]
 
-    # active signals
+    # leave out signals that are orthogonal to all atoms
     scale = np.abs(B).max(axis=1, initial=0.0)
     codes = np.zeros_like(A)
     gradient = np.zeros(len(A))

@@ -76,10 +76,10 @@ FTOL = 1e-13
 # Number of steps between two computations of the bound.
 ROUND = 500
 
-# Maximum number of nodes between which `geodesic_start` computes all distances.
+# Maximum number of landmarks in `geodesic_start`.
 LANDMARKS = 200
 
-# Sizes of the weights that are added to all edges, in units of the mean weight.
+# Increases of all weights that are tried for the bound, in units of the mean weight.
 LIFTS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 
 

@@ -69,7 +69,8 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     b2 = xp.sum(B * B, axis=1)
     terms = a2[:, None] + b2[None, :]
     r2 = terms - 2 * (A @ B.T)
-    r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))  # otherwise rounding error
+    # distances that may be rounding errors become zero
+    r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))
 
     # use differences for pairs that are far from the centre and near each other
     farthest = float(xp.max(a2)) + float(xp.max(b2))
@@ -95,14 +96,14 @@ def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
     xp = namespace(A)
     r2 = squared_distances(kernel, A, B)
 
-    # smooth functions of the squared distance
+    # evaluate smooth functions of the squared distance
     if kernel.shape == "rbf":
         return kernel.variance * xp.exp(-0.5 * r2)
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)
         return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(u))
 
-    # Matern functions of the distance
+    # evaluate Matern functions of the distance
     r = xp.sqrt(r2)
     if kernel.shape == "matern12":
         return kernel.variance * xp.exp(-r)
@@ -116,13 +117,13 @@ def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
 
 def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
     """Compute ``dk / d(r^2)``."""
-    # smooth functions of the squared distance
+    # differentiate smooth functions of the squared distance
     if kernel.shape == "rbf":
         return -0.5 * K
     if kernel.shape == "rational":
         return -0.5 * K / (1 + r2 / (2 * kernel.alpha))
 
-    # Matern functions of the distance
+    # differentiate Matern functions of the distance
     xp = namespace(r2)
     r = xp.sqrt(r2)
     if kernel.shape == "matern12":  # infinite at r = 0, but multiplied by zero there

@@ -313,7 +313,7 @@ def block_slopes(
     t = Y.shape[1]
     weight = w / d
 
-    # fitc: each sample has its own noise variance
+    # each sample has its own noise variance ("fitc")
     if method == "fitc":
         BA = slope.B_inverse @ A
         residual = Y - A.T @ u
@@ -327,7 +327,7 @@ def block_slopes(
         log_s = s * float(xp.sum(by_d))
         return BlockSlopes(K_uf, by_d, K_uu, log_s)
 
-    # vfe and dtc
+    # the noise is the same for all samples ("vfe" and "dtc")
     S = t * slope.B_inverse + u @ u.T
     prior = 0 * weight
     if method == "vfe":

@@ -57,7 +57,7 @@ def covariance_scores(
         d = X - mean
         weight = gamma[:, k]
 
-        # diagonal covariances
+        # diagonal covariances: use squares of deviations
         if C.ndim == 1:
             S = sums_by_sequence(weight[:, None] * d * d, offsets)
             scores.append(0.5 * (S / C - n[:, [k]]) / C)

@@ -65,7 +65,7 @@ def forward_selection(
     R = R / units
     norms = (P**2).sum(axis=0)
     products = P.T @ R
-    floor = 1e-10 * norms  # below this, the selected columns explain a candidate
+    floor = 1e-10 * norms  # below this, the selected columns explain a candidate entirely
     free = norms > 0
 
     Q = np.empty((len(P), 0))

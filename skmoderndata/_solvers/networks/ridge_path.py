@@ -77,7 +77,7 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     weight = a.weight + b.weight
     share = b.weight / weight if weight > 0 else 0.0
 
-    # compute the part between the two sets from the difference of their means
+    # the difference of the means gives the part between the two sets
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share

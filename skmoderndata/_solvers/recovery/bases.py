@@ -24,7 +24,7 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
     if n_values != n:
         raise ValueError(f"shape={axes} has {n_values} values, but signals have {n}.")
 
-    # basis given by its name
+    # the basis is given by its name
     if basis is None:
         return None
     if isinstance(basis, str):
@@ -36,7 +36,7 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
             )
         return basis_operator(basis, axes)
 
-    # basis given as an operator, or by its atoms as rows
+    # the basis is given as an operator, or as a matrix whose rows are the atoms
     if isinstance(basis, LinearOperator):
         check_operator(basis, "basis")
         operator = wrap_operator(basis)

@@ -166,7 +166,7 @@ def basis_pursuit(
 
 def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     """Yield the solver's result, then results of other solvers while none is certified."""
-    # try the requested route
+    # try the requested solver
     broken_off = None
     if solver == "cvxpy":
         yield _settle(p, _stated(p)) if p.bound > 0 else _stated(p)
@@ -184,7 +184,7 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
         yield _simplex(p)
         return
 
-    # with noise, the solution for a feasible bound lies on a segment of the path
+    # with noise and a feasible bound, the solution lies on a segment of the path
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     distance = float(linalg.norm(p.y - near))
     if distance <= p.bound * (1 + IN_REACH):
@@ -346,7 +346,7 @@ def _settle(
     Coefficients below the fraction `least` of the largest count as zero. Active columns of the
     wrong sign leave; columns whose slope is too large enter.
     """
-    # read the support and the signs from the start
+    # read the support and the signs of the start
     if start is None:
         return None
     origin: dict[str, Any] = {"route": start.route, "n_iter": start.n_iter}
@@ -367,7 +367,7 @@ def _settle(
         with_start = p.judge(result.coef, start.dual, "")
         best = p.better(best, with_start._replace(**origin))
 
-        # drop the column with the largest error of its sign
+        # drop the column with the largest contribution of the wrong sign
         wrong = result.coef * signs < 0
         if wrong.any():
             error = np.where(wrong, np.abs(result.coef) * norms, 0.0)
@@ -407,7 +407,7 @@ def _stated(p: Pursuit) -> BasisPursuitResult | None:
         stated = convex_problems.basis_pursuit(B, p.y, **form)
         options = {"solver": "HIGHS"}
 
-    # return coefficients in the original units, and the dual variable with our sign
+    # return coefficients in the original units, and the dual variable with the sign used here
     if not convex_problems.solve(stated, **options):
         return None
     coef = np.asarray(stated.variable.value) / norms

@@ -64,7 +64,7 @@ def recovery_bound(atoms: "Array | sparse.csr_array") -> int:
 
 def recovery_coefficient(atoms: Array, support: Array) -> float:
     """Return ``1 - max_{j not in I} |D_I^+ d_j|_1``; minus infinity if d_I are dependent."""
-    # the support must be linearly independent
+    # require that the support is linearly independent
     inside = np.zeros(len(atoms), np.bool_)
     inside[support] = True
     chosen = atoms[inside].T
@@ -106,7 +106,7 @@ def isometry_bounds(
     grown supports the lower bound. With `rescale`, the dictionary is multiplied by the number that
     minimises the constant, which is then ``(largest - smallest) / (largest + smallest)``.
     """
-    # if there are few supports, examine all
+    # if there are few supports, examine all of them
     gram = atoms @ atoms.conj().T
     k = len(gram)
     if comb(k, size) <= max_supports:
@@ -119,7 +119,7 @@ def isometry_bounds(
         value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)
 
-    # if there are many, use random and greedy supports for a lower bound
+    # if there are many supports, find a lower bound from random and greedy ones
     drawn = [rng.choice(k, size, replace=False) for _ in range(2000)]
     low, high = _extremes(gram, np.array(drawn), np.inf, 0.0)
     for start in rng.choice(k, min(k, 20), replace=False):

@@ -35,7 +35,7 @@ def least_squares_steps(
     Yields v, the residual and the squared norm of the gradient ``B'(y - B v)``; ends only if
     columns are linearly dependent. The next step overwrites the arrays.
     """
-    # residual r, gradient g = B'r, direction d
+    # start with the residual r, the gradient g = B'r and the direction d
     v = start.copy()
     r = y - times(v)
     g = cross(r)

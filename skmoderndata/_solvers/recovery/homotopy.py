@@ -87,7 +87,7 @@ def follow_path(
         n_iter += count
         work += count * m * max(8, segment.support.size) ** 2
 
-        # 3. if that fails, let one column enter or leave, as on the path itself
+        # 3. if that fails with one breakpoint, let one column enter or leave, as on the exact path
         if new is None and at_once == 1:
             j = order[0]
             lam_new = meets[order[0]]

@@ -60,7 +60,7 @@ def interior_point(
             best = error
             dual = v
             idle = 0
-            # complementarity: one of x and z is zero
+            # complementarity requires that x or z is zero; set x to zero where it is smaller
             positive_part = np.where(x > z, x, 0.0)
             coef = (positive_part * s).sum(axis=0)
         if not (best > ERROR and idle < 6):
@@ -84,7 +84,7 @@ def interior_point(
             ahead = float(np.vdot(new_x, new_z)) / x.size
             target = mean * (ahead / mean) ** 3 - x * z - dx * dz
 
-        # 4. take the longest step that stays inside
+        # 4. take the longest step that stays inside the bounds
         x = new_x
         z = new_z
         v = v + by_z * dv

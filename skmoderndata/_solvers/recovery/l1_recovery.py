@@ -104,7 +104,7 @@ def least_l1(
     if p.top(slopes) <= ACCUMULATED_ROUNDING * p.norm:  # no coefficients reduce the residual
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)
 
-    # try the routes, the cheapest first, until the certificate holds
+    # try the methods, the cheapest first, until the certificate holds
     reachable = True
     if at_once:
         best, reachable = _by_matrix(p, tol)
@@ -163,6 +163,6 @@ def _by_matrix(p: Problem, tol: float) -> tuple[Candidate, bool]:
     if result is None:
         return p.failure(), False
     candidate = p.judge(result.coef, result.dual)
-    if p.bound == 0:  # the equations may belong to the nearest measurements
+    if p.bound == 0:  # the equations may have been solved for the nearest measurements
         candidate = candidate._replace(missed=0.0, gap=result.gap)
     return candidate, True

@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
 from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest_slope
 
-# Penalties, in units of the smallest penalty for which all coefficients are zero.
+# Sizes of the penalties, in units of the smallest penalty for which all coefficients are zero.
 PENALTIES = np.geomspace(1.0, 1e-6, 61)
 # Maximum relative difference of residual norms that counts as none: it neither justifies
 # coefficients nor can be certified.

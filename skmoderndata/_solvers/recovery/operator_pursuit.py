@@ -99,7 +99,7 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
     Least squares runs on the chosen columns, which are formed. With `positive` [Bruckstein, Elad
     and Zibulevsky 2008], it is non-negative; columns with coefficient zero leave, and may return.
     """
-    # chosen columns C, their inner products G, coefficients a
+    # C: chosen columns; G: their inner products; a: their coefficients
     m, k = D.A.shape
     C = np.zeros((m, s))
     G = np.zeros((s, s))
@@ -127,7 +127,7 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
         active = C[:, : t + 1]
         G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ active
         values = _fit(G[: t + 1, : t + 1], active.T @ y, a, D.positive)
-        if values is None:  # in the span of the chosen columns
+        if values is None:  # the new column is in the span of the chosen ones
             barred[new] = True
             continue
 

@@ -99,7 +99,7 @@ class NormalEquations:
     def __init__(self, A: Array, y: Array) -> None:
         self.A = A
         self.y = y
-        self.row_of = np.full(A.shape[1], -1)  # index of the columns used so far
+        self.row_of = np.full(A.shape[1], -1)  # position of each column in `rows`
         self.rows = np.empty((0, len(y)))
         self.gram = np.empty((0, 0))
         self.products = np.empty(0)  # inner products with y

@@ -67,7 +67,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
             size = float(np.linalg.norm(w))
             new_q = w * max(1 - sigma * p.bound / size, 0.0) if size > 0 else w
 
-        # 3. over-relax both
+        # 3. over-relax both steps
         step_a = new_a - a
         step_q = new_q - q
         moved = float(np.linalg.norm(step_a / unit)) / tau

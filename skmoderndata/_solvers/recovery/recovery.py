@@ -132,14 +132,14 @@ def recover(
     relative = (residual_rtol or 0.0) * norms
     bounds = np.maximum(residual_tol or 0.0, relative)
 
-    # form the matrix if it fits in memory, and columns are few or signals are many
+    # form the matrix if it fits in memory, and if there are few columns or many signals
     fits = 8.0 * k * (m + 2.0 * k) <= memory
     formed = fits and (k <= DENSE_COLUMNS or len(Y) >= 16)
     if formed and method != "basis_pursuit":
         limits = bounds**2 if bounded else np.full(len(Y), -1.0)
         return _by_coders(Y, to_matrix(A), settings, limits, n_jobs, progress)
 
-    # solve one signal at a time, by the route for its problem
+    # solve one signal at a time, by the method for its problem
     solve: Solve
     if formed:
         pursuit = MatrixPursuit(to_matrix(A), bound=None, positive=positive, tol=tol)
@@ -190,7 +190,7 @@ def _by_coders(
     if progress is not None:
         progress.end()
 
-    # signals that are within their bound without any column have the code zero
+    # signals that are within their bound without any column get the code zero
     a = to_dense(codes, A.shape[1])
     residual = np.sqrt(codes.residual_sq)
     norms = np.linalg.norm(Y, axis=1)

@@ -44,7 +44,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
         if size <= ACCUMULATED_ROUNDING:
             break
 
-        # 2. give up without progress: the support cannot be found in this way
+        # 2. give up if there is no progress: the support cannot be found in this way
         if size > 0.5 * former or support.size == 0:
             return p.failure()
         former = size
@@ -168,7 +168,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         # every pass recomputes the penalty, so the derivative with respect to it need not be exact
         goal = max(accuracy, 0.01) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
-        # move along the segment to where the residual meets the bound
+        # move along the segment to the point where the residual meets the bound
         residual = p.y - times(values)
         direction = times(change_of)
         move = _meeting(residual, direction, p.bound, -0.9 * lam)

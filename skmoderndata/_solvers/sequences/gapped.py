@@ -44,7 +44,7 @@ class GapRule(NamedTuple):
 @jit
 def _begin(m, rule, best, gap_in_t):
     """Write row 0, which aligns nothing of s with the first j of the m symbols of t."""
-    # this is one gap of j symbols, which costs nothing in a local alignment
+    # row 0 is one gap of j symbols, which costs nothing in a local alignment
     best[0] = 0.0
     for j in range(m):
         best[j + 1] = 0.0 if rule.local else -(rule.first + j * rule.further)

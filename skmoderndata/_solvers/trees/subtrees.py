@@ -430,7 +430,7 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
             ended = row(
                 nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells
             )
-            # grow the tables if the pairs of nodes outnumber the nodes of tree i
+            # enlarge the tables if there are more pairs of nodes than nodes in tree i
             if position[3] > tables.shape[1]:
                 tables = np.empty((n_tables, max(position[3], 2 * tables.shape[1])))
             return bool(ended)
