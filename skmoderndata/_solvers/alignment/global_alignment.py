@@ -146,7 +146,7 @@ def _limits(i, m, local):
     """Return the columns of row i that are inside the triangle."""
     if local.reach <= 0.0:
         return 0, m
-    # |i - j| < T with an integer T
+    # keep the columns j with |i - j| < T, where T is an integer
     reach = int(local.reach)
     return min(max(0, i - reach + 1), m), min(m, i + reach)
 
@@ -278,7 +278,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
             for c in range(x.shape[1]):
                 squared += (x[i, c] - z[j, c]) ** 2
 
-            # kappa without its factor exp(-rate |x - z|^2), which may underflow
+            # compute kappa without its factor exp(-rate |x - z|^2), which may underflow
             factor = 1.0 if local.reach <= 0.0 else 1.0 - abs(i - j) / local.reach
             if local.divisible:
                 weight = 2.0 - factor * _exponential(-local.rate * squared)

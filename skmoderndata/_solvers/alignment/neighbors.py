@@ -366,8 +366,8 @@ def search(
     alone = -1 - n if first is None else first
     order = _visiting_order(values, offsets, index, bounds, alone)
 
-    # compute the costs that the bounds leave open
-    # position: query, rank, number of costs begun, then three numbers for an unfinished table
+    # compute the costs that the bounds leave open; `position` holds query, rank, number of costs
+    # begun, and three numbers for an unfinished table
     position = np.zeros(6, dtype=np.int64)
     saved = np.empty((4, max(longest, int(np.diff(index.offsets).max())) + 1))
     in_pieces(

@@ -159,7 +159,7 @@ class PackedRows:
 
     def scores(self, unions: Array, bonus: float, penalty: float) -> Array:
         """Return the gain of each row from each union, compared with no source, (rows, sets)."""
-        # gain from covering a bit: a 1 is explained, a 0 becomes an error
+        # compute the gain from covering a bit: a 1 is explained, a 0 becomes an error
         gain = np.float32(bonus) * self._bits
         gain -= np.float32(penalty) * self._zeros
         features = unions.T.astype(np.float32)
@@ -300,7 +300,7 @@ def total_scores(
                     counts[c] += popcount(candidates[w, c] & zero)
                     counts[c] += popcount(candidates[w, c] & one) << HALF_BITS
 
-            # split the integer into both counts
+            # extract the two counts that share one integer
             for c in range(width):
                 n_ones = upper_count(counts[c])
                 n_zeros = lower_count(counts[c])

@@ -115,7 +115,7 @@ def one_start(
         if settings.refit:
             return refined(data, sample, model, settings, rng, progress, n_iter=n_iter)
 
-        # without a refit, the emissions remain probabilities
+        # without a refit, keep the emissions as probabilities
         if kind == "greedy":
             last = settings._replace(schedule=settings.schedule[-1:])
             model, n_iter = anneal(data, model, last, progress=progress)

@@ -49,7 +49,7 @@ def sweep(G, penalties, q, positive, b, g):
         if a == 0.0:
             continue
 
-        # correlation with the residual of the other features
+        # compute the correlation with the residual of the other features
         z = g[j] + a * b[j]
         new = 0.0
         if not (positive and z < 0):
@@ -72,7 +72,7 @@ def shrink(z, a, penalty, q):
     and convex for q > 2, so Newton's method converges monotonically from below the root, or from
     above it.
     """
-    # closed forms for q = 1, q = 2, and an input or a penalty of zero
+    # use closed forms for q = 1, for q = 2, and if the input or the penalty is zero
     if q == 1.0:
         return max(z - penalty, 0.0) / a
     if z == 0.0 or penalty == 0.0:

@@ -81,7 +81,7 @@ class Columns:
         if basis is not None:
             self.loads = np.array([self.cross(column) for column in basis.T])
             self.basis = basis
-        # largest eigenvalue and inner products of the columns of each group, for all working sets
+        # store the largest eigenvalue and the inner products of each group for all working sets
         self.blocks: dict[int, tuple[float, Array]] = {}
 
     def times(self, w: Array) -> Array:
@@ -488,7 +488,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
     The rows of Z hold the columns, and r the residual. Each block takes proximal gradient steps
     with its own curvature until it moves little. Returns the number of sweeps.
     """
-    old = np.empty(len(a))  # room for the widest group
+    old = np.empty(len(a))  # space for the widest group
     slope = np.empty(len(a))
     z = np.empty(len(a))
     every = True

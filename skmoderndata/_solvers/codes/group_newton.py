@@ -49,7 +49,7 @@ def newton_step(
     if min(S.size, Z.shape[1]) > NEWTON_SIZE or S.size == 0:
         return a
 
-    # non-zero coefficients, by groups
+    # find the non-zero coefficients of each group
     owner = np.repeat(np.arange(len(group_lam)), np.diff(edges))[S]
     first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
     sizes = np.diff(np.append(first, S.size))
@@ -66,7 +66,7 @@ def newton_step(
     if d is None or not np.isfinite(descent) or descent >= 0:
         return a
 
-    # step sizes at which coefficients pass a kink at zero, or groups reverse their direction
+    # compute the step sizes at which coefficients pass zero, or groups reverse their direction
     with np.errstate(divide="ignore", invalid="ignore"):
         turn_at = norms**2 / -np.add.reduceat(z * d, first)
         zero_at = np.repeat(turn_at, sizes)
@@ -79,7 +79,7 @@ def newton_step(
     magnitude = penalty + abs(float(z @ c[S]))
     slack = 4 * EPS * magnitude  # rounding error of the change
 
-    # candidates: the full step, kinks on the way, and fractions of the first kink
+    # collect the candidates: the full step, kinks on the way, and fractions of the first kink
     ordered = np.sort(zero_at[zero_at < 1])
     halves = len(ordered) >> np.arange(1, 1 + len(ordered).bit_length())
     tried = np.concatenate([[1.0], ordered[halves[halves > 0] - 1]])

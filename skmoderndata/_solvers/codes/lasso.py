@@ -209,8 +209,8 @@ def block_coder(
             pending = np.flatnonzero(nonzero)
         out.converged[pending] = False
 
-        # Run the routes in turn on codes that are not finished. Bounds apply only to the first
-        # route, because it receives all signals and thus the caller's `alpha` itself.
+        # Run the solvers in turn on codes that are not finished. Bounds apply only to the first
+        # solver, because it receives all signals and thus the caller's `alpha` itself.
         for route in ROUTES[settings.method]:
             if pending.size:
                 _run(route, signals, out, pending, G)

@@ -29,7 +29,7 @@ class Signals(NamedTuple):
     B: Array  # (m, k), products of signals and atoms
     norms_sq: Array  # (m or 1, k)
     sizes: Array  # (m,), squared norms of the signals
-    alpha: Array  # (m,), penalties; a route with a bound writes the penalty that meets it
+    alpha: Array  # (m,), penalties; with a bound, the solver writes the penalty that meets it
     bound: Array  # (m,), bounds on the squared residual, -1 for none (homotopy only)
     rows: Array  # (k, n), the atoms
     columns: Array  # (n, k), the atoms transposed

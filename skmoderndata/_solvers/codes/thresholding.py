@@ -235,7 +235,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
     R = p.X.copy()
     rho = size.copy()
     out = Pursued(A.copy(), rho.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
-    # number of steps since the support changed, and since the last fit
+    # count the steps since the support changed, and since the last fit
     repeated = np.zeros(m, np.int64)
     since = np.zeros(m, np.int64)
     fitted = np.ones(m, np.bool_)

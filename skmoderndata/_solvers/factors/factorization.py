@@ -280,7 +280,7 @@ def start_from(
 
     n_passes = min(APART, max_iter)
     if n_passes and (codes_side.penalised or components_side.penalised):
-        # let the components separate before the penalty can switch any of them off
+        # separate the components first, because the penalty might set some of them to zero
         apart = factorize(
             rows,
             V,
@@ -305,7 +305,7 @@ def _balance(codes_side: Side, rows: CodedRows, components_side: Side, V: Array)
     if min(first + second, third + fourth) <= 0:
         return 1.0
 
-    # search for the scale on a grid, because the penalties have degrees one and two
+    # search for the scale on a grid: with terms of degrees -2 to 2, it has no closed form
     c = np.logspace(-60, 60, 2401)
     with np.errstate(over="ignore"):
         penalties = first / c + second / c**2 + third * c + fourth * c**2

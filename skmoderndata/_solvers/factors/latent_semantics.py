@@ -173,7 +173,7 @@ def fold_in(
     if beta < 1.0:
         return C, bounds
 
-    # complete by Newton's method: the problem is concave, and `gradient - 1` bounds the gain
+    # finish by Newton's method: the problem is concave, and `gradient - 1` bounds the gain
     bounds[:] = 0.0
     total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
     X.data /= np.repeat(total, np.diff(X.indptr))

@@ -319,7 +319,7 @@ def _two_views(T: Array, k: int) -> Pairs:
     values = values[order]
     Q = Qt[order].T
 
-    # certificate: residual of the singular vectors
+    # compute the certificate: the residual of the singular vectors
     size = values[0] if values.size and values[0] > 0 else 1.0
     off = np.abs(T @ Q - P * values).max(initial=0.0)
     off_transposed = np.abs(T.T @ P - Q * values).max(initial=0.0)

@@ -226,7 +226,6 @@ class BalancedPenalty:
         """Move mu towards equal residuals, if a change is due."""
         # aim at a ratio of three, which was fastest with and without noise; the intervals between
         # changes grow, so that the method converges as it does with constant mu
-        # changes grow, so that the method converges as it does with constant mu
         if self.is_due(n_iter):
             if max(primal, dual) > ACCUMULATED_ROUNDING:
                 is_low = primal > 3 * dual
@@ -277,7 +276,7 @@ def complete(
     it = Iterations(max_iter, tol, progress)
 
     for k in it:
-        # 1. L: threshold the singular values of "sparse plus low rank"
+        # 1. update L: threshold the singular values of "sparse plus low rank"
         W = table.matrix(M - c * Y + Y / mu, factors)
         out = svt(W, 1 / mu, subspace=subspace, max_rank=max_rank, tol=accuracy, rng=rng)
         old = factors
@@ -285,10 +284,10 @@ def complete(
         subspace = out.subspace
         x = table.known(factors)
 
-        # 2. Y: update the multipliers on the known cells
+        # 2. update Y, the multipliers of the known cells
         Y = (mu * (M - x) + Y) / (1 + c * mu)
 
-        # 3. mu: balance the residuals
+        # 3. adapt mu, to balance the residuals
         if penalty.is_due(k):
             primal = norm(M - x - c * Y) / norm(M)
             dual = _distance(factors, old) / max(norm(factors.s), TINY)

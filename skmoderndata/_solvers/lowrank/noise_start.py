@@ -77,7 +77,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     if best is None:
         return sigma
 
-    # divide by four at least twice, because the first trial may change nothing
+    # lower the estimate at least twice, because the first trial may change nothing
     hidden = observed & (rng.random_sample(block.shape) < HIDDEN_SHARE)
     error = hidden_error(block, best, hidden)
     trial = sigma

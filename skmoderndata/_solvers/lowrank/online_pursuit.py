@@ -284,7 +284,7 @@ def _lowest_point(
     bends = np.hstack([start, bends])
     bends = np.maximum(bends, 0.0)
 
-    # compute the remaining slope at each point; the first point without slope ends the piece that
+    # compute the slope at each point; the first point with a slope of zero ends the piece that
     # contains the minimum
     origin = np.zeros((len(times), 1))
     points = np.hstack([origin, times])

@@ -30,8 +30,8 @@ GRAM_RATIO = 1e-4
 # Maximum ratio of smaller to larger side for which a Gram matrix is cheap.
 ELONGATED = 0.1
 
-# Largest rank, as a fraction of the smaller side, at which block products still beat the Gram
-# matrix.
+# Largest rank, as a fraction of the smaller side, for which products with blocks are faster than
+# the Gram matrix.
 GRAM_RANK = 1 / 8
 
 

@@ -168,7 +168,7 @@ def nearest_hulls(
     if solver == "cvxpy":
         result = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
     elif solver == "smo":
-        # start from a sample of each class
+        # start from one sample of each class
         w = np.zeros(n)
         w[start_of_first] = 1.0
         w[start_of_second] = -1.0

@@ -310,7 +310,7 @@ def drop_cheapest(
             current.add(j)
             continue
 
-        # drop the feature; all values become bounds again
+        # drop the feature; the values of the other features are now only lower bounds
         ordered.remove(j)
         current.clear()
         least = bounds[j]

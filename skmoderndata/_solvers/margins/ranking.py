@@ -319,10 +319,10 @@ def worst_below(queries, grades, values):
     n = len(queries)
     partner = np.full(n, -1, np.int64)
     top = np.full(n, -np.inf)
-    # highest value of lower grades
+    # highest value among the rows of lower grades
     best = -np.inf
     who = -1
-    # highest value of the current grade
+    # highest value among the rows of the current grade
     level = -np.inf
     level_who = -1
     for i in range(n):

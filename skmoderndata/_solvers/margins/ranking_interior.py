@@ -59,7 +59,7 @@ class _Point(NamedTuple):
     """Weights, distances from the upper bounds, and multipliers of sums and bounds."""
 
     v: Array
-    t: Array  # `high - v`; a variable of its own, because the difference would be rounded to zero
+    t: Array  # `high - v`; stored separately, because the difference would be rounded to zero
     y: Array  # multipliers of the sums
     z: Array  # multipliers of the lower bounds
     s: Array  # multipliers of the upper bounds

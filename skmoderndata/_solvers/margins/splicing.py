@@ -31,8 +31,8 @@ from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
 from skmoderndata._solvers.margins.linear_programs import dense
 from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, SHORTEST_STEP
 
-# Cost of the squared weights of columns with unit variance. Without it the loss has no minimum on
-# a set that separates the classes.
+# Cost of the squared weights of columns with unit variance. Without this penalty, the loss has no
+# minimum on a set that separates the classes.
 RIDGE_PENALTY = 0.5
 # Maximum number of features that a splice exchanges.
 MOST_EXCHANGED = 3
@@ -77,7 +77,7 @@ class RidgeLogistic:
         self.candidates = candidates
         self.intercept = intercept
 
-        # compute mean squares of the columns, about the means with an intercept (y_i^2 is 1)
+        # compute mean squares of the columns (y_i^2 is 1), centred if there is an intercept
         share = cost / cost.sum()
         squares = Z.power(2) if hasattr(Z, "power") else np.square(Z)
         scale = np.asarray(squares.T @ share)

@@ -55,7 +55,7 @@ class PolynomialExpansion:
         start = int(include_bias)
         stop = start + n_inputs
 
-        # first row of the monomials that begin with each variable
+        # find the first row of the monomials that begin with each variable
         first = list(range(start, stop))
         for _ in range(degree - 1):
             begin_next = []

@@ -58,8 +58,8 @@ class SlowMoments:
         # process half a chunk at a time, to save memory
         self._block = default_chunk_rows(D) // 2
         self.mean = np.zeros(D)
-        # two symmetric matrices: the lower triangle belongs to the rows, and the upper triangle,
-        # shifted by one column, to the steps
+        # allocate two symmetric matrices: the lower triangle belongs to the rows, and the upper
+        # triangle, shifted by one column, to the steps
         self._sums = np.zeros((D, D + 1), order="F")
         # keep the first and last `lag` rows, which are needed for the steps across a seam
         self._head = self._tail = _Rows.empty(expansion.n_inputs)
