@@ -29,6 +29,7 @@ from skmoderndata._solvers.common.blocks import (
     is_dask,
     is_on_disk,
 )
+from skmoderndata._solvers.common.quantities import MAX_INT32
 
 
 def in_blocks(X: Any, *, on_disk: bool = True) -> bool:
@@ -174,7 +175,7 @@ def fit_by_merge(
     model = clone(estimator).set_params(**(parameters or {}))
     if not isinstance(model.get_params().get("random_state", 0), Integral):
         rng = check_random_state(estimator.random_state)
-        model.set_params(random_state=int(rng.randint(2**31 - 1)))
+        model.set_params(random_state=int(rng.randint(MAX_INT32)))
     classes = None
     if is_classifier(estimator):
         (labels,) = blocks.sum(_labels_of_block)

@@ -16,9 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.linalg import unit_rows
+from skmoderndata._solvers.common.quantities import MAX_INT32
 
-# Maximum seed of a refit or of a part of an estimator, exclusive.
-MAX_SEED = 2**31 - 1
 # Number of lines of progress in a bootstrap.
 LINES = 20
 # Maximum singular value, relative to the largest, of a direction that counts as rounding error.
@@ -48,7 +47,7 @@ class Seeded:
         ]
 
     def draw(self, rng):
-        seeds = {name: int(rng.randint(MAX_SEED)) for name in self.unseeded}
+        seeds = {name: int(rng.randint(MAX_INT32)) for name in self.unseeded}
         return clone(self.estimator).set_params(**seeds)
 
 

@@ -58,6 +58,7 @@ from skmoderndata._solvers.boolean_data.source_starts import (
     rows_of_starts,
 )
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata.cluster._base import BooleanComponents
 from skmoderndata.exceptions import DoubtfulResultWarning
 
@@ -323,7 +324,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
                 "set refine=None."
             )
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=self.n_init)
+        seeds = rng.randint(MAX_INT32, size=self.n_init)
         sample = rows_of_starts(data, rng)
         sets, settings = self._search_settings(data)
 
@@ -535,7 +536,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
         # 2. Run all starts if requested.
         for kind in kinds_of_starts(self.n_init) if all_starts else ():
-            seed = kind, rng.randint(2**31 - 1)
+            seed = kind, rng.randint(MAX_INT32)
             rivals.append(one_start(rows, rows, sets, settings, seed=seed))
 
         # 3. Choose the likeliest sources.

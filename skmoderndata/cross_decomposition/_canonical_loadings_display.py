@@ -5,12 +5,12 @@ from sklearn.utils import check_random_state
 
 from skmoderndata._estimator.plotting import axes_or_new, names_of
 from skmoderndata._estimator.refits import (
-    MAX_SEED,
     bootstrap_loadings,
     check_bootstrap,
     quantiles,
 )
 from skmoderndata._estimator.validation import check_array
+from skmoderndata._solvers.common.quantities import MAX_INT32
 
 
 class CanonicalLoadingsDisplay:
@@ -140,7 +140,7 @@ class CanonicalLoadingsDisplay:
         X, Y = _tables(X, Y)
 
         # Fit all rows and the bootstrap samples, each with a seed of its own.
-        seeds = check_random_state(random_state).randint(MAX_SEED, size=n_bootstraps)
+        seeds = check_random_state(random_state).randint(MAX_INT32, size=n_bootstraps)
         result = bootstrap_loadings(
             estimator, X, Y, seeds, owner="CanonicalLoadingsDisplay", n_jobs=n_jobs
         )

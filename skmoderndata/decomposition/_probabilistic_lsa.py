@@ -29,6 +29,7 @@ from skmoderndata._estimator.validation import (
     validate_data,
     weigh_entries,
 )
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
     expected,
@@ -280,7 +281,7 @@ class ProbabilisticLSA(
             training = TopicRows.of(counts)
         (frequency,) = training.sum(word_frequencies)
 
-        seeds = rng.randint(2**31 - 1, size=self.n_init)
+        seeds = rng.randint(MAX_INT32, size=self.n_init)
         fit_from_seed = partial(self._fit_from_seed, training, hidden, frequency)
         results, stopped = run_starts(
             self,

@@ -24,6 +24,7 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.gaussian.committee import (
     balanced_parts,
     combine_experts,
@@ -362,7 +363,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
         # Cluster neighbouring samples and cut the clusters to equal size.
         U = (X[rows] - X.mean(axis=0)) / column_scales(X)
-        seed = rng.randint(2**31 - 1)
+        seed = rng.randint(MAX_INT32)
         means = MiniBatchKMeans(n_experts, random_state=seed, n_init=1, batch_size=2048)
         # It is harmless if there are fewer distinct samples than experts: the clusters are
         # balanced.

@@ -10,6 +10,7 @@ import sklearn
 from sklearn.cluster import MiniBatchKMeans
 
 from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.gaussian.inducing import (
     add,
     block_slopes,
@@ -207,7 +208,7 @@ def points_of_sample(sample, weights, covariance, how, m, rng):
         return distinct[greedy_points(prior, row, m)]
 
     # Use the centres of k-means.
-    seed = rng.randint(2**31 - 1)
+    seed = rng.randint(MAX_INT32)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
     # The arrays are NumPy arrays, whatever X is; a centre without samples is harmless here.
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():

@@ -27,6 +27,7 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.gaussian.bernoulli import (
     first_sites,
     kernel_slopes,
@@ -253,7 +254,7 @@ class SparseGaussianProcessClassifier(
         if len(X) > self.subset_size:
             rows = np.sort(rng.choice(len(X), self.subset_size, replace=False))
         start = BinaryProcess(covariance, Z, column_scales(Z), self.jitter)
-        seed = rng.randint(2**31 - 1)
+        seed = rng.randint(MAX_INT32)
         n_classes = len(self._present_classes)
         labels = [1] if n_classes == 2 else range(n_classes)
         signs = [np.where(codes == label, 1.0, -1.0) for label in labels]

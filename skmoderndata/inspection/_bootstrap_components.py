@@ -15,7 +15,6 @@ from sklearn.utils.validation import has_fit_parameter
 from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.plotting import last_step, names_of
 from skmoderndata._estimator.refits import (
-    MAX_SEED,
     Seeded,
     bootstrap,
     bootstrap_loadings,
@@ -26,6 +25,7 @@ from skmoderndata._estimator.refits import (
 from skmoderndata._estimator.validation import check_array
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.linalg import unit_rows
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.factors.support_refit import refit_on_support
 from skmoderndata.exceptions import DoubtfulResultWarning
 
@@ -211,7 +211,7 @@ def bootstrap_components(
     X = _table(X, "X")
     _check_estimator(estimator, X, Y, refit_support)
     rng = check_random_state(random_state)
-    seeds = rng.randint(MAX_SEED, size=n_bootstraps)
+    seeds = rng.randint(MAX_INT32, size=n_bootstraps)
     settings = {"owner": NAME, "n_jobs": n_jobs, "verbose": verbose}
 
     # 1. Fit all rows and the bootstrap samples, and match them.

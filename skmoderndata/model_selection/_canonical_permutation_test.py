@@ -14,6 +14,7 @@ from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import resolve_kernel
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.kernel.canonical import (
     ALPHAS,
     centre_kernel,
@@ -45,8 +46,6 @@ N_FOLDS = 10
 BATCH_ENTRIES = 2**21
 # Tolerance within which permuted values count as ties with the observed value.
 TIE = 1e-12
-# Maximum seed of a batch of permutations, exclusive.
-_MAX_SEED = 2**31 - 1
 
 
 class CanonicalPermutationTest(NamedTuple):
@@ -202,7 +201,7 @@ def canonical_permutation_test(
     entries = len(X) + width if kind == "sparse" else len(X) * width
     batch = max(1, min(n_permutations, BATCH_ENTRIES // entries))
     sizes = [min(batch, n_permutations - start) for start in range(0, n_permutations, batch)]
-    seeds = rng.randint(_MAX_SEED, size=len(sizes))
+    seeds = rng.randint(MAX_INT32, size=len(sizes))
     run = delayed(_permuted)
     blocks = Parallel(n_jobs=n_jobs)(
         run(pairs, k, fold, size, seed) for size, seed in zip(sizes, seeds, strict=True)

@@ -26,9 +26,10 @@ from skmoderndata._estimator.compat import (
     unmasked,
 )
 from skmoderndata._estimator.doors import in_memory, parameters_are_named
-from skmoderndata._estimator.refits import MAX_SEED, Seeded, TimeLeft, works_on_pairs
+from skmoderndata._estimator.refits import Seeded, TimeLeft, works_on_pairs
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_magnitude, tidy
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata.model_selection._base import (
     BestEstimatorMixin,
     best_has,
@@ -270,7 +271,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
 
         # Use the same halves for every number of clusters.
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(MAX_SEED, size=self.n_splits)
+        seeds = rng.randint(MAX_INT32, size=self.n_splits)
 
         measured = []
         progress = FitProgress(self, X, y, max_passes=len(values), task_name="n_clusters")

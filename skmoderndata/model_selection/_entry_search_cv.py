@@ -33,8 +33,9 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
-from skmoderndata._estimator.refits import MAX_SEED, Seeded, TimeLeft
+from skmoderndata._estimator.refits import Seeded, TimeLeft
 from skmoderndata._estimator.validation import check_array
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.model_selection._base import (
     BestEstimatorMixin,
@@ -284,7 +285,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         rng = check_random_state(self.random_state)
         known = ~np.isnan(table) & (weight > 0)
         folds = self._folds(known, rng)
-        fit_seed = rng.randint(MAX_SEED)
+        fit_seed = rng.randint(MAX_INT32)
         self.scoring_ = self._scoring()
         score = SCORES.get(self.scoring_, self.scoring_)
 

@@ -30,6 +30,7 @@ from skmoderndata._kernelized.export import (
 )
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.dictionaries.neural_gas import batch_neural_gas, centred
 from skmoderndata._solvers.networks.forward_selection import forward_selection
 from skmoderndata._solvers.networks.radial_functions import (
@@ -132,7 +133,7 @@ class RadialNetwork(RidgeNetwork):
         # Place centres between the samples, by k-means or a neural gas
         if self.centers == "k-means":
             cls = MiniBatchKMeans if len(used) > MANY else KMeans
-            search = cls(k, n_init=1, random_state=rng.randint(2**31 - 1))
+            search = cls(k, n_init=1, random_state=rng.randint(MAX_INT32))
             # Allow fewer distinct samples than centres; k-means of older scikit-learn fails with
             # array API dispatch
             with warnings.catch_warnings(), config_context(array_api_dispatch=False):

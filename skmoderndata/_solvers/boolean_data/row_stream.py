@@ -6,6 +6,7 @@ import numpy as np
 
 from skmoderndata._solvers.boolean_data.bit_blocks import Data
 from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unpack_rows
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.typing import Array
 
 # Number of rows of a stream that are kept.
@@ -24,7 +25,7 @@ class RowStream(NamedTuple):
     @classmethod
     def of(cls, sample: Data, n_seen: int, rng: np.random.RandomState) -> "RowStream":
         """Begin a stream with a random sample of its first `n_seen` rows."""
-        seed = int(rng.randint(2**31 - 1))
+        seed = int(rng.randint(MAX_INT32))
         stream = cls(*_packed(sample), n_seen, n_seen, seed)
         return stream.thin(STREAM_ROWS, rng)
 

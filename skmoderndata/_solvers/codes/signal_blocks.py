@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import row_blocks
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
@@ -363,7 +364,7 @@ def to_csr(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> sparse.
     """Return the codes as a CSR array of shape (N, n_atoms) with sorted indices."""
     shape = (len(codes.residual_sq), n_atoms)
     indptr = codes.indptr
-    if indptr[-1] < 2**31:
+    if indptr[-1] <= MAX_INT32:
         indptr = indptr.astype(np.int32)
     data = codes.values.astype(dtype, copy=False)
     return sparse.csr_array((data, codes.indices, indptr), shape=shape)

@@ -1,7 +1,11 @@
-"""Word size, and costs of cells of dynamic programming."""
+"""Word size, seeds, and costs of cells of dynamic programming."""
+
+import numpy as np
 
 # Number of bits of a machine word.
 WORD_BITS = 64
+# Maximum 32-bit integer: the largest index of SciPy's sparse arrays, and the limit of seeds.
+MAX_INT32 = int(np.iinfo(np.int32).max)
 # Cost of a cell that needs several products, in plain cells of dynamic programming as counted by
 # `in_pieces`; a piece may take half or twice its time.
 CELLS_OF_PRODUCTS = 4

@@ -8,6 +8,7 @@ from scipy import sparse
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_vectors
 from skmoderndata._samples.encoded import Encoded
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.hidden_markov import (
     blocks,
@@ -389,7 +390,7 @@ class MarkovFisher(ScoreKernel):
 
     def _contexts(self, X: Any, M: int) -> tuple[Array, Array, Array, Array]:
         """Return the numbers of the windows, their offsets, and each sequence's first context."""
-        if float(M) ** self.p > 2**31 - 1:
+        if float(M) ** self.p > MAX_INT32:
             raise ValueError(
                 f"MarkovFisher: {M} symbols make {M}^{self.p} windows, too many columns; lower p."
             )

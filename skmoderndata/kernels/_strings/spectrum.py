@@ -10,6 +10,7 @@ from scipy import sparse
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.sequences import Packed, joined, one_alphabet, over_alphabet
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.mismatch import (
     neighbour_counts,
@@ -575,7 +576,7 @@ class Mismatch(SequenceKernel):
             )
         A, _, sigma = self._prepare(self._real(X), None)
         n_words = sigma**self.p
-        if n_words > 2**31 - 1:
+        if n_words > MAX_INT32:
             raise ValueError(
                 f"Mismatch: {sigma} symbols make {sigma}^{self.p} words, too many columns; use "
                 "the kernel matrix, or a smaller p."
