@@ -17,11 +17,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.linalg import unit_rows
 from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 
 # Number of lines of progress in a bootstrap.
 LINES = 20
-# Maximum singular value, relative to the largest, of a direction that counts as rounding error.
-RANK_TOL = 1e-10
 
 
 def works_on_pairs(estimator):

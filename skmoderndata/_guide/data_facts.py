@@ -9,6 +9,7 @@ from scipy import sparse
 from skmoderndata._estimator.scale import scale_ratio
 from skmoderndata._guide.cells import check_cells, numbers_of, numeric_columns
 from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 
 # Minimum width and height of an image.
 MIN_SIDE = 32
@@ -482,7 +483,9 @@ def _in_order(Z: np.ndarray) -> bool:
         return False
     near = np.mean((Z[1:] - Z[:-1]) ** 2, axis=0) / 2
     far = np.mean((Z[4:] - Z[:-4]) ** 2, axis=0) / 2
-    return bool(np.median(near) < 0.35 and np.median(near / np.maximum(far, 1e-12)) < 0.7)
+    return bool(
+        np.median(near) < 0.35 and np.median(near / np.maximum(far, SMALLEST_DIVISOR)) < 0.7
+    )
 
 
 def _broken(X: np.ndarray) -> float:

@@ -16,13 +16,12 @@ from sklearn.preprocessing import RobustScaler
 
 import skmoderndata
 from skmoderndata._guide.report_table import Table, literal
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 
 # Fractions of the values below the quartiles.
 QUARTILES = (0.25, 0.75)
 # Tolerance for fits of RobustPCA.
 FIT_TOL = 1e-3
-# Tolerance for rounding errors of eigenvalues and correlations.
-ROUNDING = 1e-12
 # Minimum number of rows; with fewer, only gaps are reported.
 MIN_ROWS = 20
 # Maximum number of lines in a table of the page.
@@ -424,7 +423,7 @@ def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> f
             for j, rows in enumerate(positions):
                 R[rows, j] = R[rng.permutation(rows), j]
         largest = np.linalg.eigvalsh(R.T @ R if len(R) > R.shape[1] else R @ R.T)[-1]
-        exceeded += largest >= observed**2 * (1 - ROUNDING)
+        exceeded += largest >= observed**2 * (1 - ACCUMULATED_ROUNDING)
         if (1 + exceeded) / (1 + total) > level:
             return (1 + exceeded) / (1 + done)
     return (1 + exceeded) / (1 + total)
@@ -625,7 +624,7 @@ def find_redundant(table: Table, level: float) -> Finding | None:
 
     # Compute lower limits of all pairs at once; 1.06 is the factor for ranks [Fieller et al. 1957]
     z = stats.norm.isf(level / len(r)) * np.sqrt(1.06 / np.maximum(n - 3, 1))
-    limit = np.tanh(np.arctanh(np.minimum(r, 1 - ROUNDING)) - z)
+    limit = np.tanh(np.arctanh(np.minimum(r, 1 - ACCUMULATED_ROUNDING)) - z)
     found = np.flatnonzero((limit >= REDUNDANT) & (n >= MIN_ROWS))
     if len(found) == 0:
         return None

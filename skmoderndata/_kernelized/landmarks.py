@@ -35,14 +35,12 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._samples.containers import is_sparse, row_blocks
 from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 
 # Size in bytes of the features that are computed at a time.
 STRETCH_BYTES = 2**25
-# Minimum fraction of the trace that a landmark must add to be used; it limits the effect of
-# rounding errors of kernel values on the features.
-NEGLIGIBLE = 1e-10
 
 
 def solver_of(estimator: Any, X: Any, *, low_rank: str = "low_rank") -> str:
@@ -586,7 +584,7 @@ def features_at(gram: Gram, samples: Any) -> tuple[LowRankFeatures, Array]:
     check_definite(gram)
     samples = as_double(samples)
     result = incomplete_cholesky(
-        gram, samples, rank=samples.shape[0], tol=NEGLIGIBLE, greedy=True
+        gram, samples, rank=samples.shape[0], tol=RANK_TOL, greedy=True
     )
     root = np.tril(np.ascontiguousarray(result.factor[result.pivots]))
     return LowRankFeatures(gram, gram.subset(samples, result.pivots), root), result.pivots

@@ -16,7 +16,7 @@ from skmoderndata._kernelized.gram import Columns, Gram, all_equal
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.common.linalg import asymmetry
-from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
+from skmoderndata._solvers.common.tolerances import ROUNDING, SINGLE_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import (
     CholeskyResult,
@@ -155,8 +155,7 @@ def refuse_cancelling(
     """
     if gram.kernel not in ("linear", "poly", "polynomial"):
         return
-    rounding = np.finfo(np.float64).eps * largest_norm
-    if variance < 64 * rounding and not equal():
+    if variance < ROUNDING * largest_norm and not equal():
         raise ValueError(
             f"kernel={gram.kernel!r} cannot resolve these samples: their distances are too small "
             "compared with their norms. Centre them first, for example with StandardScaler."

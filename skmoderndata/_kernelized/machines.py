@@ -32,6 +32,7 @@ from skmoderndata._kernelized.low_rank import refuse_cancellation
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelSamples
 from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.tolerances import INDEFINITE
 from skmoderndata._solvers.common.typing import Array
 
 MACHINE_CONSTRAINTS = {
@@ -102,12 +103,12 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         K = store.compute(checked)[:, checked]
         size = float(np.abs(K).max()) or 1.0
         K = 0.5 * (K + K.T)
-        K[np.diag_indices(len(K))] += ridge[checked] + 1e-8 * size
+        K[np.diag_indices(len(K))] += ridge[checked] + INDEFINITE * size
         try:
             linalg.cholesky(K, check_finite=False)
         except linalg.LinAlgError:
             eigenvalues = linalg.eigvalsh(K, subset_by_index=[0, 0])
-            lowest = float(eigenvalues[0]) - 1e-8 * size
+            lowest = float(eigenvalues[0]) - INDEFINITE * size
             raise ValueError(
                 f"The kernel is not positive semi-definite: the matrix of {len(checked)} samples "
                 f"has an eigenvalue of {lowest / size:.2g}, relative to its largest entry. Use "

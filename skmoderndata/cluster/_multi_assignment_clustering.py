@@ -59,6 +59,7 @@ from skmoderndata._solvers.boolean_data.source_starts import (
 )
 from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata.cluster._base import BooleanComponents
 from skmoderndata.exceptions import DoubtfulResultWarning
 
@@ -647,7 +648,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         first = max(self.start_temperature or n_features / 8, self.end_temperature)
         fall = np.log(self.end_temperature / first)
         n_levels = fall / np.log(self.cooling)
-        n_steps = int(np.floor(n_levels + 1e-9))
+        n_steps = int(np.floor(n_levels + RESULT_ROUNDING))
         temperatures = first * self.cooling ** np.arange(n_steps)
         return [*temperatures, self.end_temperature]
 

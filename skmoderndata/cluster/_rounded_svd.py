@@ -18,6 +18,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata.cluster._base import BooleanFactors
 
 # Maximum size of a Gram matrix that is formed; for a larger size, a Lanczos method is used.
@@ -245,4 +246,4 @@ def _at_least(factors, fraction, *, axis):
     """Round each factor at a fraction of its maximum; a zero factor is empty."""
     peak = factors.max(axis=axis, keepdims=True)
     # lower the threshold slightly, so that entries that differ only by rounding stay together
-    return (factors >= (fraction - 1e-9) * peak) & (peak > 0)
+    return (factors >= (fraction - RESULT_ROUNDING) * peak) & (peak > 0)

@@ -27,6 +27,7 @@ from skmoderndata._estimator.validation import (
     validate_data,
 )
 from skmoderndata._samples.containers import as_samples, count_samples
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.kernel.canonical import Samples
 
 
@@ -611,7 +612,7 @@ def column_correlations(A, B, weights=None):
     w = np.ones(len(A)) if weights is None else weights[complete]
     A, size_of_A = _unit_columns(A, w)
     B, size_of_B = _unit_columns(B, w)
-    varies = np.minimum(size_of_A, size_of_B) > 1e-13 * np.sqrt(w.sum())
+    varies = np.minimum(size_of_A, size_of_B) > ROUNDING * np.sqrt(w.sum())
     cosines = np.clip((A * B).sum(axis=0), -1, 1)
     return np.where(varies, cosines, 0.0)
 

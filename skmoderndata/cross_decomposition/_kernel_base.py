@@ -20,6 +20,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._samples.containers import as_samples, count_samples, dense_blocks, take
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.kernel.canonical import (
     DENSE_UP_TO,
     INDEFINITE,
@@ -409,7 +410,7 @@ def _exact_view(v, X, gram, rows, w, settings):
     size = float(weights @ magnitudes)
     means = centre_kernel(K, w)
     trace = float(K.trace())
-    if not trace > 1e-12 * size:
+    if not trace > ACCUMULATED_ROUNDING * size:
         raise ValueError(constant_view(v))
     # Scaling keeps products of kernel matrices finite.
     scale = trace / float(weights.sum())
@@ -483,7 +484,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         trace = float(w @ diagonal)
 
     scatter = float(np.einsum("ij,ij->", G, G))
-    if not scatter > 1e-12 * trace:
+    if not scatter > ACCUMULATED_ROUNDING * trace:
         raise ValueError(constant_view(v))
 
     if gram.precomputed:

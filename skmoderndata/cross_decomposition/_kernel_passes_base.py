@@ -23,6 +23,7 @@ from skmoderndata._kernelized.landmarks import (
 from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.common.blocks import Block
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.kernel.canonical import (
     Samples,
     canonical_pairs,
@@ -308,7 +309,7 @@ def _reduced(v, G, mean, features, traces, explained, pen):
     # A view without scatter is constant.
     trace, weighted_trace = traces
     scatter = float(np.einsum("ij,ij->", G, G))
-    if not scatter > 1e-12 * weighted_trace:
+    if not scatter > ACCUMULATED_ROUNDING * weighted_trace:
         raise ValueError(constant_view(v))
     residual = float(relative_gap(trace, explained, unit=trace))
     lift = MatrixLift(features.R)

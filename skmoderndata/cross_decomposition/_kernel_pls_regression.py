@@ -37,6 +37,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
@@ -351,7 +352,7 @@ class KernelPLSRegression(
         weights = G.T @ deflation.rotations / unit
         rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
         shifts = -(means @ weights) * unit
-        trace = max(diagonal.sum(), 1e-300)
+        trace = max(diagonal.sum(), SMALLEST_DIVISOR)
         residual = float(low.residual_trace / trace)
         return _Route(deflation, rotations, shifts, unit, low.pivots, residual)
 

@@ -9,6 +9,11 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.export import described, linear_regressor, projection
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    RESULT_DIGITS,
+    ROUNDING,
+)
 from skmoderndata._solvers.kernel.canonical import (
     ALPHAS,
     CentredRows,
@@ -288,7 +293,7 @@ def alpha_of_folds(views, samples, *, scale, k, criterion, name):
     sizes = np.sqrt(squares_of_first * squares_of_second)
     correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0)
     correlations = correlations.mean(axis=(1, 2))
-    best = np.flatnonzero(correlations >= correlations.max() - 1e-12)
+    best = np.flatnonzero(correlations >= correlations.max() - ACCUMULATED_ROUNDING)
     return float(ALPHAS[best[-1]])
 
 
@@ -328,7 +333,7 @@ def _folds(views, w, scale):
             direction = np.cos(angles)[:, None]
             key += (G @ direction)[:, 0] / np.sqrt(w)
     size = np.abs(key).max(initial=0.0) or 1.0
-    rounded = np.round(key / size, 9)
+    rounded = np.round(key / size, RESULT_DIGITS)
     _, rank = np.unique(rounded, return_inverse=True)
     return rank % N_FOLDS
 
@@ -346,7 +351,7 @@ def centred_dense(X, w, scale):
     constant = np.abs(G).max(axis=0) <= rounding
     G[:, constant] = 0.0
     largest = np.abs(G).max(initial=0.0)
-    if not largest > 1e-14 * peak.max(initial=0.0):
+    if not largest > ROUNDING * peak.max(initial=0.0):
         return None, mean, None
     if w is not None:
         G *= np.sqrt(w)[:, None]

@@ -55,6 +55,7 @@ from skmoderndata._solvers.common.linalg import (
     leading_eigen_until,
     row_signs,
 )
+from skmoderndata._solvers.common.tolerances import RANK_TOL, RESULT_ROUNDING
 from skmoderndata._solvers.kernel.canonical import (
     DENSE_UP_TO,
     INDEFINITE,
@@ -604,7 +605,7 @@ class PrincipalComponentsRegression(
         V, s, Wt = linalg.svd(centred, full_matrices=False, check_finite=False)
 
         values = s**2
-        positive = values > 1e-10 * values.max(initial=0.0)
+        positive = values > RANK_TOL * values.max(initial=0.0)
         W = Wt[positive].T
         values = values[positive]
         self.X_fit_ = features.landmarks
@@ -678,7 +679,7 @@ class PrincipalComponentsRegression(
                 "correct its spectrum."
             )
         # The eigenvalues of a constant kernel are rounding errors.
-        positive = values > max(1e-10 * values[0], floor)
+        positive = values > max(RANK_TOL * values[0], floor)
         return values[positive], V[:, positive]
 
     def _apply(self, X, coef):
@@ -779,7 +780,7 @@ def left_out(V, leverage, residual, group=None, fitted=None):
 
         # Divide the residual by 1 - leverage, for all copies of a sample together.
         free = 1 - (leverage if group is None else np.bincount(group, leverage)[group])
-        n_bound[j] = np.count_nonzero(~(free > 1e-9))
+        n_bound[j] = np.count_nonzero(~(free > RESULT_ROUNDING))
         if n_bound[j] == 0:
             squares[j] = np.sum((residual / free[:, None]) ** 2, axis=0)
     return squares, n_bound

@@ -11,6 +11,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     boolean_product,
     count_assignment_sets,
 )
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 
 
 @validate_params(
@@ -138,7 +139,7 @@ def _blocks(k, p, overlap, size):
 
 def _shared(size, overlap):
     # Round down, so that each source keeps features of its own if overlap is below 1/2
-    return int(overlap * size + 1e-9)
+    return int(overlap * size + RESULT_ROUNDING)
 
 
 def _span(k, size, overlap):

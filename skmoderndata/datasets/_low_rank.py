@@ -14,6 +14,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     validate_params,
 )
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata.datasets._base import checked_image_shape
 
 # Maximum amplitude of each of the two light components; at this value, no pixel of the background
@@ -285,8 +286,8 @@ def _texture(rng, shape):
     width = max(1.0, min(shape) / 8)
     hills = gaussian_filter(rng.standard_normal(shape), width)
     grain = gaussian_filter(rng.standard_normal(shape), 0.7)
-    hills = hills / max(hills.std(), 1e-12)
-    image = hills + 0.4 * grain / max(grain.std(), 1e-12)
+    hills = hills / max(hills.std(), SMALLEST_DIVISOR)
+    image = hills + 0.4 * grain / max(grain.std(), SMALLEST_DIVISOR)
 
     spread = np.ptp(image)
     if not spread > 0:

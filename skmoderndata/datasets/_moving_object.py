@@ -10,6 +10,7 @@ from skmoderndata._estimator.compat import (
     POSITIVE,
     validate_params,
 )
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata.datasets._base import checked_image_shape
 
 # Heights of the four spots of an object, without net brightness.
@@ -145,7 +146,7 @@ def _velocity(rng, n_sequences, n_steps, memory=0.98):
 
 def _reflect(path, border):
     """Fold the line into [0, border], as if by a mirror at each end."""
-    period = np.maximum(2 * border, 1e-300)
+    period = np.maximum(2 * border, SMALLEST_DIVISOR)
     folded = np.mod(path, period)
     mirrored = np.minimum(folded, period - folded)
     return np.where(border > 0, mirrored, 0.0)

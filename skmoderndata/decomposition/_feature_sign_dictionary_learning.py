@@ -36,6 +36,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 )
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.row_sample import sampled_rows
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.dictionaries.coded_signals import (
     CodedSignals,
     Signals,
@@ -414,7 +415,7 @@ class FeatureSignDictionaryLearning(
         # 2. Update the atoms from the statistics; their norms are at most one.
         value = coded_objective(codes, alpha, w)
         improve = update_positive_atoms if self.positive_dict else update_atoms
-        size = max(value, 1e-300)
+        size = max(value, SMALLEST_DIVISOR)
         update = improve(S, T, D, size=size)
 
         # 3. Scale atoms to unit norm, and codes and statistics accordingly.

@@ -23,6 +23,7 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
@@ -452,7 +453,7 @@ class HierarchicalSlowFeatureAnalysis(
         # outputs without variance count as white noise, of slowness 2
         variance = Y.var(axis=0)
         slowness = np.full(len(variance), 2.0)
-        smallest = 1e-12 * np.abs(Y).max(axis=0)
+        smallest = ACCUMULATED_ROUNDING * np.abs(Y).max(axis=0)
         varies = variance > smallest**2
         mean_squares = np.mean(steps**2, axis=0)
         np.divide(mean_squares, variance, out=slowness, where=varies)
@@ -698,7 +699,7 @@ def _directions(moments, n_components, rank_tol):
         return np.empty((0, 0)), np.empty(0)
 
     # variances that may be rounding errors of the mean count as zero
-    rounding = 64 * np.finfo(np.float64).eps * np.abs(moments.mean)
+    rounding = ROUNDING * np.abs(moments.mean)
     result = slow_directions(
         moments.covariance(),
         moments.step_moment(),

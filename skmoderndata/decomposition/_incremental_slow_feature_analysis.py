@@ -19,6 +19,7 @@ from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_nam
 from skmoderndata._estimator.export import in_pipeline
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.online_components import (
     RowSource,
@@ -52,8 +53,6 @@ from skmoderndata.decomposition._slow_base import (
 
 # Number of rows at the beginning of a stream whose mean is subtracted before the expansion.
 ROWS_OF_ORIGIN = 200
-# Smallest variance, relative to the largest, of a direction that is whitened exactly.
-_EXACT_TOL = 1e-10
 # Smallest variance, relative to the largest, of a direction that is whitened by estimates.
 _STREAM_TOL = 1e-3
 
@@ -539,7 +538,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         mean = principal.mean
 
         # 2. whiten exactly in this subspace
-        exact_tol = _EXACT_TOL if self.rank_tol is None else float(self.rank_tol)
+        exact_tol = RANK_TOL if self.rank_tol is None else float(self.rank_tol)
         V, lam = refine_principal(source, mean, principal.V, rank_tol=exact_tol)
         kept = lam > 0
         self._whitened_tol = min(_STREAM_TOL, 0.1 * float(lam[kept].min() / lam.max()))

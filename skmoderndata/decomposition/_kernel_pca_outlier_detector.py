@@ -37,6 +37,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._samples.containers import take
+from skmoderndata._solvers.common.tolerances import RANK_TOL, RESULT_ROUNDING, ROUNDING, TINY
 from skmoderndata._solvers.kernel.feature_k_means import feature_moments
 from skmoderndata._solvers.kernel.kernel_subspace import (
     count_for,
@@ -399,7 +400,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         else:
             lowest = float(self._scores_of(largest[None])[0])
             # Rounding must not make a training sample an outlier.
-            self.offset_ = lowest - 1e-9 * abs(lowest)
+            self.offset_ = lowest - RESULT_ROUNDING * abs(lowest)
 
     @in_memory
     def score(self, X, y=None):
@@ -456,8 +457,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     def _count(self, eigenvalues, total, scale, n):
         """Return the dimension of the subspace, which must not explain all of the variance."""
-        rank = int(np.sum(eigenvalues > 1e-10 * max(total, np.finfo(float).tiny)))
-        if rank == 0 or total <= 1e-14 * scale:
+        rank = int(np.sum(eigenvalues > RANK_TOL * max(total, TINY)))
+        if rank == 0 or total <= ROUNDING * scale:
             raise ValueError(
                 f"{type(self).__name__} needs samples that differ in feature space, but all {n} "
                 "are equal."
@@ -471,7 +472,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         # a subspace of full rank leaves no residuals: reduce a dimension that was not set by the
         # user, otherwise raise an error
         unexplained = total - eigenvalues[:k].sum()
-        if k > len(eigenvalues) or unexplained <= 1e-10 * total:
+        if k > len(eigenvalues) or unexplained <= RANK_TOL * total:
             if isinstance(self.n_components, Integral):
                 raise ValueError(
                     f"n_components={k} explains the training samples completely, because they "

@@ -39,6 +39,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 )
 from skmoderndata._solvers.common.linalg import fix_signs, row_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.dictionaries.atom_updates import UPDATES, ridges_from
 from skmoderndata._solvers.dictionaries.incomplete_signals import code_incomplete
 from skmoderndata._solvers.dictionaries.ksvd import (
@@ -657,7 +658,7 @@ class KSVD(
             sizes = norms
             rows = rows - rows.mean(axis=1, keepdims=True)
             norms = np.linalg.norm(rows, axis=1)
-            norms[norms <= 1e-10 * sizes] = 0.0
+            norms[norms <= RANK_TOL * sizes] = 0.0
         nonzero = norms > 0
         rows = rows[nonzero] / norms[nonzero, None]
         if not len(rows):
@@ -692,7 +693,7 @@ class KSVD(
             sizes = np.linalg.norm(atoms, axis=1)
             atoms = atoms - atoms.mean(axis=1, keepdims=True)
             deviations = np.linalg.norm(atoms, axis=1)
-            if (deviations <= 1e-10 * sizes).any():
+            if (deviations <= RANK_TOL * sizes).any():
                 raise ValueError(
                     "init has a constant atom besides the first, but dc_atom=True: remove it."
                 )

@@ -30,6 +30,7 @@ from skmoderndata._estimator.validation import (
     weigh_entries,
 )
 from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
     expected,
@@ -626,7 +627,9 @@ class ProbabilisticLSA(
     def _store(self, rows, result, dtype):
         beta = float(result.beta)
         self.posterior_exponent_ = beta
-        self.objective_history_ = np.asarray(result.history) / max(rows.total, 1e-300)
+        self.objective_history_ = np.asarray(result.history) / max(
+            rows.total, SMALLEST_DIVISOR
+        )
         self.n_iter_ = result.n_iter
         if rows.celled:
             self._store_weighted(rows, result, dtype)
@@ -657,7 +660,7 @@ class ProbabilisticLSA(
         topics = self._topics()
         measured = rows.sum(_measured, topics, self.posterior_exponent_)
         likelihood, gain, slopes = measured
-        self.log_likelihood_ = likelihood / max(rows.total, 1e-300)
+        self.log_likelihood_ = likelihood / max(rows.total, SMALLEST_DIVISOR)
         self.log_likelihood_gap_ = largest_gain(gain, slopes, topics, rows.total)
 
     def _set_topics(self, in_words, dtype):

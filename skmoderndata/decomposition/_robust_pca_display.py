@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.plotting import name_ticks, names_of, several_axes_or_new
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 
 # Fraction of the entries of the table below the range of its colours, and also above it.
 COLOURS_AT = 0.02
@@ -163,7 +164,7 @@ class RobustPCADisplay:
             errors = errors / np.asarray(self.noise_scale)
             title = "Gross errors, in units of the noise"
         sizes = np.abs(errors[np.nan_to_num(errors) != 0])
-        largest = 1e-300
+        largest = SMALLEST_DIVISOR
         if sizes.size:  # one huge error must not hide the others
             largest = float(min(sizes.max(), LARGEST_COLOUR * np.median(sizes)))
         signed = {"vmin": -largest, "vmax": largest, "cmap": "RdBu_r"} | style

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from skmoderndata._estimator.blocks_input import check_entries, in_blocks, rows_named
 from skmoderndata._estimator.export import cannot_export, centring, monomials, projection
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 
 TIMES = (
@@ -276,7 +277,7 @@ def whiten_moments(model, moments, eps):
     floor = (32 * eps * np.abs(moments.mean).max()) ** 2
 
     # count the directions whose variance exceeds rounding errors
-    rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
+    rank = int(np.count_nonzero(variance > max(ACCUMULATED_ROUNDING * variance[0], floor)))
     if rank == 0:
         raise ValueError(CONSTANT.format(type(model).__name__, ""))
 
@@ -321,7 +322,7 @@ def check_states_add_up(model, other, follows):
     if len(rows):
         F = a.expansion(rows)
         G = _same_origin(a.expansion, b.expansion)(rows)
-        if F.shape != G.shape or not np.allclose(F, G, rtol=1e-12, atol=0):
+        if F.shape != G.shape or not np.allclose(F, G, rtol=ACCUMULATED_ROUNDING, atol=0):
             _refuse_merge(who, "expansion_", model.expansion_, other.expansion_)
 
     # times must increase

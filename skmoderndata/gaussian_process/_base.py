@@ -21,6 +21,7 @@ from skmoderndata._estimator.base import warn_not_converged
 from skmoderndata._estimator.compat import POSITIVE, HasMethods, StrOptions
 from skmoderndata._solvers.common.arrays import as_numpy, move_array, namespace
 from skmoderndata._solvers.common.iterate import Steps
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.gaussian.covariances import Stationary, contract, covariance
 from skmoderndata.kernels._base import BaseKernel
 
@@ -45,8 +46,6 @@ FEWEST_SAMPLES = 20
 # Fraction of copies among the samples above which a warning is given; at twice this fraction,
 # the likelihood underestimates the noise.
 MANY_COPIES = 0.1
-# Maximum standard deviation, relative to the largest value, that is considered rounding error.
-CONSTANT = 1e-14
 MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
 
 
@@ -237,7 +236,7 @@ def start_kernel(kernel, X, noise_level):
 def column_scales(X):
     """Compute standard deviations of columns; 1 if the values are equal up to rounding."""
     spread = X.std(axis=0)
-    rounding = CONSTANT * np.abs(X).max(axis=0)
+    rounding = ROUNDING * np.abs(X).max(axis=0)
     return np.where(spread > rounding, spread, 1.0)
 
 

@@ -25,6 +25,7 @@ from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_nam
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.gaussian.committee import (
     balanced_parts,
     combine_experts,
@@ -47,8 +48,6 @@ from skmoderndata.gaussian_process._base import (
 BLOCK_ENTRIES = 2**21
 # Minimum prior variance, so that its logarithm and inverse are finite.
 SMALLEST_VARIANCE = 1e-200
-# Minimum variance, relative to the prior variance; smaller values are rounding errors.
-ROUNDING_OF_VARIANCE = 1e-14
 
 
 class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
@@ -444,7 +443,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             prior = np.maximum(self.kernel_.diag(block), SMALLEST_VARIANCE)
             # The variance at an exactly known sample is a rounding error. If the kernel value of a
             # sample with itself is 0, its variance equals the prior variance.
-            variances = np.maximum(np.stack(variances), ROUNDING_OF_VARIANCE * prior)
+            variances = np.maximum(np.stack(variances), ROUNDING * prior)
             variances[:, prior == SMALLEST_VARIANCE] = SMALLEST_VARIANCE
             yield np.stack(means), variances, prior
 

@@ -15,6 +15,7 @@ from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import check_definite
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernel_approximation._base import KernelFeatures
 
@@ -187,7 +188,9 @@ class IncompleteCholesky(KernelFeatures):
         X = self._checked(X, reset=True)
         gram = resolved_gram(self, X)
         check_definite(gram)
-        if gram.precomputed and not np.allclose(X, X.T, atol=1e-6 * np.abs(X).max()):
+        if gram.precomputed and not np.allclose(
+            X, X.T, atol=SINGLE_ROUNDING * np.abs(X).max()
+        ):
             raise ValueError(
                 'IncompleteCholesky(kernel="precomputed") needs a symmetric matrix; use '
                 "(K + K.T) / 2."
@@ -209,7 +212,7 @@ class IncompleteCholesky(KernelFeatures):
 
         # Residuals are squared distances from the span of the pivots, so they cannot be negative
         lowest = result.residual.min(initial=0.0)
-        if lowest < -1e-6 * diagonal.max():
+        if lowest < -SINGLE_ROUNDING * diagonal.max():
             raise ValueError(
                 f"IncompleteCholesky: the residual has {lowest:.3g} on its diagonal, which is not "
                 "a rounding error: the kernel is not positive semi-definite on these samples. "

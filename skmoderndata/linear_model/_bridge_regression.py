@@ -22,6 +22,7 @@ from skmoderndata._estimator.export import linear_regressor
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.bridge import Moments, bridge
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 
 
 class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
@@ -202,7 +203,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         if self.exponent < 1:
             reached = result.kkt_residual
             what = "residual of the optimality conditions"
-        if reached > max(self.tol, 1e-12) and not progress.stopped:
+        if reached > max(self.tol, ACCUMULATED_ROUNDING) and not progress.stopped:
             warn_not_converged(
                 self,
                 reached=f"relative {what} {reached:.1e} (tol={self.tol:g}) after "
@@ -251,7 +252,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         if self.fit_intercept:
             mean = w @ A
             A -= mean
-            constant = np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)
+            constant = np.abs(A).max(axis=0) <= ROUNDING * np.abs(mean)
             A[:, constant] = 0.0  # remove rounding errors
             x_mean = mean * size
 

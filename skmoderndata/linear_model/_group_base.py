@@ -9,12 +9,9 @@ from scipy import linalg, sparse
 from skmoderndata._estimator.compat import check_sample_weight
 from skmoderndata._estimator.validation import check_groups
 from skmoderndata._solvers.codes.group_lasso import Columns
+from skmoderndata._solvers.common.tolerances import RANK_TOL, ROUNDING
 
 PAGE = "group_lasso"
-# Maximum pivot that counts as zero in a QR factorisation of unit columns.
-RANK_TOL = 1e-10
-# Fraction of a column that rounding leaves after a projection if the column lies in the span.
-ROUNDING_RELATIVE = 1e-13
 
 
 class FeatureGroups(NamedTuple):
@@ -209,7 +206,7 @@ def _without_span(Q, A):
     out = A - Q @ (Q.T @ A)
     out -= Q @ (Q.T @ out)
     left = np.linalg.norm(out, axis=0)
-    out[:, left <= ROUNDING_RELATIVE * len(A) * np.linalg.norm(A, axis=0)] = 0.0
+    out[:, left <= ROUNDING * len(A) * np.linalg.norm(A, axis=0)] = 0.0
     return np.asfortranarray(out)
 
 

@@ -31,6 +31,7 @@ from skmoderndata._solvers.codes.group_lasso import (
     one_thread_if_small,
 )
 from skmoderndata._solvers.common import convex_problems
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata.linear_model._group_base import (
     checked_groups,
     mean_one,
@@ -300,7 +301,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         """Store the largest gap over all targets; warn if it exceeds `tol`."""
         self.dual_gap_ = max(result.gap for result in results)
         self.n_iter_ = max(1, *(result.n_iter for result in results))
-        if self.dual_gap_ > max(self.tol, 1e-13):
+        if self.dual_gap_ > max(self.tol, ACCUMULATED_ROUNDING):
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}) after "

@@ -27,6 +27,7 @@ from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.codes.group_lasso import Penalty, one_thread_if_small
 from skmoderndata._solvers.codes.group_logistic import LogisticProblem, group_logistic
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata.linear_model._group_base import PAGE, feature_groups, mean_one, unit_of
 
 
@@ -256,7 +257,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         """Store the gap; warn if it exceeds `tol`."""
         self.dual_gap_ = result.gap
         self.n_iter_ = max(1, result.n_iter)
-        if self.dual_gap_ > max(self.tol, 1e-12):
+        if self.dual_gap_ > max(self.tol, ACCUMULATED_ROUNDING):
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}) after "

@@ -29,6 +29,7 @@ from skmoderndata._solvers.codes.group_lasso import (
     one_thread_if_small,
 )
 from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata.linear_model._group_base import (
     PAGE,
     checked_groups,
@@ -242,7 +243,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         self.intercept_ = dtype.type(intercept)
         self.dual_gap_ = result.gap
         self.n_iter_ = max(1, result.n_iter)
-        if self.dual_gap_ > max(self.tol, 1e-13):
+        if self.dual_gap_ > max(self.tol, ACCUMULATED_ROUNDING):
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}) at "

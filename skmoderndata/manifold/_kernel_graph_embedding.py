@@ -27,6 +27,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelProjectionMixin
 from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.kernel.graph_embedding import (
     centred_form,
     class_forms,
@@ -337,7 +338,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             raise ValueError(
                 f"graph returned a matrix of shape {S.shape}, but must return two of ({n}, {n})."
             )
-        asymmetric = n > 0 and abs(S - S.T).max() > 1e-10 * abs(S).max()
+        asymmetric = n > 0 and abs(S - S.T).max() > RANK_TOL * abs(S).max()
         if asymmetric or (n and S.min() < 0):
             raise ValueError("graph must return symmetric matrices without negative entries.")
         return S

@@ -23,6 +23,7 @@ from skmoderndata._kernelized.low_rank import TrainingSet, as_double
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.kernel.graph_embedding import kth_largest, smallest_laplacian
 
 
@@ -317,7 +318,7 @@ class LaplacianEmbedding(
         return S.maximum(transposed), last
 
     def _refuse_negative(self, lowest, highest):
-        if lowest < -1e-10 * max(highest, -lowest):
+        if lowest < -RANK_TOL * max(highest, -lowest):
             raise ValueError(
                 f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
                 f"{type(self).__name__} needs them without negative values: use another kernel."
@@ -340,6 +341,6 @@ class LaplacianEmbedding(
             K = self._similarities(take(X, rows))
             degrees = K @ self._weights
             divisor = degrees[:, None] - self.eigenvalues_
-            safe = np.abs(divisor) > 1e-12 * self._largest
+            safe = np.abs(divisor) > ACCUMULATED_ROUNDING * self._largest
             np.divide(K @ weighted, divisor, out=T[rows], where=safe)
         return T

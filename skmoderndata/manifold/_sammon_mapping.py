@@ -22,6 +22,7 @@ from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_nam
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.embeddings.sammon import (
     place,
     sammon_descent,
@@ -316,7 +317,7 @@ class SammonMapping(
         unit = float(d.mean()) or 1.0
         w = np.divide(unit, d, out=np.zeros_like(d), where=d > 0)
         errors = ((d - mapped) / unit) ** 2
-        total = max(np.sum(d / unit), 1e-300)
+        total = max(np.sum(d / unit), SMALLEST_DIVISOR)
         return -float(np.sum(w * errors) / total)
 
     def _to_map(self, X):

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE, validate_params
 from skmoderndata._estimator.validation import check_array
+from skmoderndata._solvers.common.tolerances import ROUNDING
 
 # Maximum number of samples for which all pairs are used.
 ALL_PAIRS = 2000
@@ -113,7 +114,7 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
         d = d**2
 
     variance = d.var()
-    if variance <= 1e-28:
+    if variance <= ROUNDING**2:
         return float("inf")
     factor = 2.0 if euclidean else 0.5
     return float(factor * d.mean() ** 2 / variance)

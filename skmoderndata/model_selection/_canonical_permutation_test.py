@@ -15,6 +15,7 @@ from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import resolve_kernel
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
 from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.kernel.canonical import (
     ALPHAS,
     centre_kernel,
@@ -44,8 +45,6 @@ SPARSE = ("SparseCCA",)
 N_FOLDS = 10
 # Maximum number of permuted coordinates that are held at a time.
 BATCH_ENTRIES = 2**21
-# Tolerance within which permuted values count as ties with the observed value.
-TIE = 1e-12
 
 
 class CanonicalPermutationTest(NamedTuple):
@@ -210,7 +209,7 @@ def canonical_permutation_test(
 
     # 4. Compute the p-values, as running maximum over the pairs.
     statistics, correlations = _best_penalty(values)
-    reached = statistics[1:] >= statistics[0] - TIE
+    reached = statistics[1:] >= statistics[0] - ACCUMULATED_ROUNDING
     p_values = (1 + reached.sum(axis=0)) / (1 + n_permutations)
     p_values = np.maximum.accumulate(p_values)
     n_pairs = int((p_values <= level).sum())
@@ -382,7 +381,7 @@ def _check_numbers(n_permutations, level):
     if not isinstance(level, Real) or not 0 < level < 1:
         raise ValueError(f"level={level!r} should be between 0 and 1.")
     if 1 / (1 + n_permutations) > level:
-        least = int(np.ceil(1 / level - 1e-9)) - 1
+        least = int(np.ceil(1 / level - RESULT_ROUNDING)) - 1
         raise ValueError(
             f"n_permutations={n_permutations} cannot reach level={level:g}; use at least "
             f"{least} permutations."

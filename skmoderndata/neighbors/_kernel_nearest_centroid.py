@@ -12,6 +12,7 @@ from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin
 from skmoderndata._samples.containers import count_samples
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 
 # Number of samples used to estimate the typical margin of a class.
 MARGIN_SAMPLES = 500
@@ -213,7 +214,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         k = len(scores)
         leads = np.abs(scores.diagonal()[:, None] - scores)
         lead = leads.sum() / (k**2 - k)
-        same = 1e-12 * np.abs(between).max()
+        same = ACCUMULATED_ROUNDING * np.abs(between).max()
         return float(lead) if lead > same else 1.0
 
     def _choose_priors(self, mass):

@@ -31,6 +31,7 @@ from skmoderndata._solvers.common.arrays import (
     move_array,
     namespace,
 )
+from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.networks.ridge_path import (
     add,
     cross_validated_squares,
@@ -391,7 +392,7 @@ class RidgeNetwork(LazySolution, Base):
         total = self._total
         variation = as_numpy(total.y_sq)
         mean = as_numpy(total.y_mean)
-        rounding = 1e-28 * total.weight * (1e-300 + mean**2)
+        rounding = total.weight * (ROUNDING * mean) ** 2
         constant = variation <= rounding
 
         # A constant target is predicted exactly

@@ -12,6 +12,7 @@ from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.kernel.alignment import aligned_weights, centred
 from skmoderndata.preprocessing._base import AgainstTraining, ideal_columns
 
@@ -218,7 +219,8 @@ class AlignedKernelCombination(AgainstTraining):
         # Scale the kernels to unit norm in feature space after centring.
         about_mean = [centred(K) for K in matrices]
         norms = np.array([np.linalg.norm(K) for K in about_mean])
-        varies = norms > 1e-12 * len(X)  # centring leaves rounding errors of constant kernels
+        # Centring leaves rounding errors of constant kernels.
+        varies = norms > ACCUMULATED_ROUNDING * len(X)
 
         if not varies.any():
             raise ValueError(

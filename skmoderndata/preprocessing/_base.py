@@ -10,6 +10,7 @@ from skmoderndata._estimator.compat import fit_context
 from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.validation import check_array, check_target, validate_data
 from skmoderndata._solvers.common.linalg import leading_eigen
+from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
 from skmoderndata._solvers.kernel.alignment import target_features
 
 FAMILY = "kernel matrices"
@@ -72,7 +73,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         K, dtype = self._square(K)
         gap = np.abs(K - K.T).max()
         scale = np.abs(K).max()
-        if gap > 1e-6 * scale:  # accept rounding in single precision and slight asymmetry
+        if gap > SINGLE_ROUNDING * scale:
             raise ValueError(
                 f"{type(self).__name__} needs a symmetric matrix, but entries differ from their "
                 f"mirror images by up to {gap:.3g}; (K + K.T) / 2 is symmetric."

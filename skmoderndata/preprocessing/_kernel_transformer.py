@@ -17,6 +17,7 @@ from skmoderndata._estimator.validation import validate_data
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram, resolve_kernel
 from skmoderndata._samples.containers import Sample, count_samples
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata.kernels import GramCache
 from skmoderndata.kernels._base import BaseKernel, kernel_from_data
 from skmoderndata.preprocessing._base import AgainstTraining
@@ -209,7 +210,7 @@ class KernelTransformer(AgainstTraining):
         # Compute coordinates in the span of the training samples.
         K = np.asarray(self._values(self.X_fit_, None), dtype=np.float64)
         w, U = linalg.eigh((K + K.T) / 2, check_finite=False)
-        positive = w > 1e-10 * max(w[-1], 0.0)
+        positive = w > RANK_TOL * max(w[-1], 0.0)
         root = U[:, positive] / np.sqrt(w[positive])
         K_X = np.asarray(self._values(X, self.X_fit_), dtype=np.float64)
         Z = K_X @ root

@@ -6,6 +6,7 @@ from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOption
 from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata.preprocessing._base import (
     FAMILY,
     PAGE,
@@ -110,7 +111,7 @@ class KernelWhitener(KernelMatrixStep):
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
         # Equal samples leave only rounding errors after centring.
-        above = w > 1e-13 * len(K) * spread
+        above = w > ROUNDING * len(K) * spread
         w = w[above]
         U = fix_signs(U[:, above].T).T
         self.eigenvalues_ = w
@@ -130,7 +131,7 @@ class KernelWhitener(KernelMatrixStep):
         T = ideal_columns(y, n, type(self).__name__)
         mu = ((T.T @ U) ** 2).sum(axis=0)
         total = mu.sum()
-        if not total > 1e-24 * (T**2).sum():
+        if not total > ACCUMULATED_ROUNDING**2 * (T**2).sum():
             raise ValueError(
                 f"KernelWhitener(scale='alignment'): the {k} directions have nothing in common "
                 "with the target: use more n_components, or another kernel."

@@ -12,6 +12,7 @@ from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._samples.containers import take
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.margins.cumulative_link import (
     cumulative_link,
     link_log_probabilities,
@@ -21,10 +22,6 @@ from skmoderndata._solvers.margins.cumulative_link import (
 LINK_FOLDS = 5
 # Fraction of a label that is replaced by the frequencies of the ranks.
 LINK_SMOOTHING = 1e-3
-# Maximum deviation of values, relative to the largest value, that counts as zero.
-EQUAL_VALUES = 1e-12
-# Maximum relative difference of distances at which samples count as copies.
-SAME_SAMPLE = 1e-9
 
 
 def _has_link(machine):
@@ -235,7 +232,7 @@ def moments(values, weights):
     """Compute the weighted mean and standard deviation; 0 for values equal up to rounding."""
     mean = float(np.average(values, weights=weights))
     deviation = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
-    rounding = EQUAL_VALUES * float(np.abs(values).max())
+    rounding = ACCUMULATED_ROUNDING * float(np.abs(values).max())
     return mean, deviation if deviation > rounding else 0.0
 
 
@@ -246,7 +243,7 @@ def folds_of_samples(near, ranks, n_folds):
     to sign and a constant, this is `2 mean_j k(x, x_j) - k(x, x)`; it is equal for copies, which
     stay together.
     """
-    apart = SAME_SAMPLE * float(np.abs(near).max(initial=0.0))
+    apart = RESULT_ROUNDING * float(np.abs(near).max(initial=0.0))
     fold = np.empty(len(ranks), dtype=int)
     for rank in np.unique(ranks):
         members = np.flatnonzero(ranks == rank)

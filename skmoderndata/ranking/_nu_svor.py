@@ -17,6 +17,7 @@ from skmoderndata._kernelized.gram import Gram
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS
 from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._samples.containers import take
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.margins.cumulative_link import cumulative_link
 from skmoderndata._solvers.margins.nu_ranking import (
     all_rows,
@@ -371,7 +372,7 @@ class NuSVOR(KernelRankingMachine, Base):
 
     def _warn_of_order(self, thresholds):
         """Warn if `thresholds`, from the solver and without an offset, are not in order."""
-        rounding = 1e-9 * np.abs(thresholds).max()
+        rounding = RESULT_ROUNDING * np.abs(thresholds).max()
         if (np.diff(thresholds) < -rounding).any():
             shown = np.array2string(self.thresholds_, precision=3)
             warnings.warn(
@@ -388,7 +389,7 @@ class NuSVOR(KernelRankingMachine, Base):
     def _bounds(self, nu, weights, segments):
         """Compute upper bounds of the weights, `u / (nu N)`; ValueError if nu is infeasible."""
         largest, total = largest_nu(weights, segments)
-        if nu > largest * (1 + 1e-12):
+        if nu > largest * (1 + ACCUMULATED_ROUNDING):
             sums = [float(weights[first:last].sum()) for first, last in segments]
             raise ValueError(
                 f"nu={nu:g} is infeasible for ranks of weight {np.round(sums, 6).tolist()}: "

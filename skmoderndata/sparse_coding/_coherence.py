@@ -293,7 +293,7 @@ def two_bases_recovery_bound(first, second):
         rows = dense(check_atoms(basis))
         n = len(rows)
         square = rows.shape[1] == n
-        if not square or not np.allclose(rows @ rows.conj().T, np.eye(n), atol=1e-8):
+        if not square or not np.allclose(rows @ rows.conj().T, np.eye(n)):
             raise ValueError(
                 f"{name} must be an orthonormal basis, a square matrix with rows of unit norm at "
                 "right angles; use exact_recovery_bound for other dictionaries."

@@ -175,7 +175,7 @@ def _low_pass(wavelet):
     if taps.ndim == 1 and n % 2 == 0 and n > 0:
         products = [taps[2 * s :] @ taps[: n - 2 * s] for s in range(n // 2)]
         unit = np.eye(1, len(products))[0]
-        if np.allclose(products, unit, atol=1e-8):
+        if np.allclose(products, unit):
             return taps
 
     raise ValueError(

@@ -50,6 +50,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
 )
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 Fraction = Interval(Real, 0, 1, closed="neither")
@@ -327,7 +328,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             rank_bound = max(1, min(rank, n))
             self._features, factored = low_rank_features(self._gram, X, rank=rank_bound)
             trace = float(self._gram.diag(X).sum())
-            outside = factored.residual_trace / max(trace, 1e-300)
+            outside = factored.residual_trace / max(trace, SMALLEST_DIVISOR)
             if self.max_rank is None and outside > 1e-6:
                 warnings.warn(
                     f"{type(self).__name__} represents {n} samples in the span of {rank} of them, "
@@ -356,7 +357,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
         # The eigenvectors with positive eigenvalues span the samples
         values, vectors = eigh(K)
-        smallest = n * np.finfo(float).eps * max(values[-1], 1e-300)
+        smallest = n * np.finfo(float).eps * max(values[-1], SMALLEST_DIVISOR)
         positive = values > smallest
         samples = self._gram.subset(X, slice(None))
         if not positive.any():  # all samples are zero

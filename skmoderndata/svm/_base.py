@@ -21,6 +21,7 @@ from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.tolerances import INDEFINITE
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 
@@ -200,7 +201,7 @@ def check_convex(gram, slack, indices, limit=CVXPY_LIMIT):
     K = gram(checked, checked)
     top = float(np.abs(K).max(initial=0.0))
     ridge = slack(checked)
-    K[np.diag_indices(len(K))] += ridge + 1e-8 * top
+    K[np.diag_indices(len(K))] += ridge + INDEFINITE * top
     try:
         linalg.cholesky(K, check_finite=False)
     except linalg.LinAlgError:

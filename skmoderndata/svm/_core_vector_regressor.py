@@ -16,6 +16,7 @@ from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, su
 from skmoderndata._kernelized.machines import MachineRegressorMixin
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.margins.core_blocks import Answer, tube_question
 from skmoderndata._solvers.margins.core_problems import TubeRows
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
@@ -371,7 +372,7 @@ def _scale_of(moments):
     """Return the mean and scale of targets from their moments, as in `_standardised`."""
     spread = float(np.sqrt(moments.squares / moments.weight))
     size = moments.largest or 1.0
-    if spread <= 1e-12 * max(size, abs(moments.mean)):
+    if spread <= ACCUMULATED_ROUNDING * max(size, abs(moments.mean)):
         return moments.mean, size
     return moments.mean, spread
 
@@ -384,6 +385,6 @@ def _standardised(y, weights):
     share = weights / weights.sum()
     center = float(share @ scaled)
     spread = float(np.sqrt(share @ (scaled - center) ** 2))
-    if spread <= 1e-12 * max(1.0, abs(center)):
+    if spread <= ACCUMULATED_ROUNDING * max(1.0, abs(center)):
         return np.zeros(len(y)), center * size, size
     return (scaled - center) / spread, center * size, spread * size

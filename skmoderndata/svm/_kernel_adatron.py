@@ -25,6 +25,7 @@ from skmoderndata._kernelized.machines import (
     MachineRegressorMixin,
 )
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.margins.box_machines import by_cvxpy
 from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinate_descent
@@ -56,7 +57,7 @@ class Adatron(KernelMachine):
         if self.solver == "cvxpy":
             return by_cvxpy(store, box, tube, None, [], gap, self.tol)
         state = box_state(store, np.zeros(store.n), **box, tube=tube)
-        curvature = max(float(store.diagonal.max()), 1e-300)
+        curvature = max(float(store.diagonal.max()), SMALLEST_DIVISOR)
         return coordinate_descent(
             store,
             state,
@@ -504,7 +505,7 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         no_ridge = np.zeros(len(active))
         box = {"low": -top, "high": top, "ridge": no_ridge, "linear": -target}
         tube = float(self.epsilon)
-        floor = 1e-14 * float(top @ np.abs(target))
+        floor = ROUNDING * float(top @ np.abs(target))
 
         def gap(w, g):
             values = g + target

@@ -25,6 +25,7 @@ from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
 from skmoderndata._kernelized.landmarks import rows_in_blocks, survey_of_rows
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import count_samples
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata._solvers.margins.core_blocks import RowSet, WorstRows, stacked
 from skmoderndata._solvers.margins.enclosing_ball import (
     InputPoints,
@@ -37,8 +38,6 @@ from skmoderndata.svm._blocks_base import CoreTable, Largest, RowReader, refuse_
 
 # Number of rows from which the parameters of a kernel are determined.
 JUDGED = 1000
-# Tolerance of the surface, relative to the radius, so that no training sample is outside.
-SURFACE_RELATIVE = 1e-9
 
 
 class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
@@ -288,7 +287,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
             self.center_ = points.center(ball)
             largest = points.largest_square(self.center_)
             self.radius_ = max(self.radius_, float(np.sqrt(largest)))
-        self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
+        self.offset_ = -self.radius_ * (1.0 + RESULT_ROUNDING)
 
         self.n_iter_ = ball.n_iter
         self.n_passes_ = ball.n_passes

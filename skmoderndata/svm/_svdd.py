@@ -20,14 +20,13 @@ from skmoderndata._kernelized.export import kernel_functions, one_class_machine
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._samples.containers import count_samples
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball
 from skmoderndata.svm._base import diagonal_by_blocks
 
 # Number of reference samples; samples equally similar to all of them count as copies.
 TOLD_APART = 16
-# Tolerance, relative to the squared radius, within which samples are on the surface.
-SURFACE_RELATIVE = 1e-9
 
 
 class SVDD(KernelMachine, KernelOutlierMixin, Base):
@@ -220,7 +219,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
 
         fractions = weights[active] / weights.max()
         fractions /= fractions.sum()
-        hard = self.nu <= fractions.min() * (1 + 1e-12)
+        hard = self.nu <= fractions.min() * (1 + ACCUMULATED_ROUNDING)
         # a bound above one is never active
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
 
@@ -248,12 +247,12 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             self.center_ = center if gram.origin is None else gram.origin + center
         self._norm = ball.norm
         diagonal = store.diagonal
-        constant = np.ptp(diagonal) <= 1e-12 * diagonal.max()
+        constant = np.ptp(diagonal) <= ACCUMULATED_ROUNDING * diagonal.max()
         self._own = float(diagonal[0]) if constant else None
 
         self.radius_ = float(np.sqrt(ball.offset))
         self.objective_ = float(ball.objective)
-        rounding = SURFACE_RELATIVE * furthest + 1e-12 * float(diagonal.max())
+        rounding = RESULT_ROUNDING * furthest + ACCUMULATED_ROUNDING * float(diagonal.max())
         self.offset_ = -(furthest + self.margin + rounding)
         self._keep_work(X, ball.gap, ball.n_iter, ball.converged)
         return self

@@ -8,8 +8,19 @@ from skmoderndata._solvers.common.linalg import EPS
 ROUNDING = 64 * EPS
 # Relative tolerance for rounding errors of long sums and of solutions of linear systems.
 ACCUMULATED_ROUNDING = 1e-12
-# Tolerance for entries that were computed in single precision, relative to the largest entry.
+# Relative tolerance for rounding errors of results: scores, distances, and positions such as
+# 0.29 * 100, which must not become 28.
+RESULT_ROUNDING = 1e-9
+# Number of decimals at which such results count as equal.
+RESULT_DIGITS = 9
+# Relative tolerance for rounding errors of values that were computed in single precision.
 SINGLE_ROUNDING = 1e-6
+# Largest eigenvalue, norm after a projection, or difference of entry (i, j) from entry (j, i) that
+# counts as zero, relative to the largest.
+RANK_TOL = 1e-10
+# Size of the multiple of the largest entry that makes a matrix definite if only rounding errors
+# make it indefinite.
+INDEFINITE = 1e-8
 # Smallest pivot of an independent column, as a fraction of its diagonal entry.
 PIVOT = 1e-13
 # Fraction of |x|^2 below which squared distances lose digits, because large terms cancel.

@@ -8,6 +8,7 @@ from scipy import linalg
 
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors, check_real
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel, function_values
 
@@ -62,10 +63,10 @@ class Bilinear(BaseKernel):
                 f"Bilinear: B has shape {B.shape}, but samples with {p} features need ({p}, {p})."
             )
         largest = np.abs(B).max(initial=0.0)
-        if not np.allclose(B, B.T, rtol=1e-10, atol=1e-12 * largest):
+        if not np.allclose(B, B.T, rtol=RANK_TOL, atol=ACCUMULATED_ROUNDING * largest):
             raise ValueError("Bilinear: B must be symmetric; use (B + B.T) / 2.")
         w = linalg.eigvalsh(B) if p else np.zeros(1)
-        if w[0] < -1e-10 * max(w[-1], -w[0]):
+        if w[0] < -RANK_TOL * max(w[-1], -w[0]):
             raise ValueError(
                 f"Bilinear: B must be positive semi-definite, but has an eigenvalue {w[0]:.3g}."
             )

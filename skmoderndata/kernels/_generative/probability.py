@@ -7,6 +7,7 @@ import numpy as np
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors, row_blocks
 from skmoderndata._samples.sequences import Packed
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.common_paths import common_path_logarithms
 from skmoderndata._solvers.generative.normals import log_densities
@@ -551,13 +552,13 @@ class PairHMM(CodedKernel):
             self._check_real(name, 0.0, 1.0, low_included=name != "tau")
         M = len(probabilities(self.insert, "insert", (None,), "PairHMM"))
         P = np.asarray(self.joint, dtype=np.float64)
-        if P.shape != (M, M) or not np.allclose(P, P.T, rtol=0, atol=1e-12):
+        if P.shape != (M, M) or not np.allclose(P, P.T, rtol=0, atol=ACCUMULATED_ROUNDING):
             raise self._refuse("joint", f"symmetric, of shape ({M}, {M})")
         probabilities(P.ravel(), "joint", (M * M,), "PairHMM")
         if self.topology == "standard":
             if 2 * self.delta + self.tau > 1 or self.epsilon + self.tau > 1:
                 raise self._refuse("tau", "at most 1 - 2 delta and 1 - epsilon")
-        elif np.linalg.eigvalsh(P)[0] < -1e-10:
+        elif np.linalg.eigvalsh(P)[0] < -RANK_TOL:
             raise self._refuse("joint", 'positive semi-definite, or use topology="standard"')
 
     def _model(self) -> PairModel:

@@ -8,6 +8,7 @@ from scipy import sparse
 from skmoderndata._samples.containers import is_sparse
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import Key, key_of_kernel
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
@@ -155,12 +156,12 @@ def times_root(G: Any, information: Any) -> Any:
             f"information has {info.shape[0]} rows for {G.shape[1]} scores; pass one row for each."
         )
     if info.ndim == 1:
-        possible = info > 1e-14 * info.max(initial=0.0)
+        possible = info > ROUNDING * info.max(initial=0.0)
         divisors = np.where(possible, info, 1.0)
         root = np.where(possible, divisors**-0.5, 0.0)
         return sparse.csr_array(G.multiply(root)) if is_sparse(G) else G * root
 
     values, vectors = np.linalg.eigh(info)
-    large = values > 1e-12 * max(values[-1], 0.0)
+    large = values > ACCUMULATED_ROUNDING * max(values[-1], 0.0)
     V = vectors[:, large]
     return np.asarray(G @ (V * values[large] ** -0.5) @ V.T)

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import Sample, as_samples, check_real, is_sparse
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
@@ -282,7 +283,7 @@ class _BetweenNodes(BaseKernel):
         if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
             raise self._refuse("similarity", "a square matrix of finite numbers")
         largest = np.abs(S).max(initial=0.0)
-        if not np.allclose(S, S.T, rtol=1e-10, atol=1e-12 * largest):
+        if not np.allclose(S, S.T, rtol=RANK_TOL, atol=ACCUMULATED_ROUNDING * largest):
             raise ValueError(
                 f"{type(self).__name__}: similarity must be symmetric; for a directed graph "
                 "use (A + A.T) / 2."
@@ -508,7 +509,7 @@ class VonNeumann(_BetweenNodes):
         values: Array = 1 / (1 - self._rate(w) * w)
         if self.include_identity:
             return values
-        if w.size and w[0] < -1e-10 * np.abs(w).max():
+        if w.size and w[0] < -RANK_TOL * np.abs(w).max():
             raise ValueError(
                 "VonNeumann(include_identity=False) needs a positive semi-definite similarity, "
                 f"but this one has an eigenvalue {w[0]:.3g}."

@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.sequences import Packed, one_alphabet, over_alphabet
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.subsequences import (
     Weighting,
@@ -330,7 +331,7 @@ class GapWeighted(_Subsequences):
 
         eigenvalues = np.linalg.eigvalsh(S)
         lowest = float(eigenvalues[0])
-        if lowest < -1e-10 * np.abs(S).max():
+        if lowest < -RANK_TOL * np.abs(S).max():
             raise ValueError(
                 f"GapWeighted: similarity has the eigenvalue {lowest:.3g}; it must be positive "
                 "semi-definite; np.exp(similarity / scale), entry by entry, often is."

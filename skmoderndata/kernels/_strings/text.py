@@ -18,6 +18,7 @@ from skmoderndata._samples.corpus import (
     rows_of_counts,
     texts,
 )
+from skmoderndata._solvers.common.tolerances import RANK_TOL, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.text.spectra import Spectrum, diffused, leading_terms, spectrum
 from skmoderndata.kernels._base import BaseKernel, same_value, show
@@ -426,18 +427,18 @@ class SemanticSmoothing(TextKernel):
         Q = Q.toarray() if is_sparse(Q) else Q
         scale = np.abs(Q).max(initial=0.0)
         n, n_columns = Q.shape
-        if n != n_columns or np.abs(Q - Q.T).max(initial=0.0) > 1e-10 * scale:
+        if n != n_columns or np.abs(Q - Q.T).max(initial=0.0) > RANK_TOL * scale:
             raise ValueError("SemanticSmoothing: similarity must be square and symmetric.")
 
         # factor Q = R R', using its positive eigenvalues
         values, vectors = linalg.eigh((Q + Q.T) / 2)
-        if values[0] < -1e-10 * len(Q) * scale:
+        if values[0] < -RANK_TOL * len(Q) * scale:
             raise ValueError(
                 "SemanticSmoothing: similarity must be positive semi-definite, but it has the "
                 f"eigenvalue {values[0]:.3g}; pass proximity instead, which is always valid."
             )
 
-        positive = values > 1e-14 * values[-1]
+        positive = values > ROUNDING * values[-1]
         root = vectors[:, positive] * np.sqrt(values[positive])
         self._cached_root = self.similarity, root
         return root
