@@ -7,6 +7,12 @@ import numpy as np
 
 # Maximum number of names of rows or columns beside a panel.
 NAMED_UP_TO = 40
+# Fraction of the range of an axis that is free at its ends, as in matplotlib.
+MARGIN = 0.05
+# Size of a line with a name beside it, in inches.
+LINE = 0.27
+# Size of what surrounds a panel, such as its ticks and title, in inches.
+FRAME = 1.2
 
 
 def pyplot(display: Any) -> Any:
@@ -34,6 +40,13 @@ def axes_or_new(display: Any, ax: Any, **settings: Any) -> Any:
     """
     plt = pyplot(display)
     return plt.subplots(**settings)[1] if ax is None else ax
+
+
+def figure_size(n_lines: int) -> tuple[float, float]:
+    """Return the default width and the height of a figure with some lines, in inches."""
+    import matplotlib as mpl
+
+    return mpl.rcParams["figure.figsize"][0], FRAME + LINE * n_lines
 
 
 def several_axes_or_new(
@@ -83,7 +96,7 @@ def curve_with_choice(
 
     rows = np.flatnonzero(chosen)
     color = curve.lines[0].get_color()
-    shape = {"markersize": 12, "fillstyle": "none", "color": color}
+    shape = {"markersize": 10, "fillstyle": "none", "color": color}
     (ring,) = ax.plot(np.asarray(x)[rows], np.asarray(scores)[rows], "o", label=label, **shape)
     ax.legend(loc="best")
     return curve, ring

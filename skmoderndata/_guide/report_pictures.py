@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import skmoderndata
+from skmoderndata._estimator.plotting import figure_size
 
 # Number of bands of rows in the picture of the gaps.
 N_BANDS = 200
@@ -15,12 +16,8 @@ N_BANDS = 200
 MAX_SHOWN = 20
 # Maximum number of letters of a name in a picture.
 MAX_LETTERS = 28
-# Size of a picture: its width in inches.
-WIDTH = 6.4
-# Size of a picture of curves: its height in inches.
-HEIGHT = 2.8
-# Size of a line of a picture: its height in inches.
-LINE = 0.27
+# Size of a picture of curves, in lines.
+CURVES = 6
 # Placeholder that is replaced by the text colour of the page.
 INK = "#010203"
 BLUE = "#3d85c6"
@@ -69,10 +66,10 @@ def _word(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def _axes(height: float) -> Any:
+def _axes(n_lines: int) -> Any:
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(WIDTH, height), layout="constrained").subplots()
+    return Figure(figsize=figure_size(n_lines), layout="constrained").subplots()
 
 
 def _short(names: list[str]) -> list[str]:
@@ -101,8 +98,8 @@ def _shades() -> Any:
 
 def _bars(names: list[str], values: Any, xlabel: str, **style: Any) -> Any:
     """Draw horizontal bars, the first one on top."""
-    ax = _axes(1.2 + LINE * len(names))
-    ax.barh(np.arange(len(names)), values, height=0.7, color=BLUE, **style)
+    ax = _axes(len(names))
+    ax.barh(np.arange(len(names)), values, color=BLUE, **style)
     ax.set_yticks(np.arange(len(names)), _short(names))
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=xlabel)
     return ax
@@ -113,7 +110,7 @@ def gap_map(gaps: np.ndarray, names: list[str]) -> Any:
     names = names[:MAX_SHOWN]
     bands = np.array_split(gaps[:, :MAX_SHOWN], min(N_BANDS, len(gaps)))
     fraction = np.array([band.mean(axis=0) for band in bands]).T
-    ax = _axes(1.0 + LINE * len(names))
+    ax = _axes(len(names))
     extent = (0, len(gaps), len(names) - 0.5, -0.5)
     ax.imshow(
         fraction, aspect="auto", interpolation="nearest", cmap=_shades(), vmin=0, extent=extent
@@ -129,7 +126,7 @@ def ranges(sizes: np.ndarray, names: list[str]) -> Any:
     shown = np.arange(len(names))
     if len(shown) > MAX_SHOWN:
         shown = np.r_[shown[:half], shown[-half:]]
-    ax = _axes(0.9 + LINE * len(shown))
+    ax = _axes(len(shown))
     ax.plot(sizes[shown], np.arange(len(shown)), "o", color=BLUE)
     ax.set_yticks(np.arange(len(shown)), _short([names[i] for i in shown]))
     ax.set(
@@ -142,7 +139,7 @@ def ranges(sizes: np.ndarray, names: list[str]) -> Any:
 
 def search_curve(search: Any) -> Any:
     """Draw the scores of a search by hidden cells."""
-    ax = _axes(HEIGHT)
+    ax = _axes(CURVES)
     skmoderndata.model_selection.EntrySearchDisplay.from_estimator(
         search, param_name="n_components", ax=ax, color=BLUE
     )
@@ -156,7 +153,7 @@ def sizes(deviations: list[float], cells: list[str], rows: list[str]) -> Any:
         return _bars(cells, deviations, "distance in deviations of the noise").figure
 
     # If there are only odd rows, list them
-    ax = _axes(1.2)
+    ax = _axes(0)
     ax.text(0.0, 0.5, f"odd rows: {', '.join(_short(rows[: MAX_SHOWN // 2]))}", va="center")
     ax.set_axis_off()
     return ax.figure
@@ -164,12 +161,12 @@ def sizes(deviations: list[float], cells: list[str], rows: list[str]) -> Any:
 
 def drift(ranks: np.ndarray, block: np.ndarray, names: list[str]) -> Any:
     """Draw the mean rank of each block of rows for some columns; -1 means no block."""
-    ax = _axes(HEIGHT)
+    ax = _axes(CURVES)
     for j, name in enumerate(_short(names)):
         blocks = np.unique(block[block[:, j] >= 0, j])
         means = [ranks[block[:, j] == b, j].mean() for b in blocks]
         ax.plot(blocks + 1, means, "o-", markersize=4, label=name)
-    ax.axhline(0.0, color=INK, linewidth=0.6)
+    ax.axhline(0.0, color=INK, linewidth=0.5)
     ax.set(xlabel="tenth of the rows", ylabel="mean rank (standardised)")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax.figure
@@ -179,10 +176,10 @@ def correlations(matrix: np.ndarray, names: list[str]) -> Any:
     """Draw the rank correlations of the columns of all groups."""
     names = _short(names[:MAX_SHOWN])
     matrix = matrix[:MAX_SHOWN, :MAX_SHOWN]
-    ax = _axes(2.2 + LINE * len(names))
+    ax = _axes(4 + len(names))
     image = ax.imshow(matrix, aspect="auto", cmap=_shades(), vmin=0, vmax=1)
     ax.set_yticks(np.arange(len(names)), names)
-    ax.set_xticks(np.arange(len(names)), names, rotation=90)
+    ax.set_xticks(np.arange(len(names)), names, rotation="vertical")
     ax.figure.colorbar(image, ax=ax, label="|rank correlation|")
     return ax.figure
 

@@ -5,9 +5,12 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.plotting import (
+    FRAME,
+    LINE,
     check_limit,
     count_of,
     evenly,
+    figure_size,
     last_step,
     name_ticks,
     names_of,
@@ -180,13 +183,14 @@ class RolesDisplay:
 
         # panel heights proportional to roles and people, with at most 4 inches for people
         n_drawn, p_drawn = cells.shape
-        heights = (0.25 * k, min(0.2 * n_drawn, 4.0))
+        heights = (LINE * k, min(LINE * n_drawn, 4.0))
+        width = max(2 * FRAME + LINE * p_drawn, figure_size(0)[0])
         axes = several_axes_or_new(
             self,
             axes,
             2,
             1,
-            figsize=(np.clip(3.0 + 0.2 * p_drawn, 6.0, 10.0), 2.4 + sum(heights)),
+            figsize=(min(width, 10.0), 2 * FRAME + sum(heights)),
             height_ratios=heights,
             sharex=True,
             layout="constrained",
@@ -210,7 +214,10 @@ class RolesDisplay:
         rights = range(p) if self.column_names is None else self.column_names
         name_ticks(axes[1].yaxis, [str(people[i]) for i in self.row_order_], n_drawn)
         name_ticks(
-            axes[1].xaxis, [str(rights[j]) for j in self.column_order_], p_drawn, rotation=90
+            axes[1].xaxis,
+            [str(rights[j]) for j in self.column_order_],
+            p_drawn,
+            rotation="vertical",
         )
         axes[1].set(
             xlabel=count_of(p_drawn, p, "right"),
@@ -290,7 +297,9 @@ def _draw_cells(ax, cells, style):
     # one colour for each kind of cell
     colours = list(CELLS.values())
     colormap = ListedColormap(colours)
-    image = ax.imshow(cells, **({"cmap": colormap, "vmin": -0.5, "vmax": 4.5} | style))
+    image = ax.imshow(
+        cells, **({"cmap": colormap, "vmin": -0.5, "vmax": len(CELLS) - 0.5} | style)
+    )
 
     # draw a legend of the kinds that occur, with their shares
     present = np.unique(cells)

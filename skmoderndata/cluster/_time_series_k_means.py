@@ -458,7 +458,7 @@ class ClusterPrototypesDisplay:
             With `axes_` and `figure_`.
         """
         k = len(self.centers)
-        self.axes_ = several_axes_or_new(self, axes, 1, k, figsize=(3 * k, 2.6), sharey=True)
+        self.axes_ = several_axes_or_new(self, axes, 1, k, figsize=(3 * k, 3), sharey=True)
         style = {"color": "tab:red", "linewidth": 2} | kwargs
         labels = np.asarray(self.labels)
 

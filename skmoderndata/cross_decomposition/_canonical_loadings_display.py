@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skmoderndata._estimator.plotting import axes_or_new, names_of
+from skmoderndata._estimator.plotting import MARGIN, axes_or_new, figure_size, names_of
 from skmoderndata._estimator.refits import (
     bootstrap_loadings,
     check_bootstrap,
@@ -188,8 +188,7 @@ class CanonicalLoadingsDisplay:
                 f"component={component} should be between 0 and {k - 1}, as there are {k} pairs."
             )
         n_columns = sum(map(len, loadings))
-        size = (6, 1.5 + 0.25 * n_columns)
-        ax = axes_or_new(self, ax, figsize=size, layout="constrained")
+        ax = axes_or_new(self, ax, figsize=figure_size(n_columns), layout="constrained")
         style = {"fmt": "o", "capsize": 3, "markersize": 4} | kwargs
 
         # Draw the columns from top to bottom, first view first.
@@ -208,7 +207,7 @@ class CanonicalLoadingsDisplay:
         ax.axvline(0.0, color="0.6", linewidth=1, zorder=0)
         ax.set_yticks(range(len(labels)), labels)
         ax.set_ylim(len(labels) - 0.5, -0.5)
-        ax.set(xlim=(-1.05, 1.05), xlabel=f"Loading on pair {component}")
+        ax.set(xlim=(-1 - MARGIN, 1 + MARGIN), xlabel=f"Loading on pair {component}")
         ax.legend(loc="best")
         self.ax_ = ax
         self.figure_ = ax.figure

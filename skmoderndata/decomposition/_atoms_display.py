@@ -5,10 +5,13 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.plotting import (
+    FRAME,
+    LINE,
     NAMED_UP_TO,
     axes_or_new,
     check_limit,
     count_of,
+    figure_size,
     last_step,
     name_ticks,
 )
@@ -277,12 +280,12 @@ class AtomsDisplay:
     def _draw_signals(self, ax, scaled, **kwargs):
         """Draw the atoms one below the other, each above a line at zero."""
         k, p = scaled.shape
-        ax = axes_or_new(self, ax, figsize=(6, 1.2 + 0.35 * k), layout="constrained")
-        style = {"color": "C0", "linewidth": 1.2} | kwargs
+        ax = axes_or_new(self, ax, figsize=figure_size(k), layout="constrained")
+        style = {"color": "C0", "linewidth": 1.0} | kwargs
 
         # draw each signal at its own level
         levels = -SIGNAL_STEP * np.arange(k)
-        ax.hlines(levels, 0, p - 1, color="0.8", linewidth=0.6, zorder=0)
+        ax.hlines(levels, 0, p - 1, color="0.8", linewidth=0.5, zorder=0)
         self.lines_ = [
             ax.plot(atom + level, **style)[0]
             for atom, level in zip(scaled, levels, strict=True)
@@ -294,7 +297,7 @@ class AtomsDisplay:
         ax.set(xlabel="Feature", ylabel="Atom")
         ax.margins(x=0)
         ax.set_ylim(levels[-1] - SIGNAL_STEP / 2, SIGNAL_STEP / 2)
-        name_ticks(ax.xaxis, self.feature_names, p, rotation=90)
+        name_ticks(ax.xaxis, self.feature_names, p, rotation="vertical")
         return ax
 
     def _draw_table(self, ax, scaled, **kwargs):
@@ -302,7 +305,7 @@ class AtomsDisplay:
         k, p = scaled.shape
         shown = largest_features(scaled, NAMED_UP_TO)
         names = range(p) if self.feature_names is None else self.feature_names
-        size = (2.5 + 0.35 * k, 1.2 + 0.2 * len(shown))
+        size = (2 * FRAME + LINE * k, FRAME + LINE * len(shown))
         ax = axes_or_new(self, ax, figsize=size, layout="constrained")
 
         style = {"aspect": "auto", "interpolation": "nearest"} | kwargs

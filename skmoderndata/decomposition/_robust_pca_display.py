@@ -145,7 +145,7 @@ class RobustPCADisplay:
             for matrix in (self.table, self.low_rank, self.errors)
         )
         n_panels = 3 if self.row_distances is None else 4
-        figure = {"figsize": (4 * n_panels, 4.5), "sharey": n_panels == 3}
+        figure = {"figsize": (4 * n_panels, 4), "sharey": n_panels == 3}
         axes = several_axes_or_new(self, axes, 1, n_panels, layout="constrained", **figure)
         if len(axes) not in (3, n_panels):
             choice = "three axes" if n_panels == 3 else "three or four axes"
@@ -179,7 +179,11 @@ class RobustPCADisplay:
             image = ax.imshow(values, **panel_style)
             ax.set(title=name, xlabel="Column")
             name_ticks(
-                ax.xaxis, self.column_names, values.shape[1], up_to=N_TICKS, rotation=90
+                ax.xaxis,
+                self.column_names,
+                values.shape[1],
+                up_to=N_TICKS,
+                rotation="vertical",
             )
             ax.figure.colorbar(image, ax=ax)
             self.images_.append(image)
@@ -196,9 +200,9 @@ class RobustPCADisplay:
         """Draw the distances of the rows, with the names of the farthest."""
         along, off = np.asarray(self.row_distances, dtype=np.float64).T
         farthest = np.maximum(along, off)
-        ax.scatter(along, off, s=12, c=np.where(farthest > 1, "C3", "C0"))
-        ax.axvline(1.0, color="grey", linewidth=0.8)
-        ax.axhline(1.0, color="grey", linewidth=0.8)
+        ax.scatter(along, off, s=10, c=np.where(farthest > 1, "C3", "C0"))
+        ax.axvline(1.0, color="grey", linewidth=1)
+        ax.axhline(1.0, color="grey", linewidth=1)
         ax.set(title="Outlier map", xlabel="Distance along the components")
         ax.set(ylabel="Distance off the components")
         for i in np.argsort(-farthest, kind="stable")[:NAMED_ROWS]:

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._estimator.plotting import axes_or_new, check_limit, last_step
+from skmoderndata._estimator.plotting import FRAME, LINE, axes_or_new, check_limit, last_step
 from skmoderndata.decomposition._slow_base import check_ids, follows_before
 
 # Maximum number of rows at which a curve still shows every turn.
@@ -172,7 +172,7 @@ class SlowSignalsDisplay:
 
         # the height of the axes grows with the number of signals
         k = curves.shape[1]
-        ax = axes_or_new(self, ax, figsize=(8, 1.2 + 0.9 * k), layout="constrained")
+        ax = axes_or_new(self, ax, figsize=(8, FRAME + 3 * LINE * k), layout="constrained")
         levels = -SIGNAL_STEP * np.arange(k)
         style = {"linewidth": 1.0} | kwargs
         self.lines_ = [
@@ -180,7 +180,7 @@ class SlowSignalsDisplay:
             for j, (curve, level) in enumerate(zip(curves.T, levels, strict=True))
         ]
         for end in ends:
-            ax.axvline(times[end], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+            ax.axvline(times[end], color="0.6", linewidth=1, linestyle=":", zorder=0)
 
         # set names and axes
         self._name_signals(ax, levels)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._estimator.plotting import axes_or_new, last_step
+from skmoderndata._estimator.plotting import MARGIN, axes_or_new, last_step
 
 
 class KnockoffDisplay:
@@ -98,7 +98,7 @@ class KnockoffDisplay:
         ax = axes_or_new(self, ax)
         original, knockoff = np.asarray(self.importances, dtype=float)
         selected = original - knockoff >= self.threshold
-        style = {"c": np.where(selected, "C0", "0.7"), "s": 16} | kwargs
+        style = {"c": np.where(selected, "C0", "0.7"), "s": 10} | kwargs
         self.points_ = ax.scatter(original, knockoff, **style)
 
         # draw the border of the selection, and its mirror image
@@ -111,7 +111,7 @@ class KnockoffDisplay:
         for j in np.flatnonzero(selected) if self.names is not None else ():
             ax.annotate(self.names[j], (original[j], knockoff[j]), fontsize="small")
 
-        limits = (-0.03 * end, 1.05 * end)
+        limits = (-MARGIN * end, (1 + MARGIN) * end)
         ax.set(
             xlabel="importance of the feature",
             ylabel="importance of its knockoff",

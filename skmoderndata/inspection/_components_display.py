@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from skmoderndata._estimator.plotting import check_limit, name_ticks, several_axes_or_new
+from skmoderndata._estimator.plotting import (
+    MARGIN,
+    check_limit,
+    figure_size,
+    name_ticks,
+    several_axes_or_new,
+)
 
 # Maximum number of components that are drawn by default.
 MAX_PANELS = 6
@@ -142,9 +148,14 @@ class ComponentsDisplay:
         check_limit("max_panels", max_panels)
         components = np.asarray(self.components, dtype=np.float64)
         n_panels = min(max_panels, len(components))
-        size = (7, 1 + 1.6 * n_panels)
         panels = several_axes_or_new(
-            self, axes, n_panels, 1, figsize=size, layout="constrained", sharex=True
+            self,
+            axes,
+            n_panels,
+            1,
+            figsize=figure_size(8 * n_panels),
+            layout="constrained",
+            sharex=True,
         )[:n_panels]
 
         # Draw the components, one below the other.
@@ -160,7 +171,9 @@ class ComponentsDisplay:
             ax.axhline(0.0, color="0.6", linewidth=1, zorder=0)
 
         # The panels share their columns: name them once.
-        name_ticks(panels[-1].xaxis, self.feature_names, components.shape[1], rotation=90)
+        name_ticks(
+            panels[-1].xaxis, self.feature_names, components.shape[1], rotation="vertical"
+        )
         panels[0].legend(loc="best", fontsize="small")
         self.axes_ = panels
         self.figure_ = panels[0].figure
@@ -183,5 +196,5 @@ class ComponentsDisplay:
         bars = ax.bar(columns, probability, **style)
         member = component > 0
         ax.plot(columns[member], np.asarray(probability)[member], "o", label="in the fit")
-        ax.set_ylim(0, 1.05)
+        ax.set_ylim(0, 1 + MARGIN)
         return bars

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._estimator.plotting import axes_or_new, curve_with_choice
+from skmoderndata._estimator.plotting import MARGIN, axes_or_new, curve_with_choice
 
 
 class ClusteringStabilityDisplay:
@@ -138,7 +138,7 @@ class ClusteringStabilityDisplay:
         # Label the axes.
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Number of clusters", ylabel="Stability")
-        ax.set_ylim(top=1.05)
+        ax.set_ylim(top=1 + MARGIN)
         self.ax_ = ax
         self.figure_ = ax.figure
         return self

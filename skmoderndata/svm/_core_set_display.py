@@ -6,6 +6,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skmoderndata._estimator.plotting import (
+    MARGIN,
     axes_or_new,
     check_limit,
     count_of,
@@ -15,14 +16,8 @@ from skmoderndata._estimator.plotting import (
 )
 from skmoderndata._estimator.validation import check_array
 
-# Size of the margin around the samples, as a fraction of their range.
-MARGIN = 0.05
 # Colours of the outlier region and of the inlier region.
 REGIONS_OF_OUTLIERS = ("0.88", "white")
-# Number of colour levels for a predicted number.
-LEVELS_OF_NUMBERS = 15
-# Maximum number of marks with bold edges; more would hide each other.
-FEW_MARKS = 200
 # Size of all marks together, in square points; many marks are therefore small.
 AREA_OF_MARKS = 8000
 
@@ -228,7 +223,7 @@ class CoreSetDisplay:
             )
         if self.labels is not None:
             self._check_labels(points)
-        ax = axes_or_new(self, ax, figsize=(6, 4.8), layout="constrained")
+        ax = axes_or_new(self, ax, layout="constrained")
         self._draw_surface(ax)
 
         # draw the samples, or an even selection if there are many
@@ -268,7 +263,7 @@ class CoreSetDisplay:
         high = response.max()
         self.boundary_ = None
         if not levels.size:
-            self.surface_ = ax.contourf(*grid, LEVELS_OF_NUMBERS, cmap="viridis", alpha=0.5)
+            self.surface_ = ax.contourf(*grid, cmap="viridis", alpha=0.5)
             ax.figure.colorbar(self.surface_, ax=ax, label="Prediction")
             return
 
@@ -286,7 +281,7 @@ class CoreSetDisplay:
 
     def _draw_samples(self, ax, points, drawn, **kwargs):
         """Draw samples in the colours of their classes or values."""
-        style = {"s": 6, "alpha": 0.6} | kwargs
+        style = {"s": 8, "alpha": 0.5} | kwargs
         if not self._has_classes():
             ax.scatter(*points[drawn].T, **(self._colours(drawn) | style))
             return
@@ -314,7 +309,7 @@ class CoreSetDisplay:
             self.support_ = self.core_
         elif support is not None:
             ring = {"facecolor": "none", "edgecolor": "k"}
-            self.support_ = _draw_marks(ax, points, support, 2.5, "support vectors", **ring)
+            self.support_ = _draw_marks(ax, points, support, 3, "support vectors", **ring)
 
     def _has_classes(self):
         return self.labels is not None and np.size(self.levels) > 0
@@ -413,7 +408,6 @@ def _draw_marks(ax, points, rows, weight, name, **style):
     if rows is None:
         return None
     rows = np.asarray(rows, dtype=int)
-    size = np.clip(weight * AREA_OF_MARKS / max(len(rows), 1), 3 * weight, 12 * weight)
-    width = 0.7 if len(rows) <= FEW_MARKS else 0.3
+    size = np.clip(weight * AREA_OF_MARKS / max(len(rows), 1), 3 * weight, 10 * weight)
     label = f"{name}: {len(rows)}"
-    return ax.scatter(*points[rows].T, s=size, linewidth=width, label=label, **style)
+    return ax.scatter(*points[rows].T, s=size, linewidth=0.5, label=label, **style)
