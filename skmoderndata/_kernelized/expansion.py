@@ -10,13 +10,15 @@ from skmoderndata._kernelized.gaussian import exponential, exponents, opposite, 
 from skmoderndata._kernelized.gram import Gram, numeric_gamma
 from skmoderndata._samples.containers import count_samples, dense_blocks, take
 from skmoderndata._samples.encoded import Encoded
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
 # Size in bytes of a tile of kernel values, which stays in the cache of a core.
 TILE_BYTES = 2**19
-# Number of rows picked from the data at a time.
-GATHER_ROWS = 2**15
+# Number of kernel values k(x, x) that are computed at a time.
+DIAGONAL_ROWS = 2**15
 # Number of rows that one thread evaluates at a time.
 CHUNK_ROWS = 2**13
 # Maximum number of kernel values that a single thread computes; for so small a number, a second
@@ -175,7 +177,7 @@ class Expansion:
 
         # number of rows that one thread evaluates at a time
         if self.gram.precomputed:
-            step = max(1, min(CHUNK_ROWS, 2**24 // len(self)))
+            step = max(1, min(CHUNK_ROWS, TEMPORARY_BYTES // (FLOAT_BYTES * len(self))))
         else:
             step = CHUNK_ROWS
 
@@ -211,7 +213,7 @@ class Expansion:
             out[:] = self.gram.linear_values(X, self._primal())
             return
         if self.kind == "other":
-            tile = max(1, 2**24 // (8 * len(self)))
+            tile = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * len(self)))
             for start in range(0, len(out), tile):
                 rows = slice(start, start + tile)
                 K = self.gram(take(X, rows), self.samples)
@@ -361,8 +363,8 @@ def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
         return float(rows.diag(every_kth).max())
 
     # otherwise use all samples, in blocks
-    starts = range(0, n, GATHER_ROWS)
-    blocks = [slice(start, min(start + GATHER_ROWS, n)) for start in starts]
+    starts = range(0, n, DIAGONAL_ROWS)
+    blocks = [slice(start, min(start + DIAGONAL_ROWS, n)) for start in starts]
     return max(float(rows.diag(block).max()) for block in blocks)
 
 

@@ -34,13 +34,12 @@ from skmoderndata._kernelized.low_rank import (
     refuse_cancelling,
 )
 from skmoderndata._samples.containers import is_sparse, row_blocks
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
-
-# Size in bytes of the features that are computed at a time.
-STRETCH_BYTES = 2**25
 
 
 def solver_of(estimator: Any, X: Any, *, low_rank: str = "low_rank") -> str:
@@ -182,7 +181,7 @@ def _scatter(X: Any, w: Array, mean: Array) -> float:
     """Return the weighted sum of squared distances from the mean."""
     if not is_sparse(X):
         total = 0.0
-        for rows in row_blocks(len(w), 8 * max(1, X.shape[1]), n_bytes=STRETCH_BYTES):
+        for rows in row_blocks(len(w), 8 * max(1, X.shape[1]), n_bytes=TEMPORARY_BYTES):
             deviations = X[rows] - mean
             total += float(w[rows] @ np.einsum("ij,ij->i", deviations, deviations))
         return total
@@ -409,8 +408,8 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
         used &= seen.fold.holds(X)
 
     # use stored features, or compute them for one stretch of rows at a time
-    row_bytes = 24 * max(1, len(seen.features.root))
-    for stretch in row_blocks(len(w), row_bytes, n_bytes=STRETCH_BYTES):
+    row_bytes = 3 * FLOAT_BYTES * max(1, len(seen.features.root))
+    for stretch in row_blocks(len(w), row_bytes, n_bytes=TEMPORARY_BYTES):
         if block.state is None:
             Z, beyond = _features_of(seen.features, X[stretch])
         else:

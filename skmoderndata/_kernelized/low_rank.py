@@ -14,8 +14,9 @@ from skmoderndata._estimator.compat import check_sample_weight
 from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
 from skmoderndata._kernelized.gram import Columns, Gram, all_equal
 from skmoderndata._samples.containers import count_samples, row_blocks, take
-from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES, working_memory
 from skmoderndata._solvers.common.linalg import asymmetry
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ROUNDING, SINGLE_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import (
@@ -25,8 +26,6 @@ from skmoderndata._solvers.kernel.incomplete_cholesky import (
 )
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Size in bytes of a block of kernel values, which is multiplied and discarded.
-BLOCK_BYTES = 2**25
 # Maximum number of samples for which solver="auto" factors the kernel matrix.
 EXACT_LIMIT = 1000
 # Maximum fraction of the variance in feature space that an automatic approximation may omit
@@ -64,7 +63,7 @@ class LowRankFeatures:
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Yield `rows, z(X[rows])` in blocks below scikit-learn's working memory."""
-        row_bytes = 16 * max(1, len(self.root))
+        row_bytes = 2 * FLOAT_BYTES * max(1, len(self.root))
         for rows in row_blocks(count_samples(X), row_bytes):
             if len(self.root) == 0:  # The kernel is zero on the training samples.
                 yield rows, np.zeros((rows.stop - rows.start, 0))
@@ -212,7 +211,7 @@ class Projection:
                 values[rows] = Z @ self.coef
             return values
 
-        n_bytes = min(BLOCK_BYTES, working_memory())
+        n_bytes = min(TEMPORARY_BYTES, working_memory())
         row_bytes = 8 * max(1, len(self.coef))
         for rows in row_blocks(len(values), row_bytes, n_bytes=n_bytes):
             block = as_double(take(X, rows))

@@ -8,6 +8,7 @@ import numpy as np
 from skmoderndata._kernelized.expansion import KernelRows
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.quantities import MEBIBYTE
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
@@ -64,7 +65,7 @@ class RowStore:
         # allocate as many rows as fit into the memory
         dtype: Any = np.float64 if self.n <= DOUBLE_UP_TO else np.float32
         row_bytes = np.dtype(dtype).itemsize * self.n
-        fits = int(cache_size * 2**20 // row_bytes)
+        fits = int(cache_size * MEBIBYTE // row_bytes)
         capacity = min(self.n, max(fits, 2 * ROWS_TOGETHER))
         self.values = np.empty((capacity, self.n), dtype)
         wide = self.writer is not None and not self.writer.augmented

@@ -58,7 +58,7 @@ from skmoderndata._solvers.boolean_data.source_starts import (
     rows_of_starts,
 )
 from skmoderndata._solvers.common.arrays import working_memory
-from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.quantities import MAX_INT32, MEBIBYTE
 from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata.cluster._base import BooleanComponents
 from skmoderndata.exceptions import DoubtfulResultWarning
@@ -636,8 +636,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             remedy = "lower n_clusters" if pruned else "set algorithm='pruned'"
             raise ValueError(
                 f"n_clusters={self.n_clusters} with max_assignments={self._max_assignments()} "
-                f"requires {n_first} assignment sets and tables of {needed / 2**20:.0f} MiB for "
-                f"{n_features} features, above scikit-learn's working_memory: lower "
+                f"requires {n_first} assignment sets and tables of {needed / MEBIBYTE:.0f} MiB "
+                f"for {n_features} features, above scikit-learn's working_memory: lower "
                 f"max_assignments, {remedy}, or increase working_memory with sklearn.set_config."
             )
 

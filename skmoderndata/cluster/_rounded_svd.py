@@ -17,14 +17,14 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata.cluster._base import BooleanFactors
 
 # Maximum size of a Gram matrix that is formed; for a larger size, a Lanczos method is used.
 _DENSE = 1500
-# Number of entries of X that are converted to floating-point numbers at a time.
-_BLOCK = 2**22
 
 
 class RoundedSVD(BooleanFactors):
@@ -237,7 +237,7 @@ def _times(X, M):
     """Multiply Boolean X by numbers; dense X is converted to numbers in blocks of rows."""
     if sparse.issparse(X):
         return X.astype(np.float64) @ M
-    step = max(1, _BLOCK // max(X.shape[1], 1))
+    step = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * max(X.shape[1], 1)))
     blocks = [X[i : i + step].astype(np.float64) @ M for i in range(0, X.shape[0], step)]
     return np.concatenate(blocks)
 

@@ -21,8 +21,10 @@ from skmoderndata._kernelized.landmarks import (
     weights_of_block,
 )
 from skmoderndata._samples.containers import row_blocks
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import Block
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.kernel.canonical import (
     Samples,
@@ -49,9 +51,6 @@ from skmoderndata.cross_decomposition._kernel_base import (
     kernel_solution,
     nystroem_root,
 )
-
-# Size of the features of all rows that are processed at once, in bytes.
-STRETCH_BYTES = 2**25
 
 
 class Stacked:
@@ -196,9 +195,9 @@ def _sum_views(block, cut, features, unit, function, shared):
     used = np.flatnonzero(w > 0)
 
     # Process only a few rows at a time.
-    row_bytes = 16 * sum(feature_map.R.shape[1] for feature_map in features) + 8
+    row_bytes = 2 * FLOAT_BYTES * sum(feature_map.R.shape[1] for feature_map in features) + 8
     total = None
-    for stretch in row_blocks(len(used), row_bytes, n_bytes=STRETCH_BYTES):
+    for stretch in row_blocks(len(used), row_bytes, n_bytes=TEMPORARY_BYTES):
         rows = used[stretch]
         raw = [X[rows] for X in views]
         prepared = [

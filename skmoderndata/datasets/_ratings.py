@@ -12,9 +12,8 @@ from skmoderndata._estimator.compat import (
     Interval,
     validate_params,
 )
-
-# Number of cells drawn at a time.
-_BLOCK = 2**22
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 
 
 @validate_params(
@@ -135,7 +134,7 @@ def _observed_cells(n_users, n_items, observed, skew, rng):
 
     rows = []
     columns = []
-    block = max(1, _BLOCK // n_items)
+    block = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * n_items))
     for start in range(0, n_users, block):
         k = count[start : start + block]
         # The largest sums of log-popularity and Gumbel noise are a draw without replacement

@@ -23,6 +23,8 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.slow_features import (
@@ -31,8 +33,6 @@ from skmoderndata._solvers.series.slow_features import (
 )
 from skmoderndata.decomposition._slow_base import check_ids
 
-# Size in bytes of the activities of one chunk of rows.
-_CHUNK_BYTES = 2**26
 # Size in bytes of the moments of the nodes that are trained in one pass.
 _MOMENT_BYTES = 2**28
 # Number of expanded values that stay in the cache until they are combined.
@@ -352,7 +352,7 @@ class HierarchicalSlowFeatureAnalysis(
         # for separate nodes, hold the moments of only one group of fields in memory
         jobs = effective_n_jobs(self.n_jobs)
         n = len(fields)
-        at_once = max(int(_MOMENT_BYTES // (24 * size**2)), 1)
+        at_once = max(int(_MOMENT_BYTES // (3 * FLOAT_BYTES * size**2)), 1)
         n_needed = -(-n // at_once)
         n_groups = min(max(jobs, n_needed), n)
         groups = np.array_split(np.arange(n), n_groups)
@@ -377,9 +377,9 @@ class HierarchicalSlowFeatureAnalysis(
         # count values per row in each layer: its image, and the inputs and outputs of its fields
         widths = []
         for layer in layers:
-            n_field = layer.n_inputs + 2 * layer.n_out + 16
+            n_field = layer.n_inputs + 2 * layer.n_out
             widths.append(np.prod(layer.input_shape) + layer.n_fields * n_field)
-        return int(np.clip(_CHUNK_BYTES // (8 * max(widths)), 1, n))
+        return int(np.clip(TEMPORARY_BYTES // (FLOAT_BYTES * max(widths)), 1, n))
 
     @by_rows
     def transform(self, X):

@@ -24,7 +24,8 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
-from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES, MAX_INT32
 from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.gaussian.committee import (
     balanced_parts,
@@ -44,8 +45,6 @@ from skmoderndata.gaussian_process._base import (
     warn_optimizer,
 )
 
-# Maximum number of kernel values held at once for predictions, 16 MB.
-BLOCK_ENTRIES = 2**21
 # Minimum prior variance, so that its logarithm and inverse are finite.
 SMALLEST_VARIANCE = 1e-200
 
@@ -435,7 +434,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         X = X.astype(np.float64, copy=False)
         largest = max(len(expert.alpha) for expert in self._committee)
-        size = max(1, BLOCK_ENTRIES // largest)
+        size = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * largest))
         for a in range(0, len(X), size):
             block = X[a : a + size]
             tasks = [(expert, self.kernel_, block) for expert in self._committee]

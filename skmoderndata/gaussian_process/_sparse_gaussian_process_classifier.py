@@ -27,7 +27,8 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
-from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES, MAX_INT32
 from skmoderndata._solvers.gaussian.bernoulli import (
     first_sites,
     kernel_slopes,
@@ -58,8 +59,6 @@ GAP = 1e-8
 LARGE_GAP = 1e-4
 # Maximum number of natural gradient steps; they are slow if the variance of the kernel is large.
 MAX_STEPS = 200
-# Maximum number of kernel values held at once in predictions, 16 MB.
-BLOCK_ENTRIES = 2**21
 
 
 class SparseGaussianProcessClassifier(
@@ -289,7 +288,7 @@ class SparseGaussianProcessClassifier(
         X = self._check(X)
         positive = [np.empty(len(X)) for _ in self._processes]
         for process, values in zip(self._processes, positive, strict=True):
-            size = max(1, BLOCK_ENTRIES // len(process.Z))
+            size = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * len(process.Z)))
             for first in range(0, len(X), size):
                 rows = slice(first, first + size)
                 values[rows] = mean_probability(*process.latent(X[rows]))

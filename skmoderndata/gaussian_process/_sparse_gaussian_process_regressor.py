@@ -26,11 +26,13 @@ from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, validate_data
 from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._solvers.common.arrays import (
+    TEMPORARY_BYTES,
     as_numpy,
     check_array_namespace,
     get_array_namespace,
     move_array,
 )
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.gaussian.inducing import identity, target_moments
 from skmoderndata.gaussian_process._base import (
     PROCESS,
@@ -53,9 +55,6 @@ from skmoderndata.gaussian_process._inducing_base import (
     rows_for_centres,
     value_and_gradient,
 )
-
-# Maximum number of kernel values held at once, 16 MB.
-BLOCK_ENTRIES = 2**21
 
 # Number of rows per inducing input that a stream collects before it optimises hyperparameters.
 ROWS_PER_POINT = 8
@@ -116,7 +115,7 @@ class SparseGaussianProcessRegressor(
         Value added to the diagonal of K_uu, relative to its mean. If K_uu is singular, it is
         increased by factors of ten up to 1e-4.
     batch_size : int, default=None
-        Number of samples in a block; None means blocks with 16 MB of kernel values.
+        Number of samples in a block; None means blocks with 32 MB of kernel values.
     random_state : int, RandomState instance or None, default=None
         Generator or seed for the subset, the inducing inputs and the restarts. Pass an int for
         reproducible results.
@@ -638,7 +637,7 @@ class SparseGaussianProcessRegressor(
         return values[..., 0] if self._flat else values
 
     def _block_size(self):
-        return self.batch_size or max(1, BLOCK_ENTRIES // self._m)
+        return self.batch_size or max(1, TEMPORARY_BYTES // (FLOAT_BYTES * self._m))
 
     def _cuts(self, n):
         size = self._block_size()

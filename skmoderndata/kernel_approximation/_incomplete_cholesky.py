@@ -15,6 +15,8 @@ from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import check_definite
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernel_approximation._base import KernelFeatures
@@ -234,7 +236,7 @@ class IncompleteCholesky(KernelFeatures):
         n = count_samples(X)
         Z = np.empty((n, self.n_components_))
         if self.n_components_:
-            step = max(1, 2**23 // (8 * self.n_components_))
+            step = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * self.n_components_))
             for start in range(0, n, step):
                 rows = slice(start, min(start + step, n))
                 block = take(X, rows)

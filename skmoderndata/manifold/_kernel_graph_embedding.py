@@ -27,6 +27,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelProjectionMixin
 from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.kernel.graph_embedding import (
     centred_form,
@@ -349,7 +350,7 @@ def _distances(gram, X):
     n = count_samples(X)
     second = gram.subset(X, slice(None))
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
-    for rows in row_blocks(n, 32 * n):
+    for rows in row_blocks(n, 4 * FLOAT_BYTES * n):
         D = np.asarray(gram(take(X, rows), second), dtype=np.float64)
         D = D * -2.0
         D += diagonal

@@ -23,6 +23,7 @@ from skmoderndata._kernelized.low_rank import TrainingSet, as_double
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.kernel.graph_embedding import kth_largest, smallest_laplacian
 
@@ -264,7 +265,7 @@ class LaplacianEmbedding(
         places = self._places
         total = weight = 0.0
         squares = (places**2).sum(axis=1)
-        for rows in row_blocks(len(T), 24 * len(places)):
+        for rows in row_blocks(len(T), 3 * FLOAT_BYTES * len(places)):
             K = self._similarities(take(X, rows))
             row_squares = (T[rows] ** 2).sum(axis=1)
             D = row_squares[:, None] + squares - 2 * T[rows] @ places.T
@@ -287,7 +288,7 @@ class LaplacianEmbedding(
         n = len(train)
         k = self.n_neighbors
         every = k is None or weights.sum() <= k
-        fits = 24 * n * n <= working_memory()
+        fits = 3 * FLOAT_BYTES * n * n <= working_memory()
         matrix = None
         if every or fits or train.gram.precomputed:
             matrix = train.matrix()
@@ -300,7 +301,7 @@ class LaplacianEmbedding(
         last = np.zeros(n)
         sparse_rows = []
         lowest = highest = 0.0
-        for rows in row_blocks(n, 24 * n):
+        for rows in row_blocks(n, 3 * FLOAT_BYTES * n):
             if matrix is None:
                 K = train.gram(take(train.X, rows), second)
             else:
@@ -337,7 +338,7 @@ class LaplacianEmbedding(
         n = count_samples(X)
         weighted = self._weights[:, None] * self._places
         T = np.zeros((n, len(self.eigenvalues_)))
-        for rows in row_blocks(n, 24 * len(self._places)):
+        for rows in row_blocks(n, 3 * FLOAT_BYTES * len(self._places)):
             K = self._similarities(take(X, rows))
             degrees = K @ self._weights
             divisor = degrees[:, None] - self.eigenvalues_

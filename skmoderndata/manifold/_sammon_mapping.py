@@ -21,7 +21,9 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, validate_data
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.embeddings.sammon import (
     place,
@@ -283,7 +285,7 @@ class SammonMapping(
         unit = float(np.abs(places).max()) or 1.0  # unit of the map, not of these samples
 
         # process blocks of rows whose distances fit into memory
-        size = max(1, 2**22 // places.size)
+        size = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * places.size))
         for block in gen_batches(len(X), size):
             samples = rows[block]
             if self.metric == "precomputed":

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.validation import check_array, dense
 from skmoderndata._solvers.boolean_data.boolean import (
+    MAX_SETS,
     assignment_sets,
     boolean_product,
     count_assignment_sets,
@@ -15,7 +16,6 @@ from skmoderndata._solvers.boolean_data.boolean import (
 )
 
 BATCH = 2048
-MAX_SETS = 2**13
 
 
 def match_sources(sources_true, sources_pred):
@@ -289,7 +289,7 @@ def _union_patterns(estimator, n_features, max_assignments):
         raise ValueError(f"X has {n_features} features, but the sources have {U.shape[1]}.")
     k = len(U)
     if max_assignments is None:
-        few = k < 60 and count_assignment_sets(k, k) <= MAX_SETS
+        few = count_assignment_sets(k, k) <= MAX_SETS
         max_assignments = k if few else 3
     return boolean_product(assignment_sets(k, max_assignments), U)
 

@@ -8,13 +8,12 @@ from sklearn.utils import check_random_state, gen_batches
 
 from skmoderndata._estimator.compat import AT_LEAST_ONE, validate_params
 from skmoderndata._estimator.validation import check_array
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ROUNDING
 
 # Maximum number of samples for which all pairs are used.
 ALL_PAIRS = 2000
-
-# Number of pairs processed at a time.
-BLOCK_PAIRS = 2**15
 
 
 @validate_params(
@@ -138,7 +137,7 @@ def _distances_of_pairs(X, m, metric, rng):
         return np.array(distances, dtype=np.float64)
     d = np.empty(m)
     if metric in PAIRED_DISTANCES:
-        for block in gen_batches(m, BLOCK_PAIRS):
+        for block in gen_batches(m, max(1, TEMPORARY_BYTES // (FLOAT_BYTES * X.shape[1]))):
             first = X[i[block]]
             second = X[j[block]]
             d[block] = paired_distances(first, second, metric=metric)

@@ -12,11 +12,11 @@ from skmoderndata._estimator.compat import AT_LEAST_ONE, StrOptions, fit_context
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_array, sequence_starts, validate_data
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.series import embedding_dimension as dimension
 from skmoderndata._solvers.series.embedding_dimension import standardized
 
-# Size of the working memory of the Fourier transforms, in bytes.
-_BLOCK_BYTES = 2**26
 # Maximum autocorrelation at the selected lag, for each rule.
 _THRESHOLD = {"1/e": np.exp(-1.0), "zero": 0.0}
 
@@ -512,7 +512,7 @@ def _autocorrelation(X, start, max_lag):
         lags = min(int(width), max_lag + 1)
 
         n_fft = fft.next_fast_len(int(width) + lags, real=True)
-        block = max(int(_BLOCK_BYTES // (32 * len(row) * n_fft)), 1)
+        block = max(int(TEMPORARY_BYTES // (4 * FLOAT_BYTES * len(row) * n_fft)), 1)
         for j in range(0, p, block):
             columns = slice(j, min(j + block, p))
             values = X[row, columns] * inside[:, :, None]  # (sequences, width, features)

@@ -50,6 +50,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
 )
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
@@ -324,7 +325,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         if self.max_rank is not None or not exact:
             # The factor, the atoms at unit norm, their order and temporaries need eight times its
             # size
-            rank = self.max_rank or int(working_memory() // (64 * n))
+            rank = self.max_rank or int(working_memory() // (8 * FLOAT_BYTES * n))
             rank_bound = max(1, min(rank, n))
             self._features, factored = low_rank_features(self._gram, X, rank=rank_bound)
             trace = float(self._gram.diag(X).sum())

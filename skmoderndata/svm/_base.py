@@ -16,7 +16,12 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.validation import check_magnitude
 from skmoderndata._kernelized.checks import resolved_gram, scale_first
-from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, surely_psd
+from skmoderndata._kernelized.expansion import (
+    DIAGONAL_ROWS,
+    KernelRows,
+    largest_diagonal,
+    surely_psd,
+)
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._kernelized.row_store import RowStore
@@ -40,8 +45,6 @@ CORE_CONSTRAINTS = {
 
 # Maximum number of samples per kernel row in memory; beyond it a warning is issued.
 FEW_ROWS = 100
-# Number of diagonal kernel values k(x, x) that are computed at a time.
-DIAGONAL_ROWS = 2**15
 
 
 class CoreVectors(KernelMachine):

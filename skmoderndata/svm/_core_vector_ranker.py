@@ -15,6 +15,7 @@ from skmoderndata._estimator.validation import check_target, order_of_labels, or
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._kernelized.export import kernel_functions, support_vector_regressor
 from skmoderndata._samples.containers import count_samples
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES, MEBIBYTE
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
@@ -387,7 +388,7 @@ class CoreVectorRanker(CoreVectors, Base):
     def _on_samples(self, rows, problem, few_pairs, progress):
         """Solve with all pairs; the function is a sum over an increasing set of samples."""
         n = rows.n_rows
-        largest = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
+        largest = min(n, max(2, int(self.cache_size * MEBIBYTE / (FLOAT_BYTES * n))))
         rank = min(FIRST_RANK, largest)
         theta = None
         n_iter = few_pairs.n_iter

@@ -223,7 +223,7 @@ def test_stretches_change_nothing(model, names, monkeypatch):
     X, kind = table()
     y = target_of(model, X, kind)
     here = clone(model).fit(X, y)
-    monkeypatch.setattr(landmarks, "STRETCH_BYTES", 7 * 24 * 40)
+    monkeypatch.setattr(landmarks, "TEMPORARY_BYTES", 7 * 24 * 40)
     assert_same_model(clone(model).fit(X, y), here, names)
 
 

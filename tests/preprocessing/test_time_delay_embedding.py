@@ -221,7 +221,7 @@ def test_curve_ignores_cutting_into_blocks(seed, monkeypatch):
     X = np.diff(X, axis=0, prepend=0)  # white
     est = TimeDelayEmbedding(2, lag="auto")
     whole = est.fit(X, sequence_ids=ids).lag_curve_
-    monkeypatch.setattr("skmoderndata.preprocessing._time_delay_embedding._BLOCK_BYTES", 1)
+    monkeypatch.setattr("skmoderndata.preprocessing._time_delay_embedding.TEMPORARY_BYTES", 1)
     assert_allclose(est.fit(X, sequence_ids=ids).lag_curve_, whole, rtol=1e-12, atol=1e-14)
 
 

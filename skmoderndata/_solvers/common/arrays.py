@@ -7,6 +7,8 @@ import sklearn
 from scipy import sparse
 from sklearn.utils import _array_api
 
+from skmoderndata._solvers.common.quantities import MEBIBYTE
+
 
 def get_array_namespace(X):
     """Return the namespace of the Array API standard that X belongs to, and its device.
@@ -20,9 +22,9 @@ def get_array_namespace(X):
 
 
 # Maximum number of bytes of temporary arrays, for blocks that bound the memory of a pass.
-TEMPORARY_BYTES = 2**25
+TEMPORARY_BYTES = 32 * MEBIBYTE
 # Maximum number of bytes of temporary arrays that stay in the cache of a core.
-CACHED_BYTES = 2**20
+CACHED_BYTES = MEBIBYTE
 
 _NAMESPACES: dict[type, Any] = {}  # cache by type of array, except NumPy's
 
@@ -78,4 +80,4 @@ def check_array_namespace(X, fitted, owner):
 
 def working_memory() -> int:
     """Return scikit-learn's `working_memory` in bytes."""
-    return int(sklearn.get_config()["working_memory"] * 2**20)
+    return int(sklearn.get_config()["working_memory"] * MEBIBYTE)

@@ -1,9 +1,13 @@
-"""Word size, seeds, and costs of cells of dynamic programming."""
+"""Sizes of words and numbers, seeds, and costs of cells of dynamic programming."""
 
 import numpy as np
 
 # Number of bits of a machine word.
 WORD_BITS = 64
+# Size of a number in double precision, in bytes.
+FLOAT_BYTES = 8
+# Size of a MiB in bytes.
+MEBIBYTE = 2**20
 # Maximum 32-bit integer: the largest index of SciPy's sparse arrays, and the limit of seeds.
 MAX_INT32 = int(np.iinfo(np.int32).max)
 # Cost of a cell that needs several products, in plain cells of dynamic programming as counted by

@@ -16,6 +16,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES, MEBIBYTE
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
     ROUNDING,
@@ -157,7 +158,7 @@ def core_set(
 
 def rows_of_matrix(cache_size: float) -> int:
     """Return the number of rows of the largest matrix in `cache_size` megabytes."""
-    return int((cache_size * 2**20 / 8) ** 0.5)
+    return int((cache_size * MEBIBYTE / FLOAT_BYTES) ** 0.5)
 
 
 def whole_set(

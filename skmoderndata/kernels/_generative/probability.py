@@ -7,6 +7,7 @@ import numpy as np
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors, row_blocks
 from skmoderndata._samples.sequences import Packed
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.generative.common_paths import common_path_logarithms
@@ -275,7 +276,7 @@ class _CommonPaths(CodedKernel):
             parents = self._tree(int(length))
             rows, A = self._by_length(X, length)
             columns, B = self._by_length(Z, length)
-            row_bytes = 40 * len(columns) * len(model.startprob)
+            row_bytes = 5 * FLOAT_BYTES * len(columns) * len(model.startprob)
             for block in row_blocks(len(rows), row_bytes):
                 values = common_path_logarithms(A[block, None], B[None], parents, *arrays)
                 logarithms[np.ix_(rows[block], columns)] = values

@@ -9,14 +9,14 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.containers import Sample, as_samples, check_real, is_sparse
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels from graphs"
 PAGE = "graph_kernels"
-# Maximum number of matrix entries in a batch of linear systems.
-BLOCK_ENTRIES = 2**21
 
 
 class _OverPaths(BaseKernel):
@@ -250,7 +250,7 @@ class GraphPath(_OverPaths):
         K = np.empty((n, m))
         V = len(self._nodes())
         row_entries = V * V * max(1, m)
-        step = max(1, BLOCK_ENTRIES // row_entries)
+        step = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * row_entries))
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             K[rows] = self._sum(X[rows], second, (rows.stop - start, m))

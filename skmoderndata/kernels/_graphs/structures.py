@@ -13,6 +13,7 @@ from skmoderndata._samples.containers import as_samples, as_vectors
 from skmoderndata._samples.keys import key_of_sample
 from skmoderndata._samples.sequences import Packed, joined, pack
 from skmoderndata._solvers.common.arrays import working_memory
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.windows import (
     count_windows,
@@ -178,7 +179,7 @@ class Convolution(BaseKernel):
 
             # use blocks of left decompositions that fit into the working memory; they do not
             # change the sums
-            row_bytes = 16 * max(1, len(right.entries[0]))
+            row_bytes = 2 * FLOAT_BYTES * max(1, len(right.entries[0]))
             step = max(1, working_memory() // (row_bytes * left.largest_count))
             for start in range(0, n, step):
                 rows = slice(start, start + step)
