@@ -46,14 +46,19 @@ def meant_parameter(name: str, available: Sequence[str]) -> str | None:
     for parameter in PARAMETERS.get(name, ()):
         if parameter in available:
             return parameter
-    return next(iter(difflib.get_close_matches(name, available, n=1, cutoff=0.7)), None)
+    return _closest(name, available)
 
 
 def meant_option(value: str, message: str) -> str | None:
     """Return the option that a value means, among options that an error quotes; or None."""
     options = re.findall(r"'([^']*)'", message.rpartition("Got ")[0])
     meant = OPTIONS.get(value.lower(), value.lower())
-    return next(iter(difflib.get_close_matches(meant, options, n=1, cutoff=0.7)), None)
+    return _closest(meant, options)
+
+
+def _closest(word: str, words: Sequence[str]) -> str | None:
+    """Return the most similar word, or None if none is similar."""
+    return next(iter(difflib.get_close_matches(word, words, n=1, cutoff=0.7)), None)
 
 
 @contextmanager
@@ -92,8 +97,8 @@ def _is_text(value: Any) -> bool:
 
 def _remedy(X: Any, columns: list) -> str:
     named = ", ".join(repr(column) for column in columns[:5])
-    if len(columns) > 5:
-        named += f" and {len(columns) - 5} more"
+    if remaining := columns[5:]:
+        named += f" and {len(remaining)} more"
     text = f"Text is in {named} of the columns of X: drop or encode it (OneHotEncoder)."
 
     pairs = len(columns) == 2 and np.shape(X)[1] <= 3

@@ -1,7 +1,8 @@
 """The only module that imports private or experimental names from scikit-learn."""
 
 import functools
-from inspect import signature
+import warnings
+from inspect import currentframe, signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -95,6 +96,22 @@ class NamedOptions(StrOptions):
 
     def __str__(self) -> str:
         return f"{super().__str__()} ({self.elsewhere})"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the first caller outside of this package and of scikit-learn.
+
+    The number of frames up to it depends on the decorators of the method that was called.
+    """
+    frame = currentframe()
+    level = 0
+    while frame and frame.f_globals["__name__"].partition(".")[0] in (
+        "skmoderndata",
+        "sklearn",
+    ):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 def unmasked(

@@ -15,10 +15,14 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._estimator.compat import warn_user
 from skmoderndata._solvers.common.linalg import unit_rows
 from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.tolerances import RANK_TOL
 
+# Number of seconds in a minute, and of minutes in an hour.
+MINUTE = 60
+HOUR = MINUTE * MINUTE
 # Number of lines of progress in a bootstrap.
 LINES = 20
 
@@ -87,9 +91,9 @@ def _duration(seconds):
     """Write a duration for people: `0.4 s`, `35 s`, `12 min`, `3.5 h`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
-    if seconds < 120:
+    if seconds < 2 * MINUTE:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    return f"{seconds / MINUTE:.0f} min" if seconds < 2 * HOUR else f"{seconds / HOUR:.1f} h"
 
 
 # ---- bootstrap samples ------------------------------------------------------------------------
@@ -190,11 +194,10 @@ def _warnings_counted(owner):
         yield
     for category in dict.fromkeys(warning.category for warning in caught):
         messages = [w.message for w in caught if w.category is category]
-        warnings.warn(
+        warn_user(
             f"{owner}: number of warnings in the refits: {len(messages)}. The first is: "
             f"{messages[0]}",
             category,
-            stacklevel=5,
         )
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.lowrank.quantiles import QUARTILES
+
 # Number of rows from which the scales of the columns are estimated.
 N_ROWS = 500
 # Maximum number of entries that are read to estimate the scales.
@@ -54,7 +56,7 @@ def _spreads(X: Any) -> tuple[Any, Any]:
         return np.empty(0), np.empty(0)
 
     quantile = np.nanquantile if missing.any() else np.quantile
-    low, high = quantile(sample, [0.25, 0.75], axis=0)
+    low, high = quantile(sample, QUARTILES, axis=0)
     counts = high > low
     return (high - low)[counts], np.nanstd(sample[:, counts], axis=0)
 

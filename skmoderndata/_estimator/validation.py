@@ -12,9 +12,10 @@ from sklearn.utils.validation import column_or_1d
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from skmoderndata._estimator.advice import text_is_named
-from skmoderndata._estimator.compat import check_sample_weight, unmasked
+from skmoderndata._estimator.compat import check_sample_weight, unmasked, warn_user
 from skmoderndata._estimator.scale import warn_unlike_scales
-from skmoderndata._solvers.common.arrays import as_numpy
+from skmoderndata._solvers.common.arrays import CACHED_BYTES, as_numpy
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 
 # Range of magnitudes whose squares, and sums of squares, neither overflow nor underflow.
 SMALLEST = 1e-100
@@ -23,10 +24,10 @@ LARGEST = 1e100
 LARGEST_SINGLE = 1e15
 # Data types that an input may keep.
 FLOATS = [np.float64, np.float32]
+# Number of entries checked at a time, chosen so that they stay in the cache.
+ENTRIES_AT_ONCE = CACHED_BYTES // FLOAT_BYTES
 # Number of components that is allowed for data of any size.
 CHEAP_COMPONENTS = 100
-# Number of entries checked at a time, chosen so that they stay in the cache.
-BLOCK_ENTRIES = 2**16
 
 
 def validate_data(
@@ -163,8 +164,8 @@ def check_magnitude(
 
     flat = values.reshape(-1) if values.flags.c_contiguous else np.ravel(values, order="K")
     # check block by block, so that memory is read once, and stop at a number out of range
-    for first in range(0, flat.size, BLOCK_ENTRIES):
-        sizes = np.abs(flat[first : first + BLOCK_ENTRIES])
+    for first in range(0, flat.size, ENTRIES_AT_ONCE):
+        sizes = np.abs(flat[first : first + ENTRIES_AT_ONCE])
         top = float(np.fmax.reduce(sizes))
         peak = top if top > peak else peak
         if top > (LARGEST_SINGLE if single else LARGEST):
@@ -208,7 +209,9 @@ def check_magnitude(
 
 
 def _check_fourth_powers(peak: float, single: bool, where: str) -> None:
-    smallest, largest = (1e-15, LARGEST_SINGLE) if single else (1e-50, 1e50)
+    smallest, largest = (1 / LARGEST_SINGLE, LARGEST_SINGLE)
+    if not single:
+        smallest, largest = SMALLEST**0.5, LARGEST**0.5
     if peak > 0 and not smallest <= peak <= largest:
         raise ValueError(
             f"{where} with entries of up to {peak:.1e}; the largest magnitude must be between "
@@ -705,12 +708,11 @@ def warn_default_threshold(estimator, counts, threshold):
         return
 
     what = "more than two values" if between else f"the values {low:g} and {high:g}"
-    warnings.warn(
+    warn_user(
         f"{name}: X holds {what}, and threshold was left at its default: the "
         f"{counts.n_above / counts.n_observed:.1%} of the entries above {threshold:g} became 1. "
         f"Set threshold, give X > {threshold:g} yourself, or set threshold=None, which refuses "
-        "anything but 0 and 1.",
-        stacklevel=6,
+        "anything but 0 and 1."
     )
 
 

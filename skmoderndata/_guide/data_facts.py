@@ -10,6 +10,7 @@ from skmoderndata._estimator.scale import scale_ratio
 from skmoderndata._guide.cells import check_cells, numbers_of, numeric_columns
 from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
+from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD
 
 # Minimum width and height of an image.
 MIN_SIDE = 32
@@ -491,7 +492,7 @@ def _in_order(Z: np.ndarray) -> bool:
 def _broken(X: np.ndarray) -> float:
     """Return the fraction of the cells that are far outside columns without a long tail."""
     middle = np.median(X, axis=0)
-    scale = 1.4826 * np.median(np.abs(X - middle), axis=0)
+    scale = MEDIAN_TO_STD * np.median(np.abs(X - middle), axis=0)
     if not scale.any():
         return 0.0
     Z = np.abs(X - middle)[:, scale > 0] / scale[scale > 0]

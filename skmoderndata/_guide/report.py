@@ -178,7 +178,7 @@ def _facts(table: Table, findings: list[Finding], level: float) -> dict[str, Any
             "columns of numbers."
         )
     if table.others:
-        names = ", ".join(table.others[:5]) + (", ..." if len(table.others) > 5 else "")
+        names = ", ".join(table.others[:5]) + (", ..." if table.others[5:] else "")
         notes.append(f"Skipped columns without numbers: {names}.")
     if rows < MIN_ROWS:
         notes.append(f"With fewer than {MIN_ROWS} rows, the page covers only gaps.")

@@ -16,10 +16,9 @@ from sklearn.preprocessing import RobustScaler
 
 import skmoderndata
 from skmoderndata._guide.report_table import Table, literal
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
+from skmoderndata._solvers.lowrank.quantiles import QUARTILES
 
-# Fractions of the values below the quartiles.
-QUARTILES = (0.25, 0.75)
 # Tolerance for fits of RobustPCA.
 FIT_TOL = 1e-3
 # Minimum number of rows; with fewer, only gaps are reported.
@@ -672,7 +671,7 @@ def _rank_correlations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     deviation = np.sqrt(np.maximum(square - mean**2, 0))
     covariance = (R.T @ R) / n - mean * mean.T
     product = deviation * deviation.T
-    return covariance / np.where(product > 1e-9, product, np.inf), count
+    return covariance / np.where(product > RESULT_ROUNDING, product, np.inf), count
 
 
 def _code_without(table: Table, dropped: np.ndarray) -> str:

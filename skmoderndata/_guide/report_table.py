@@ -6,17 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skmoderndata._estimator.scale import N_ENTRIES
 from skmoderndata._guide.cells import check_cells, numbers_of, numeric_columns
+from skmoderndata._guide.data_facts import N_COLUMNS
 from skmoderndata._solvers.common.blocks import is_dask
 
 # Maximum number of rows that are read.
 MAX_ROWS = 10_000
-# Maximum number of cells that are read; samples of wide tables therefore have fewer rows.
-MAX_CELLS = 500_000
 # Minimum number of rows in the sample of a wide table.
 MIN_SAMPLE = 500
-# Maximum number of columns that are read.
-MAX_COLUMNS = 300
 
 
 class Table(NamedTuple):
@@ -96,8 +94,8 @@ def read_table(X: Any, random_state: int) -> Table:
             "X has no column of numbers: encode the columns first, for example with OneHotEncoder."
         )
     others = [position for position in range(p) if position not in set(numeric)]
-    positions = _sample(rng, np.array(numeric), MAX_COLUMNS)
-    largest = min(MAX_ROWS, max(MIN_SAMPLE, MAX_CELLS // len(positions)))
+    positions = _sample(rng, np.array(numeric), N_COLUMNS)
+    largest = min(MAX_ROWS, max(MIN_SAMPLE, N_ENTRIES // len(positions)))
     rows = _sample(rng, np.arange(n), largest)
 
     # 2. Read the numbers

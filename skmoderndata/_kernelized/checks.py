@@ -13,11 +13,10 @@ from skmoderndata._kernelized.gram import Gram, resolve_kernel
 from skmoderndata._samples.containers import as_samples, count_samples, is_sparse
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.nested import copied
+from skmoderndata._solvers.common.row_sample import MOST_ROWS
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import BaseKernel
 
-# Maximum number of samples used to estimate the scales of the columns.
-SCALES_FROM_ROWS = 10_000
 # Minimum ratio of standard deviations at which scaling is advised; at such ratios, small columns
 # hardly affect the distances.
 UNSCALED = 1e3
@@ -211,7 +210,7 @@ def scale_first(X: Any) -> str:
     rows = getattr(X, "ndim", 0) == 2 and X.dtype.kind == "f"
     if not rows or X.shape[0] < 2:
         return ""
-    spread = StandardScaler(with_mean=False).fit(X[:SCALES_FROM_ROWS]).var_ ** 0.5
+    spread = StandardScaler(with_mean=False).fit(X[:MOST_ROWS]).var_ ** 0.5
     spread = spread[spread > 0]
     if len(spread) == 0 or spread.max() < UNSCALED * spread.min():
         return ""

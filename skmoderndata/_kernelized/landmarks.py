@@ -36,7 +36,7 @@ from skmoderndata._kernelized.low_rank import (
 from skmoderndata._samples.containers import is_sparse, row_blocks
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
-from skmoderndata._solvers.common.quantities import FLOAT_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES, GOLDEN, WORD_BITS
 from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
@@ -242,17 +242,21 @@ def numbers_of_rows(X: Any) -> Array:
     else:
         keys = (_mixed(X) * odd).sum(axis=1, dtype=np.uint64)
 
-    # spread the low bits to the high ones; the highest 53 bits make a number
-    keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return (keys >> np.uint64(11)) / 2.0**53
+    # spread the low bits to the high ones; as many of the highest bits as it has make a number
+    keys = _folded(keys) * GOLDEN
+    digits = np.finfo(np.float64).nmant + 1
+    return (keys >> np.uint64(WORD_BITS - digits)) / 2.0**digits
 
 
 def _mixed(values: Any) -> Array:
     """Return the bits of double-precision numbers, high bits spread to low ones; 0 for zeros."""
     bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0 becomes 0.
-    keys = bits.view(np.uint64)
-    keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    return keys ^ (keys >> np.uint64(32))
+    return _folded(_folded(bits.view(np.uint64)) * np.uint64(0xD6E8FEB86659FD93))
+
+
+def _folded(keys: Array) -> Array:
+    """Combine the low half of the bits with the high half."""
+    return keys ^ (keys >> np.uint64(WORD_BITS // 2))
 
 
 class Seen(NamedTuple):

@@ -37,6 +37,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._solvers.common.row_sample import MOST_ROWS
 from skmoderndata._solvers.kernel.feature_k_means import (
     feature_k_means,
     feature_moments,
@@ -54,9 +55,6 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     random_start,
     spectral_relaxation,
 )
-
-# Number of rows from which the starts of solver="nystroem" are drawn.
-SAMPLE_OF_STARTS = 10_000
 
 
 class KernelKMeans(
@@ -367,7 +365,7 @@ class KernelKMeans(
             )
         rng = check_random_state(self.random_state)
         table, sample = landmark_table(
-            self, blocks, survey, weighted=weighted, rng=rng, n_more=SAMPLE_OF_STARTS
+            self, blocks, survey, weighted=weighted, rng=rng, n_more=MOST_ROWS
         )
 
         # 2. Compute the scatter and the bound, and choose the starts.

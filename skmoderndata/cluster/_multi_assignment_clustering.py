@@ -1,6 +1,5 @@
 """Multi-assignment clustering of Boolean data."""
 
-import warnings
 from functools import partial
 from numbers import Real
 
@@ -20,6 +19,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     StrOptions,
     fit_context,
+    warn_user,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
@@ -59,12 +59,11 @@ from skmoderndata._solvers.boolean_data.source_starts import (
 )
 from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.common.quantities import MAX_INT32, MEBIBYTE
+from skmoderndata._solvers.common.row_sample import MOST_ROWS
 from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata.cluster._base import BooleanComponents
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Maximum number of rows of a table in blocks that are compared to count the distinct rows.
-MAX_ROWS_COMPARED = 10_000
 # Minimum relative rise of the likelihood at which other sources replace the sources of a stream.
 LEAST_RISE = 1e-6
 # Fraction of the reconstructed bits in which the two likeliest starts may differ without a
@@ -557,12 +556,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
     def _warn_if_starts_disagree(self, differing, n_starts):
         if differing > MAX_DISAGREEMENT:
-            warnings.warn(
+            warn_user(
                 f"The two likeliest of {n_starts} starts of {type(self).__name__} reconstruct "
                 f"{100 * differing:.0f} % of the bits differently, so at least one of them has "
                 "poor sources: increase n_init, change n_clusters, or use more rows.",
                 DoubtfulResultWarning,
-                stacklevel=5,
             )
 
     def _max_assignments(self):
@@ -581,7 +579,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         n_rows = data.shape[0]
         blocks = isinstance(data, BitBlocks)
         if blocks:
-            n_rows = min(n_rows, MAX_ROWS_COMPARED)
+            n_rows = min(n_rows, MOST_ROWS)
         head = 4 * self.n_clusters
         for n in (head, n_rows) if head < n_rows else (n_rows,):
             first = data.take(np.arange(n) if blocks else slice(n))
@@ -594,10 +592,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
                 return self.n_clusters
 
         if warn:
-            warnings.warn(
+            warn_user(
                 f"n_clusters={self.n_clusters} sources for {n_distinct} distinct rows: the "
-                "surplus sources stay empty. Lower n_clusters.",
-                stacklevel=6,
+                "surplus sources stay empty. Lower n_clusters."
             )
         return n_distinct
 

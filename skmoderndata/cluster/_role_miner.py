@@ -1,6 +1,5 @@
 """Role mining by intersections of rows: CompleteMiner and FastMiner."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -10,6 +9,7 @@ from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     CallbackSupportMixin,
     StrOptions,
+    warn_user,
 )
 from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
@@ -202,9 +202,8 @@ class RoleMiner(CallbackSupportMixin, BooleanFactors):
         if complete:
             raise ValueError(f"{reached}: increase max_candidates, or set algorithm='fast'.")
 
-        warnings.warn(
+        warn_user(
             f"{reached}, after the pairs of {n_seen} of them; pairs with the remaining rows are "
-            "ignored. Increase max_candidates to use all pairs.",
-            stacklevel=6,
+            "ignored. Increase max_candidates to use all pairs."
         )
         return candidates

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.export import described, linear_regressor, projection
+from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
     RESULT_DIGITS,
@@ -37,9 +38,6 @@ from skmoderndata.cross_decomposition._base import (
     signs_of_peaks,
     weighted_mean,
 )
-
-# Number of folds of the cross-validation that chooses alpha.
-N_FOLDS = 5
 
 
 class LinearViews(MultiviewTransformer):

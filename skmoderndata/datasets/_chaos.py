@@ -11,6 +11,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
     validate_params,
 )
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 
 # Number of steps before the orbit is considered to be on the attractor.
 N_TRANSIENT = 500
@@ -83,7 +84,13 @@ def make_chaotic_series(
         times = step * np.arange(n_steps)
         begin = np.array([1.0, 1.0, 30.0]) + rng.uniform(-1, 1, size=3)
         solution = solve_ivp(
-            _lorenz, (0, times[-1]), begin, method="DOP853", t_eval=times, rtol=1e-9, atol=1e-9
+            _lorenz,
+            (0, times[-1]),
+            begin,
+            method="DOP853",
+            t_eval=times,
+            rtol=RESULT_ROUNDING,
+            atol=RESULT_ROUNDING,
         )
         X = solution.y.T
     else:

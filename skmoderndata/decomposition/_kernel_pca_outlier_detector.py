@@ -37,6 +37,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._samples.containers import take
+from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.common.tolerances import RANK_TOL, RESULT_ROUNDING, ROUNDING, TINY
 from skmoderndata._solvers.kernel.feature_k_means import feature_moments
 from skmoderndata._solvers.kernel.kernel_subspace import (
@@ -48,14 +49,12 @@ from skmoderndata._solvers.kernel.kernel_subspace import (
 )
 from skmoderndata._solvers.kernel.novelty import (
     HELD_OUT_SAMPLES,
-    N_FOLDS,
+    LARGEST_FOLD,
     folds,
     outlier_threshold,
 )
 
 BALL_AND_SLAB = "ball_and_slab"
-# Number of rows, approximately, in the largest fold held out of a table with `solver="nystroem"`.
-LARGEST_FOLD = 25_000
 
 
 class KernelPCAOutlierDetector(KernelOutlierMixin, Base):

@@ -1,6 +1,5 @@
 """K-SVD: dictionary learning with a bound on the number of non-zero coefficients."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from skmoderndata._estimator.compat import (
     Interval,
     StrOptions,
     fit_context,
+    warn_user,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.early_rows import EarlyRows
@@ -39,7 +39,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 )
 from skmoderndata._solvers.common.linalg import fix_signs, row_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.common.tolerances import RANK_TOL
+from skmoderndata._solvers.common.tolerances import RANK_TOL, RESULT_DIGITS
 from skmoderndata._solvers.dictionaries.atom_updates import UPDATES, ridges_from
 from skmoderndata._solvers.dictionaries.incomplete_signals import code_incomplete
 from skmoderndata._solvers.dictionaries.ksvd import (
@@ -665,7 +665,7 @@ class KSVD(
             return rows
 
         # remove directions that are equal up to sign and rounding
-        keys = np.round(fix_signs(rows), 9) + 0.0
+        keys = np.round(fix_signs(rows), RESULT_DIGITS) + 0.0
         _, first = np.unique(keys, axis=0, return_index=True)
         return rows[np.sort(first)]
 
@@ -718,10 +718,9 @@ class KSVD(
         largest = min(n_atoms, n_features)
         if self.n_nonzero_coefs is not None and self.n_nonzero_coefs > largest:
             side = "n_components" if n_atoms == largest else "n_features"
-            warnings.warn(
+            warn_user(
                 f"n_nonzero_coefs={self.n_nonzero_coefs} exceeds {side}={largest}: the codes of "
-                f"{type(self).__name__} are not sparse, and the data do not determine the atoms.",
-                stacklevel=5,
+                f"{type(self).__name__} are not sparse, and the data do not determine the atoms."
             )
 
     def _code(self, data, observed, atoms, ridges=None):

@@ -1,6 +1,5 @@
 """Base of the factorisations: input checks, starts, incremental fits, codes."""
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -16,6 +15,7 @@ from skmoderndata._estimator.compat import (
     CallbackSupportMixin,
     check_sample_weight,
     fit_context,
+    warn_user,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.early_rows import EarlyRows
@@ -99,11 +99,10 @@ def warn_of_rank(estimator, shape, *, rows_only=False, remedy="Use fewer."):
     n, p = shape
     if estimator.n_components > (n if rows_only else min(n, p)):
         columns = "" if rows_only else f" or n_features={p}"
-        warnings.warn(
+        warn_user(
             f"{type(estimator).__name__}(n_components={estimator.n_components}) has more "
             f"components than n_samples={n}{columns}: the data do not determine them. {remedy}",
             UserWarning,
-            stacklevel=5,
         )
 
 

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._estimator.base import warn_fewer, warn_not_converged
+from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.lowrank.table_units import in_units
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Number of groups of columns that `score` predicts in turn.
-FOLDS = 5
 # Maximum fraction of the entries of an exact table that may be errors; pursuit never recovers a
 # table with more errors.
 MOST_MARKED = 0.5
@@ -116,8 +115,8 @@ def score_of_hidden(X, components, mean, scores_of, weights=None):
         return 0.0
 
     error = 0.0
-    for fold in range(FOLDS):
-        hidden = slice(fold, None, FOLDS)
+    for fold in range(N_FOLDS):
+        hidden = slice(fold, None, N_FOLDS)
         shown = X.copy()
         shown[:, hidden] = np.nan
         guess = scores_of(shown) @ components[:, hidden] + mean[hidden]

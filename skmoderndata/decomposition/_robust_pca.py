@@ -34,7 +34,7 @@ from skmoderndata._solvers.lowrank.outlying_rows import (
     in_noise,
 )
 from skmoderndata._solvers.lowrank.pursuit_blocks import check_tall
-from skmoderndata._solvers.lowrank.table import TableSettings
+from skmoderndata._solvers.lowrank.table import CVXPY_LIMIT, TableSettings
 from skmoderndata.decomposition._robust_base import (
     MOST_OF_SIDE,
     WarnsOfDoubt,
@@ -49,8 +49,6 @@ from skmoderndata.decomposition._robust_rows_base import RowsInBlocks, RowsInMem
 
 # Largest residual of new exact rows, relative to the root mean square of a row.
 EXACT_RESIDUAL = 1e-5
-# Maximum number of rows plus columns for solver="cvxpy".
-CVXPY_LIMIT = 200
 # Number of standard deviations beyond which the fit leaves cells out with outlier_threshold="fdr".
 FIT_THRESHOLD = 5.0
 OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells")

@@ -13,6 +13,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import LARGEST
 from skmoderndata._solvers.factors.coded_rows import CodedRows
 from skmoderndata._solvers.factors.factor_updates import Side
 from skmoderndata._solvers.factors.factorization import (
@@ -32,8 +33,6 @@ FRACTION = Interval(Real, 0, 1, closed="both")
 # Maximum length of a code of prescribed sparseness: it takes about 2 s; the time grows with the
 # cube of the length.
 LONGEST = 300
-# Maximum weight of a penalty. At this weight all factors are zero; larger weights overflow.
-LARGEST_PENALTY = 1e100
 
 
 class SparseNMF(AlternatingFactorization):
@@ -398,8 +397,8 @@ class SparseNMF(AlternatingFactorization):
 
     def _penalised(self, factor, ridge):
         if self.side not in (factor, "both"):
-            return Side(l2=min(ridge, LARGEST_PENALTY))
-        alpha = min(float(self.alpha), LARGEST_PENALTY)
+            return Side(l2=min(ridge, LARGEST))
+        alpha = min(float(self.alpha), LARGEST)
         return Side(l1=alpha) if self.form == "plain" else Side(l1_sq=alpha)
 
     def _start(self, rows, init, rng):

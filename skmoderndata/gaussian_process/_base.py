@@ -229,8 +229,8 @@ def start_kernel(kernel, X, noise_level):
     if kernel is not None:
         return split_noise(clone(kernel), noise_level)
     scales = column_scales(X) * np.sqrt(X.shape[1])
-    bounds = np.column_stack([1e-3 * scales, 1e3 * scales])
-    return ConstantKernel(1.0, (1e-3, 1e3)) * RBF(scales, bounds), noise_level
+    bounds = np.column_stack([scales / 1e3, 1e3 * scales])
+    return ConstantKernel(1.0, (1 / 1e3, 1e3)) * RBF(scales, bounds), noise_level
 
 
 def column_scales(X):

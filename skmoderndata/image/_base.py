@@ -40,8 +40,6 @@ COMMON_CONSTRAINTS = {
     "n_jobs": N_JOBS,
     "random_state": ["random_state"],
 }
-# Maximum standard deviation of the noise; at this value, everything is noise.
-LARGEST_STD = 1e100
 # Number of patches between updates. It gains 0.1 to 0.2 dB over one update per pass and is as
 # fast.
 BATCH = 2048

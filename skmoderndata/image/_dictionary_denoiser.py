@@ -13,6 +13,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import LARGEST
 from skmoderndata._solvers.dictionaries.patches import (
     grid_of,
     noise_level,
@@ -23,7 +24,6 @@ from skmoderndata._solvers.dictionaries.similar_patches import (
 )
 from skmoderndata.image._base import (
     COMMON_CONSTRAINTS,
-    LARGEST_STD,
     average_codes,
     checked_image,
     image_tags,
@@ -284,7 +284,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         """Return the standard deviation of the noise."""
         if self.noise_std is None:
             return float(noise_level(image))
-        return min(float(self.noise_std), LARGEST_STD)
+        return min(float(self.noise_std), LARGEST)
 
     def __sklearn_tags__(self):
         return image_tags(super().__sklearn_tags__(), allow_nan=False)

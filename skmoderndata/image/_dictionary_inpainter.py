@@ -17,6 +17,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
+from skmoderndata._estimator.validation import LARGEST
 from skmoderndata._solvers.dictionaries.patches import fill_by_means, grid_of
 from skmoderndata._solvers.dictionaries.similar_patches import (
     default_group_size,
@@ -25,7 +26,6 @@ from skmoderndata._solvers.dictionaries.similar_patches import (
 from skmoderndata.image._base import (
     COMMON_CONSTRAINTS,
     FILLED_NOISE,
-    LARGEST_STD,
     LEARN_NOISE,
     START_NOISE,
     average_codes,
@@ -315,7 +315,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     def _noise(self, image, observed):
         """Return the standard deviation of the noise."""
         if self.noise_std is not None:
-            return min(float(self.noise_std), LARGEST_STD)
+            return min(float(self.noise_std), LARGEST)
         values = image if observed is None else image[observed]
         return (float(values.max()) - float(values.min())) / 50
 

@@ -37,6 +37,7 @@ from skmoderndata._estimator.validation import (
 )
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.linalg import row_signs
+from skmoderndata._solvers.common.row_sample import MOST_ROWS
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
 from skmoderndata._solvers.lowrank.completion_blocks import complete_blocks
 from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
@@ -46,13 +47,10 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
     sizes_of_blocks,
 )
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
+from skmoderndata._solvers.lowrank.table import CVXPY_LIMIT
 
 # Fraction of the known cells that `score` hides.
 _HIDDEN_IN_SCORE = 0.2
-# Maximum number of rows plus columns for solver="cvxpy".
-CVXPY_LIMIT = 200
-# Number of rows of a table in blocks from which "auto" chooses alpha.
-SAMPLE = 10_000
 
 
 def _has_indicator(imputer):
@@ -899,9 +897,9 @@ class RowsInBlocks:
         """Fit to a sample of the rows; scale the weights by those at which L vanishes."""
         n = self.shape[0]
         rows = np.arange(n)
-        if n > SAMPLE:
+        if n > MOST_ROWS:
             rng = check_random_state(imputer.random_state)
-            rows = np.sort(rng.choice(n, SAMPLE, replace=False))
+            rows = np.sort(rng.choice(n, MOST_ROWS, replace=False))
         model = clone(imputer).set_params(tol=max(imputer.tol, 1e-2))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -23,6 +23,7 @@ from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.recovery.basis_pursuit import (
     MatrixPursuit,
     basis_pursuit,
@@ -308,7 +309,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         rows = np.flatnonzero(weighted)
         if len(rows) < 2:
             return []
-        folds = KFold(min(5, len(rows)))
+        folds = KFold(min(N_FOLDS, len(rows)))
         return [(rows[fitted], rows[predicted]) for fitted, predicted in folds.split(rows)]
 
     def _given_bounds(self, Y):

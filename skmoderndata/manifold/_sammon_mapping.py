@@ -24,7 +24,7 @@ from skmoderndata._estimator.validation import FLOATS, check_array, validate_dat
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.quantities import FLOAT_BYTES
-from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.embeddings.sammon import (
     place,
     sammon_descent,
@@ -405,7 +405,7 @@ class SammonMapping(
         largest = D.max()
         asymmetry = np.abs(D - D.T).max()
         diagonal = np.abs(np.diag(D)).max()
-        if max(asymmetry, diagonal) > 1e-8 * largest:
+        if max(asymmetry, diagonal) > SINGLE_ROUNDING * largest:
             raise ValueError(
                 "SammonMapping got distances that are not symmetric, or not zero on the diagonal."
             )

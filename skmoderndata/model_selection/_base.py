@@ -1,10 +1,9 @@
 """Shared parts of the searches: methods of the best estimator, warning about ends of a grid."""
 
-import warnings
-
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._estimator.compat import warn_user
 from skmoderndata._estimator.doors import by_rows
 from skmoderndata.exceptions import DoubtfulResultWarning
 
@@ -164,9 +163,8 @@ def warn_end_of_grid(owner, name, value, values, *, grid, lowest, highest):
     natural = value >= highest if end == "largest" else value <= lowest
     if interior or natural or len(set(values)) < LEAST_GRID:
         return
-    warnings.warn(
+    warn_user(
         f"{owner} chose {name}={value}, the {end} value in {grid}: a "
         f"{'larger' if end == 'largest' else 'smaller'} number may be better, so add some.",
         DoubtfulResultWarning,
-        stacklevel=5,
     )

@@ -350,7 +350,7 @@ class RidgeNetwork(LazySolution, Base):
             trace = float(xp.linalg.trace(S))
             variance = trace / max(L, 1)
             scale = variance if variance > 0 else 1.0
-            return np.logspace(-WIDEST / 2, WIDEST / 2, 25) * scale
+            return np.logspace(-WIDEST / 2, WIDEST / 2, 2 * WIDEST + 1) * scale
 
         alphas = check_array(
             np.asarray(self.alphas),

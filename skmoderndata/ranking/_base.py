@@ -12,14 +12,13 @@ from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._samples.containers import take
+from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.margins.cumulative_link import (
     cumulative_link,
     link_log_probabilities,
 )
 
-# Number of folds that give held-out scores for the link.
-LINK_FOLDS = 5
 # Fraction of a label that is replaced by the frequencies of the ranks.
 LINK_SMOOTHING = 1e-3
 
@@ -208,11 +207,11 @@ def held_out_scores(gram, X, rows, ranks, weights, final_values, fit_fold):
     """
     mean_values = Expansion(gram, gram.subset(X, rows), weights / weights.sum())
     near = 2.0 * mean_values.values(take(X, rows)) - KernelRows(gram, X).diag(rows)
-    fold = folds_of_samples(near, ranks, LINK_FOLDS)
+    fold = folds_of_samples(near, ranks, N_FOLDS)
     mean, deviation = moments(final_values, weights)
 
     scores = np.full(len(rows), np.nan)
-    for held_out in range(LINK_FOLDS):
+    for held_out in range(N_FOLDS):
         train = np.flatnonzero(fold != held_out)
         test = np.flatnonzero(fold == held_out)
         if not len(test) or len(np.unique(ranks[train])) < 2:

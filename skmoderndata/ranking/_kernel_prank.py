@@ -50,7 +50,7 @@ class Window(NamedTuple):
         return Window(*(values[-size:] for values in extended))
 
 
-NO_SAMPLES = Window(np.zeros(0), np.zeros(0, dtype=int))
+NO_SAMPLES = Window(np.array([]), np.array([], dtype=int))
 
 
 class KernelPRank(KernelRankingMachine, Base):

@@ -1,7 +1,8 @@
 """Shared parts of the classifiers by sparse codes."""
 
-import warnings
 from numbers import Integral
+
+from skmoderndata._estimator.compat import warn_user
 
 
 def check_count(name, value):
@@ -13,8 +14,7 @@ def check_count(name, value):
 
 def warn_few_dimensions(estimator, *, counts, remedy):
     """Warn that there are so few columns that samples of any class represent every sample."""
-    warnings.warn(
+    warn_user(
         f"{type(estimator).__name__}: {counts} of any class represent every sample, so "
-        f"residuals hardly distinguish classes: use at least 20 columns, or {remedy}.",
-        stacklevel=5,
+        f"residuals hardly distinguish classes: use at least 20 columns, or {remedy}."
     )

@@ -25,6 +25,7 @@ from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.linalg import fix_signs, unit_rows
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.tolerances import RESULT_DIGITS
 from skmoderndata._solvers.dictionaries.class_dictionaries import (
     class_residuals,
     code_class,
@@ -355,7 +356,7 @@ def _start(data, k, rng):
     # Keep the first of each set of samples that differ only by sign or rounding.
     first = []
     if len(rows):
-        keys = np.round(fix_signs(rows), 9) + 0.0
+        keys = np.round(fix_signs(rows), RESULT_DIGITS) + 0.0
         _, first = np.unique(keys, axis=0, return_index=True)
         first = np.sort(first)
     start = rows[first][:k]

@@ -43,6 +43,8 @@ CORE_CONSTRAINTS = {
     "n_jobs": N_JOBS,
 }
 
+# Number of reference samples; samples equally similar to all of them count as copies.
+TOLD_APART = 16
 # Maximum number of samples per kernel row in memory; beyond it a warning is issued.
 FEW_ROWS = 100
 

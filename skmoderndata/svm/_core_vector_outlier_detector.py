@@ -21,17 +21,18 @@ from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.export import kernel_functions, one_class_machine
 from skmoderndata._kernelized.landmarks import Fold, rows_in_blocks, survey_of
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.novelty import (
     HELD_OUT_SAMPLES,
-    N_FOLDS,
+    LARGEST_FOLD,
     folds,
     outlier_threshold,
 )
 from skmoderndata._solvers.margins.core_blocks import RowSet, hinge_question
 from skmoderndata._solvers.margins.core_problems import OneClassRows
 from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
-from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
+from skmoderndata.svm._base import CORE_CONSTRAINTS, TOLD_APART, CoreVectors
 from skmoderndata.svm._blocks_base import (
     IN_MEMORY,
     CoreTable,
@@ -42,12 +43,8 @@ from skmoderndata.svm._blocks_base import (
     search_in_blocks,
 )
 
-# Approximate maximum number of rows in a fold held out from a table that is read in passes.
-LARGEST_FOLD = 25_000
 # Number of samples on which the cost that yields the requested slack is determined.
 COST_SAMPLE = 1000
-# Number of reference samples; samples equally similar to all of them count as copies.
-TOLD_APART = 16
 
 
 class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):

@@ -23,10 +23,7 @@ from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball
-from skmoderndata.svm._base import diagonal_by_blocks
-
-# Number of reference samples; samples equally similar to all of them count as copies.
-TOLD_APART = 16
+from skmoderndata.svm._base import TOLD_APART, diagonal_by_blocks
 
 
 class SVDD(KernelMachine, KernelOutlierMixin, Base):

@@ -37,7 +37,7 @@ def test_lanczos_agrees_with_the_whole_decomposition(monkeypatch, seed):
         A, B, s = _balanced_factors(data, 3)
         with monkeypatch.context() as patch:
             patch.setattr("skmoderndata.cluster._rounded_svd._DENSE", 10)
-            patch.setattr("skmoderndata.cluster._rounded_svd._BLOCK", 1000)
+            patch.setattr("skmoderndata.cluster._rounded_svd.TEMPORARY_BYTES", 8000)
             A_lanczos, B_lanczos, s_lanczos = _balanced_factors(data, 3)
         assert_allclose(s_lanczos, s, rtol=1e-9)
         assert_allclose(A_lanczos, A, atol=1e-6)

@@ -138,13 +138,13 @@ SAMPLES = (
     "_solvers.common.row_sample.MOST_ROWS",
     "_solvers.boolean_data.source_starts.ANNEALED_ROWS",
     "_solvers.boolean_data.source_exchange.MAX_ASSOCIATED_ROWS",
-    "cluster._kernel_k_means.SAMPLE_OF_STARTS",
-    "cluster._multi_assignment_clustering.MAX_ROWS_COMPARED",
+    "cluster._kernel_k_means.MOST_ROWS",
+    "cluster._multi_assignment_clustering.MOST_ROWS",
     "decomposition._robust_rows_base.SAMPLE",
     "gaussian_process._inducing_base.MOST_FOR_CENTRES",
     "gaussian_process._sparse_gaussian_process_regressor.MOST_FOR_CENTRES",
     "svm._blocks_base.SAMPLE",
-    "impute._nuclear_norm_imputer.SAMPLE",
+    "impute._nuclear_norm_imputer.MOST_ROWS",
 )
 # bytes of each row at the driver, as the page of blocks says: weights of both views; the rows of
 # the core set, here a third of all

@@ -105,7 +105,7 @@ def test_alpha_of_a_sample(monkeypatch):
 
     X = table()
     whole = NuclearNormImputer().fit(X)
-    monkeypatch.setattr(_nuclear_norm_imputer, "SAMPLE", 150)
+    monkeypatch.setattr(_nuclear_norm_imputer, "MOST_ROWS", 150)
     model = NuclearNormImputer().fit(in_dask(X))
     assert model.validation_errors_[0] != whole.validation_errors_[0]
     assert model.alpha_ == pytest.approx(whole.alpha_, rel=0.5)

@@ -209,7 +209,7 @@ def test_table_on_disk(model, names, kind_of_table, tmp_path, monkeypatch):
     limit = 90 * X[0].nbytes  # also of the rows that are drawn
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
-    monkeypatch.setattr("skmoderndata.cluster._kernel_k_means.SAMPLE_OF_STARTS", 80)
+    monkeypatch.setattr("skmoderndata.cluster._kernel_k_means.MOST_ROWS", 80)
     rows = on_disk(tmp_path, X, limit) if kind_of_table == "map" else LikeHDF5(X)
     here = clone(model).fit(X, y)
     there = clone(model).fit(rows, y)

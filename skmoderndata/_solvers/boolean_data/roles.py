@@ -11,6 +11,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
 )
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import PIECE_CELLS
+from skmoderndata._solvers.common.quantities import GOLDEN
 
 # Number of candidates that fit before the table grows.
 FIRST_ROOM = 1 << 12
@@ -116,7 +117,7 @@ def _find(table, store, pattern):
     # compute a multiplicative hash of the words
     mixed = np.uint64(0)
     for w in range(len(pattern)):
-        mixed = (mixed ^ pattern[w]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ pattern[w]) * GOLDEN
         mixed ^= mixed >> np.uint64(29)
     slot = np.int64(mixed % np.uint64(len(table)))
 

@@ -6,6 +6,10 @@ import numpy as np
 WORD_BITS = 64
 # Size of a number in double precision, in bytes.
 FLOAT_BYTES = 8
+# Odd number near 2^64 times the golden ratio; multiplying by it spreads the bits of a hash.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# Number of folds of a cross-validation by default, as in scikit-learn.
+N_FOLDS = 5
 # Size of a MiB in bytes.
 MEBIBYTE = 2**20
 # Maximum 32-bit integer: the largest index of SciPy's sparse arrays, and the limit of seeds.

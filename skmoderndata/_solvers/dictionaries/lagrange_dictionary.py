@@ -23,6 +23,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
+    RESULT_DIGITS,
     ROUNDING,
     SMALLEST_DIVISOR,
     SUFFICIENT_DECREASE,
@@ -498,7 +499,7 @@ def draw_atoms(
     # drop repeated rows, which have equal products
     if rows.shape[0]:
         direction = np.random.RandomState(0).normal(size=n)
-        keys = np.round(rows @ direction, 9) + 0.0
+        keys = np.round(rows @ direction, RESULT_DIGITS) + 0.0
         _, distinct = np.unique(keys, return_index=True)
         rows = rows[distinct]
 

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Number of held-out samples that suffices: the error of an outlier rate of 10 % is then 1.3
 # percentage points.
 HELD_OUT_SAMPLES = 500
-# Number of folds.
-N_FOLDS = 5
+# Number of rows, approximately, in the largest fold held out of a table that is read in passes.
+LARGEST_FOLD = 25_000
 
 
 def outlier_threshold(scores: Array, weights: Array, contamination: float) -> float:

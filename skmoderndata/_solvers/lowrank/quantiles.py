@@ -5,7 +5,10 @@ from scipy.special import ndtr, ndtri
 
 from skmoderndata._solvers.common.typing import Array
 
-# Size of a Gaussian standard deviation, in median absolute values.
+# Fractions of the values below the quartiles.
+QUARTILES = (0.25, 0.75)
+
+# Size of the standard deviation of Gaussian noise, in median absolute values.
 MEDIAN_TO_STD = 1.4826
 
 # Number of evenly spaced rows from which the scale of a column is estimated.

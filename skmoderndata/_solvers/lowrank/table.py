@@ -19,6 +19,9 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
 )
 from skmoderndata._solvers.lowrank.table_noise import noise_width, weighted_widths
 
+# Maximum number of rows plus columns of a table that an interior point method accepts.
+CVXPY_LIMIT = 200
+
 # Largest duality gap that counts as converged for an interior point method.
 CVXPY_GAP = 1e-5
 

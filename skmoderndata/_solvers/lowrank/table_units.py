@@ -6,6 +6,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import (
+    QUARTILES,
     SCALE_ROWS,
     masked_quantile,
     masked_quantiles,
@@ -32,7 +33,7 @@ def robust_spread(X: Array) -> Array:
 
     If most cells are equal, the mean absolute deviation is used. Constant columns have spread 1.
     """
-    low, high = masked_quantiles(X[spaced_rows(X, SCALE_ROWS)], (0.25, 0.75))
+    low, high = masked_quantiles(X[spaced_rows(X, SCALE_ROWS)], QUARTILES)
     spread = np.nan_to_num(high - low) / RANGE_OF_STD
 
     # use the mean deviation if the quartiles coincide

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_DIGITS
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.feature_exchange import LeastSlack, exchange, followed
 from skmoderndata._solvers.margins.linear_programs import (
@@ -263,7 +263,7 @@ def _best_of_starts(
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
         approximation = log_objective(problem, result.w, result.bias, e, search.epsilon)
-        return round(result.objective, 9), approximation
+        return round(result.objective, RESULT_DIGITS), approximation
 
     return min(results, key=rank)
 

@@ -255,7 +255,7 @@ class AllSubtree(_Subtrees):
         if self.include_leaves:  # leaf counts do not depend on the decay
             alone = super()._gram(X, None, logarithm=True)
             total = self._log_gram(X, None)
-            fraction = alone - np.maximum(total, -1e300)  # as a logarithm
+            fraction = alone - np.maximum(total, np.finfo(np.float64).min)  # its logarithm
             slopes *= np.exp(np.where(total > -np.inf, fraction, -np.inf))
         return {"decay": slopes}
 

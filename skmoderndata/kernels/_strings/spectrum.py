@@ -10,7 +10,7 @@ from scipy import sparse
 from skmoderndata._estimator.registry import KernelCard
 from skmoderndata._samples.sequences import Packed, joined, one_alphabet, over_alphabet
 from skmoderndata._solvers.common.arrays import working_memory
-from skmoderndata._solvers.common.quantities import MAX_INT32
+from skmoderndata._solvers.common.quantities import GOLDEN, MAX_INT32
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.sequences.mismatch import (
     neighbour_counts,
@@ -100,7 +100,7 @@ def hashed_columns(X: Packed, starts: Array, p: int, n_columns: int) -> Array:
     symbols = np.array([symbol_hash(symbol) for symbol in X.symbols], dtype=np.uint64)
     h = np.full(len(starts), p, dtype=np.uint64)
     for k in range(p):
-        h = h * np.uint64(0x9E3779B97F4A7C15) + symbols[X.codes[starts + k]]
+        h = h * GOLDEN + symbols[X.codes[starts + k]]
     h ^= h >> np.uint64(33)
     h *= np.uint64(0xFF51AFD7ED558CCD)
     h ^= h >> np.uint64(33)
