@@ -4,6 +4,7 @@
     python3 tools/dev.py test | test-all | test-other-rounding | test-without-numba | test-oldest
         | evidence
     python3 tools/dev.py coverage | check | docs | wheel
+    python3 tools/dev.py release-rehearsal [--python 3.12] | store-models VERSION
     python3 tools/dev.py peers | papers | changelog
     python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
 
@@ -283,6 +284,20 @@ def wheel(rest):
         ).returncode
 
 
+def release_rehearsal(rest):
+    """Build HEAD and use it as a stranger would, with each Python; print a table of the steps."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import rehearsal
+
+    return rehearsal.main(rest)
+
+
+def store_models(rest):
+    """Store fitted models for later versions, written with the oldest dependencies."""
+    python = environment(VENV_OLDEST, "test", *oldest())
+    return run(python, "tools/store_models.py", *rest, **ONE_THREAD)
+
+
 def build(python, source, folder):
     """Build the sdist and the wheel into `folder`, with a date independent of the clock."""
     date = os.environ.get("SOURCE_DATE_EPOCH", "1735689600")
@@ -309,7 +324,7 @@ TASKS = {
     task.__name__.replace("_", "-"): task
     for task in (
         compare, test, test_all, test_other_rounding, test_without_numba, test_oldest, evidence,
-        coverage, check, docs, wheel, peers, papers, changelog, new,
+        coverage, check, docs, wheel, release_rehearsal, store_models, peers, papers, changelog, new,
     )
 }  # fmt: skip
 
