@@ -61,11 +61,11 @@ for (cloud, curve), (name, X) in zip(axes, data.items(), strict=True):
         label="Gaussian of the same covariance",
     )
     search.fit(X)
-    print(f"{name}: {search.best_k_} clusters, stability {search.best_score_:.2f}")
+    print(f"{name}: {search.best_n_clusters_} clusters, stability {search.best_score_:.2f}")
     ClusteringStabilityDisplay.from_estimator(search, ax=curve, name="stability")
     curve.plot(search.param_range_, silhouettes(X), "k:", label="silhouette of KMeans")
     curve.set_ylim(0, 1.05)
     curve.legend(loc="lower right" if name == "no groups" else "best", fontsize="small")
     cloud.scatter(*X.T, c=search.labels_, cmap="tab10", s=8)
-    cloud.set(title=f"{name}: {search.best_k_} clusters chosen", aspect="equal")
+    cloud.set(title=f"{name}: {search.best_n_clusters_} clusters chosen", aspect="equal")
 plt.show()

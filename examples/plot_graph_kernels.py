@@ -43,7 +43,7 @@ for trial in range(20):
     for j in range(4):
         kernels = {
             "heat kernel": ExponentialDiffusion(A, rates[j], laplacian=True),
-            "von Neumann": Normalized(VonNeumann(A, relative=shares[j])),
+            "von Neumann": Normalized(VonNeumann(A, relative_decay=shares[j])),
         }
         for name, kernel in kernels.items():
             model = SVC(kernel=kernel, C=1e3).fit(known, side[known])

@@ -57,7 +57,9 @@ shared = {"vectorizer": words, "corpus": VectorSpace(words).from_data(corpus).co
 kernels = {
     "VectorSpace": VectorSpace(**shared),
     "GeneralizedVectorSpace": GeneralizedVectorSpace(**shared),
-    "SemanticDiffusion, exponential": SemanticDiffusion("exponential", relative=5.0, **shared),
+    "SemanticDiffusion, exponential": SemanticDiffusion(
+        "exponential", relative_decay=5.0, **shared
+    ),
     "LatentSemantic, 10 components": LatentSemantic(10, **shared),
 }
 sizes = [2, 4, 8, 16, 32]

@@ -324,7 +324,8 @@ TASKS = {
     task.__name__.replace("_", "-"): task
     for task in (
         compare, test, test_all, test_other_rounding, test_without_numba, test_oldest, evidence,
-        coverage, check, docs, wheel, release_rehearsal, store_models, peers, papers, changelog, new,
+        coverage, check, docs, wheel, release_rehearsal, store_models, peers, papers,
+        changelog, new,
     )
 }  # fmt: skip
 

@@ -127,7 +127,7 @@ class Rehearsal:
         self.rows = []
 
     def step(self, name, python, *commands, cwd=None, after=True):
-        """Run commands until one fails; return whether all passed. Steps `after` a failed one wait."""
+        """Run commands until one fails, unless `after` is False; return whether all passed."""
         if not after:
             self.rows.append(Row(name, python, "not run", None))
             return False

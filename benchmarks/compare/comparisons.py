@@ -458,7 +458,7 @@ COMPARISONS = {
     "RBFNetworkRegressor": Comparison(
         baseline="sklearn.kernel_ridge.KernelRidge",
         problem="friedman",
-        params={"direct_link": True, "random_state": 0},
+        params={"direct_links": True, "random_state": 0},
         grid={"n_centers": (200, 400, 800)},
         baseline_params={"kernel": "rbf"},
         baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},

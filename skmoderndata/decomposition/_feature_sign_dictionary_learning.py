@@ -114,7 +114,7 @@ class FeatureSignDictionaryLearning(
         If True, `codes_` is stored.
     warm_start : bool, default=False
         If True, `fit` starts from the atoms of the last call.
-    forget : float, default=1.0
+    forget_factor : float, default=1.0
         Factor applied to the statistics of earlier batches in each `partial_fit`, between 0 and
         1.
     n_jobs : int, default=None
@@ -231,7 +231,7 @@ class FeatureSignDictionaryLearning(
         "transform_alpha": [POSITIVE, None],
         "store_codes": ["boolean"],
         "warm_start": ["boolean"],
-        "forget": [Interval(Real, 0, 1, closed="both")],
+        "forget_factor": [Interval(Real, 0, 1, closed="both")],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
@@ -254,7 +254,7 @@ class FeatureSignDictionaryLearning(
         transform_alpha=None,
         store_codes=False,
         warm_start=False,
-        forget=1.0,
+        forget_factor=1.0,
         n_jobs=None,
         random_state=None,
     ):
@@ -270,7 +270,7 @@ class FeatureSignDictionaryLearning(
         self.transform_alpha = transform_alpha
         self.store_codes = store_codes
         self.warm_start = warm_start
-        self.forget = forget
+        self.forget_factor = forget_factor
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -393,7 +393,7 @@ class FeatureSignDictionaryLearning(
         # set the penalty from the norms of all batches
         typical = _Size.of(data, w)
         if not first:
-            typical = typical.joined(self._size, self.forget)
+            typical = typical.joined(self._size, self.forget_factor)
         alpha = self._penalty(typical)
 
         batch = self._learn_batch(data, w, D, alpha)
@@ -409,8 +409,8 @@ class FeatureSignDictionaryLearning(
         S, T, _ = code_statistics(codes, data, w, len(D))
         if getattr(self, "_statistics", None) is not None:
             S_before, T_before = self._statistics
-            S += self.forget * S_before
-            T += self.forget * T_before
+            S += self.forget_factor * S_before
+            T += self.forget_factor * T_before
 
         # 2. Update the atoms from the statistics; their norms are at most one.
         value = coded_objective(codes, alpha, w)

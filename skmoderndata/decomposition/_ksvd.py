@@ -134,7 +134,7 @@ class KSVD(
         If True, `codes_` is stored.
     warm_start : bool, default=False
         If True, `fit` starts from the atoms of the last call; `n_components` must be unchanged.
-    forget : float or "auto", default="auto"
+    forget_factor : float or "auto", default="auto"
         Factor applied to the statistics of earlier batches in each `partial_fit`. "auto" means
         ``(1 - m / N) ** 10`` for a batch of m of the N signals seen so far, because codes for old
         atoms carry little information, but at least a memory of eight signals per atom. 1 never
@@ -260,7 +260,7 @@ class KSVD(
         "batch_size": [AT_LEAST_ONE, StrOptions({"auto"}), None],
         "store_codes": ["boolean"],
         "warm_start": ["boolean"],
-        "forget": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "forget_factor": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
@@ -285,7 +285,7 @@ class KSVD(
         batch_size="auto",
         store_codes=False,
         warm_start=False,
-        forget="auto",
+        forget_factor="auto",
         n_jobs=None,
         random_state=None,
     ):
@@ -305,7 +305,7 @@ class KSVD(
         self.batch_size = batch_size
         self.store_codes = store_codes
         self.warm_start = warm_start
-        self.forget = forget
+        self.forget_factor = forget_factor
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -508,7 +508,7 @@ class KSVD(
                 stream,
                 data,
                 codes,
-                forget=None if self.forget == "auto" else self.forget,
+                forget=None if self.forget_factor == "auto" else self.forget_factor,
                 min_usage=self.min_usage,
                 replace=self.replace_until > 0,
                 positive=self.positive,

@@ -102,7 +102,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         Variance along each component, with divisor n; always float64. Exact after `fit` with
         `refine`, otherwise a running estimate.
 
-    gamma_ : float
+    largest_variance_ : float
         Estimate of the largest variance of any direction.
 
     mean_ : ndarray of shape (n_features,)
@@ -119,8 +119,8 @@ class MinorComponentAnalysis(OnlineSubspace):
         before and after the last pass; infinite after a single pass.
 
     eigen_residuals_ : ndarray of shape (n_components,)
-        Residuals ``|C w - lambda w| / gamma_`` of the components after `fit`, with the covariance
-        C of the rows; 0 for exact eigenvectors. `partial_fit` removes the attribute.
+        Residuals ``|C w - lambda w| / largest_variance_`` of the components after `fit`, with the
+        covariance C of the rows; 0 for exact eigenvectors. `partial_fit` removes the attribute.
 
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -349,6 +349,6 @@ class MinorComponentAnalysis(OnlineSubspace):
         self._state = moving, state
         self.components_ = fix_signs(W).astype(dtype, copy=False)
         self.eigenvalues_ = lam
-        self.gamma_ = float(state.gamma[0])
+        self.largest_variance_ = float(state.gamma[0])
         self.mean_ = moving.mean.astype(dtype)
         self.n_samples_seen_ = int(state.n_seen[0])

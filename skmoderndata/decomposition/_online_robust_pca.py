@@ -98,9 +98,9 @@ class OnlineRobustPCA(
     outlier_threshold : float, default=5.0
         Number of standard deviations of the noise of its column beyond which an entry is an
         outlier, in `decompose` and `find_outliers`.
-    forgetting_factor : float, default=1.0
+    forget_factor : float, default=1.0
         Weight of a row relative to the next one in `partial_fit`; below 1 the components follow
-        drifting data, with a memory of about ``1 / (1 - forgetting_factor)`` rows.
+        drifting data, with a memory of about ``1 / (1 - forget_factor)`` rows.
     batch_size : int, default=50
         Number of rows between updates of the components.
     shuffle : bool, default=True
@@ -210,7 +210,7 @@ class OnlineRobustPCA(
         "alpha": [POSITIVE],
         "noise_std": [POSITIVE, None],
         "outlier_threshold": [POSITIVE],
-        "forgetting_factor": [Interval(Real, 0, 1, closed="right")],
+        "forget_factor": [Interval(Real, 0, 1, closed="right")],
         "batch_size": [AT_LEAST_ONE],
         "shuffle": ["boolean"],
         "max_iter": [AT_LEAST_ONE],
@@ -226,7 +226,7 @@ class OnlineRobustPCA(
         alpha=0.1,
         noise_std=None,
         outlier_threshold=5.0,
-        forgetting_factor=1.0,
+        forget_factor=1.0,
         batch_size=50,
         shuffle=True,
         max_iter=200,
@@ -237,7 +237,7 @@ class OnlineRobustPCA(
         self.alpha = alpha
         self.noise_std = noise_std
         self.outlier_threshold = outlier_threshold
-        self.forgetting_factor = forgetting_factor
+        self.forget_factor = forget_factor
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.max_iter = max_iter
@@ -555,7 +555,7 @@ class OnlineRobustPCA(
 
             # 2. add them to the sums, in which earlier rows fade
             if fade is None:
-                factor = self.forgetting_factor ** len(rows)
+                factor = self.forget_factor ** len(rows)
             else:
                 factor = 1 - len(rows) / fade
             sums = add_batch(sums.faded(factor), rows, V, batch, noise)

@@ -75,7 +75,7 @@ class Sparsenet(
         Number of signals for each step of the atoms.
     max_iter : int, default=10
         Number of passes over the signals.
-    tol_code : float, default=1e-3
+    code_tol : float, default=1e-3
         Tolerance of coding, which stops when the largest entry of the gradient, relative to the
         largest inner product of the signal with an atom, is at most this. For "abs", the criterion
         is the relative duality gap. Unless the tolerance is 0, a warning reports codes that do
@@ -97,7 +97,7 @@ class Sparsenet(
     objective_history_ : ndarray of shape (n_iter_,)
         Mean energy of the signals in each pass.
     gradient_norm_ : float
-        Largest relative gradient at a code in the last pass, in the units of `tol_code`.
+        Largest relative gradient at a code in the last pass, in the units of `code_tol`.
     gains_ : ndarray of shape (n_components,)
         Norms of the atoms.
     variances_ : ndarray of shape (n_components,)
@@ -162,7 +162,7 @@ class Sparsenet(
         "learning_rate": [NON_NEGATIVE],
         "batch_size": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
-        "tol_code": [NON_NEGATIVE],
+        "code_tol": [NON_NEGATIVE],
         "init": [StrOptions({"random"}), "array-like"],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
@@ -180,7 +180,7 @@ class Sparsenet(
         learning_rate=1.0,
         batch_size=100,
         max_iter=10,
-        tol_code=1e-3,
+        code_tol=1e-3,
         init="random",
         n_jobs=None,
         random_state=None,
@@ -193,7 +193,7 @@ class Sparsenet(
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.max_iter = max_iter
-        self.tol_code = tol_code
+        self.code_tol = code_tol
         self.init = init
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -341,29 +341,29 @@ class Sparsenet(
         return A
 
     def _warn(self, missed, n, gradient):
-        if missed and self.tol_code > 0:
+        if missed and self.code_tol > 0:
             criterion = "duality gap" if self.prior == "abs" else "gradient"
             warn_not_converged(
                 self,
                 reached=f"the codes of {missed} of {n} signals have a {criterion} of up to "
-                f"{gradient:.1e} (tol_code={self.tol_code:g})",
-                remedy="increase tol_code or alpha",
+                f"{gradient:.1e} (code_tol={self.code_tol:g})",
+                remedy="increase code_tol or alpha",
             )
 
     def _code(self, X, D):
-        """Return codes, the largest relative gradient or gap, and the number above `tol_code`."""
+        """Return codes, the largest relative gradient or gap, and the number above `code_tol`."""
         # for the absolute value, solve an l1 problem, which has a duality gap
         if self.prior == "abs":
             atoms = prepare_atoms(D, normalize=False, distinct=True)
             alpha = np.full(len(X), float(self.alpha))
-            codes = lasso_codes(X, atoms, alpha=alpha, tol=self.tol_code, n_jobs=self.n_jobs)
+            codes = lasso_codes(X, atoms, alpha=alpha, tol=self.code_tol, n_jobs=self.n_jobs)
             missed = int(np.count_nonzero(codes.stop == MAX_ITER))
             largest = float(codes.gap.max())
             return to_dense(codes, len(D)), largest, missed
 
         # for smooth priors, code blocks of signals
         blocks = [X[rows].astype(np.float64) for rows in gen_batches(len(X), BLOCK_SIGNALS)]
-        settings = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
+        settings = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.code_tol}
 
         if effective_n_jobs(self.n_jobs) > 1 and len(blocks) > 1:
             code_block = delayed(smooth_codes)
@@ -375,7 +375,7 @@ class Sparsenet(
 
         codes = np.concatenate([result.codes for result in results])
         gradient = np.concatenate([result.gradient for result in results])
-        missed = int(np.count_nonzero(gradient > self.tol_code))
+        missed = int(np.count_nonzero(gradient > self.code_tol))
         return codes, float(gradient.max()), missed
 
     def _keep(self, state, dtype):

@@ -74,7 +74,7 @@ class SammonMapping(
         Stress E of the map.
     gradient_norm_ : float
         Norm of the gradient of E, with distances in units of their mean.
-    trace_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
         Stress from step to step.
     n_zero_distances_ : int
         Number of pairs of samples at distance zero, which are ignored.
@@ -343,7 +343,7 @@ class SammonMapping(
     def _store(self, Y, stress, gradient_norm, trace, n_iter):
         self.stress_ = float(stress)
         self.gradient_norm_ = gradient_norm
-        self.trace_ = trace
+        self.objective_history_ = trace
         self.n_iter_ = n_iter
 
     def _best_map(self, d, starts, X, y):

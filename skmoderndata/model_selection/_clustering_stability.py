@@ -121,17 +121,17 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         Mean number of clusters with at least one object of the second half. It is below the
         requested number if the clusterer leaves clusters empty.
 
-    best_k_ : int
+    best_n_clusters_ : int
         Largest number of clusters whose stability is within one standard error of the maximum,
         ignoring numbers at which the clusterer left clusters empty.
 
     best_score_ : float
-        Stability at `best_k_`.
+        Stability at `best_n_clusters_`.
 
     best_estimator_ : estimator
-        Clusterer with `best_k_` clusters, fitted to all objects.
+        Clusterer with `best_n_clusters_` clusters, fitted to all objects.
 
-    labels_ : ndarray of shape (n_samples,) or (n_samples, best_k_)
+    labels_ : ndarray of shape (n_samples,) or (n_samples, best_n_clusters_)
         Clustering of all objects by `best_estimator_`; Boolean memberships if objects may belong
         to several clusters.
 
@@ -192,7 +192,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
     >>> from skmoderndata.model_selection import ClusteringStability
     >>> X, _ = make_blobs(200, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], random_state=0)
     >>> search = ClusteringStability(param_range=(2, 3, 4, 5, 6), random_state=0).fit(X)
-    >>> search.best_k_
+    >>> search.best_n_clusters_
     4
     >>> round(search.best_score_, 2)
     1.0
@@ -298,13 +298,13 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
             warn_end_of_grid(
                 "ClusteringStability",
                 self.param_name,
-                self.best_k_,
+                self.best_n_clusters_,
                 values,
                 grid="param_range",
                 lowest=2,
                 highest=_number_of_rows(X) // 2,
             )
-        best = Seeded(estimator, **{self.param_name: self.best_k_})
+        best = Seeded(estimator, **{self.param_name: self.best_n_clusters_})
         self._refit(best.draw(rng), X)
         return self
 
@@ -321,7 +321,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
         )
 
         best = _choose(values, self.stability_, self.standard_error_, self.n_clusters_found_)
-        self.best_k_ = int(values[best])
+        self.best_n_clusters_ = int(values[best])
         self.best_score_ = float(self.stability_[best])
 
         if np.all(self.stability_ + self.standard_error_ < NO_STRUCTURE):

@@ -20,7 +20,7 @@ class ClusteringStabilityDisplay:
     standard_error : array-like of shape (n_values,)
         Standard error of the stability.
 
-    best_k : int
+    best_n_clusters : int
         Selected number of clusters.
 
     estimator_name : str, default=None
@@ -38,7 +38,7 @@ class ClusteringStabilityDisplay:
         Curve of the stability with its standard errors.
 
     best_line_ : matplotlib Line2D
-        Mark at `best_k`.
+        Mark at `best_n_clusters`.
 
     See Also
     --------
@@ -58,16 +58,18 @@ class ClusteringStabilityDisplay:
     ...     param_range=search.param_range_,
     ...     stability=search.stability_,
     ...     standard_error=search.standard_error_,
-    ...     best_k=search.best_k_,
-    ... ).best_k
+    ...     best_n_clusters=search.best_n_clusters_,
+    ... ).best_n_clusters
     3
     """
 
-    def __init__(self, *, param_range, stability, standard_error, best_k, estimator_name=None):
+    def __init__(
+        self, *, param_range, stability, standard_error, best_n_clusters, estimator_name=None
+    ):
         self.param_range = param_range
         self.stability = stability
         self.standard_error = standard_error
-        self.best_k = best_k
+        self.best_n_clusters = best_n_clusters
         self.estimator_name = estimator_name
 
     @classmethod
@@ -96,7 +98,7 @@ class ClusteringStabilityDisplay:
             param_range=estimator.param_range_,
             stability=estimator.stability_,
             standard_error=estimator.standard_error_,
-            best_k=estimator.best_k_,
+            best_n_clusters=estimator.best_n_clusters_,
             estimator_name=name,
         )
         return display.plot(ax, **kwargs)
@@ -123,14 +125,14 @@ class ClusteringStabilityDisplay:
 
         # Draw the curve and mark the selected number.
         name = self.estimator_name if name is None else name
-        label = f"{self.best_k} clusters chosen"
+        label = f"{self.best_n_clusters} clusters chosen"
         label = label if name is None else f"{name}: {label}"
         self.errorbar_, self.best_line_ = curve_with_choice(
             ax,
             self.param_range,
             self.stability,
             self.standard_error,
-            np.asarray(self.param_range) == self.best_k,
+            np.asarray(self.param_range) == self.best_n_clusters,
             label=label,
             **kwargs,
         )

@@ -28,7 +28,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     activation : str or callable, default="tanh"
         Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; or a
         callable that accepts and returns an array.
-    weights : {"uniform", "normal", "orthogonal"}, default="uniform"
+    weight_distribution : {"uniform", "normal", "orthogonal"}, default="uniform"
         Distribution of the random weights. All have norms of about `input_scale`, so that
         standardised inputs give arguments of order one; the usual weights between -1 and 1 would
         saturate the neurons if there are many inputs. "orthogonal" draws blocks of orthogonal
@@ -170,7 +170,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         n_hidden=500,
         *,
         activation="tanh",
-        weights="uniform",
+        weight_distribution="uniform",
         input_scale=1.0,
         direct_links=False,
         standardize=True,
@@ -184,7 +184,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     ):
         self.n_hidden = n_hidden
         self.activation = activation
-        self.weights = weights
+        self.weight_distribution = weight_distribution
         self.input_scale = input_scale
         self.direct_links = direct_links
         self.standardize = standardize
@@ -216,7 +216,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     activation : str or callable, default="tanh"
         Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; or a
         callable that accepts and returns an array.
-    weights : {"uniform", "normal", "orthogonal"}, default="uniform"
+    weight_distribution : {"uniform", "normal", "orthogonal"}, default="uniform"
         Distribution of the random weights. All have norms of about `input_scale`, so that
         standardised inputs give arguments of order one; the usual weights between -1 and 1 would
         saturate the neurons if there are many inputs. "orthogonal" draws blocks of orthogonal
@@ -350,7 +350,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         n_hidden=500,
         *,
         activation="tanh",
-        weights="uniform",
+        weight_distribution="uniform",
         input_scale=1.0,
         direct_links=False,
         standardize=True,
@@ -365,7 +365,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     ):
         self.n_hidden = n_hidden
         self.activation = activation
-        self.weights = weights
+        self.weight_distribution = weight_distribution
         self.input_scale = input_scale
         self.direct_links = direct_links
         self.standardize = standardize

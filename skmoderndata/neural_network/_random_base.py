@@ -49,7 +49,7 @@ EXPORTED_ACTIVATIONS = {
 RANDOM_LAYER = {
     "n_hidden": [Interval(Integral, 0, None, closed="left")],
     "activation": [StrOptions(set(ACTIVATIONS)), callable],
-    "weights": [StrOptions({"uniform", "normal", "orthogonal"})],
+    "weight_distribution": [StrOptions({"uniform", "normal", "orthogonal"})],
     "input_scale": [POSITIVE],
     "direct_links": ["boolean"],
     "standardize": ["boolean", tuple],
@@ -83,7 +83,7 @@ class RandomNetwork(RidgeNetwork):
             )
 
         self._beginning = None
-        W, b = draw_weights(rng, p, L, law=self.weights, scale=self.input_scale)
+        W, b = draw_weights(rng, p, L, law=self.weight_distribution, scale=self.input_scale)
         self._place(X, w, W, b)
         if self.standardize is True:
             self._beginning = X[:0, :], Y[:0, :], w[:0], W, b

@@ -60,7 +60,7 @@ RADIAL = {
     "alpha": [StrOptions({"loo"}), NON_NEGATIVE],
     "alphas": ["array-like", None],
     "fit_intercept": ["boolean"],
-    "direct_link": ["boolean"],
+    "direct_links": ["boolean"],
     "random_state": ["random_state"],
     "n_jobs": N_JOBS,
 }
@@ -69,7 +69,7 @@ RADIAL = {
 class RadialNetwork(RidgeNetwork):
     """First layer of centres with widths, and functions of the distance from the centres."""
 
-    _SAME = ("basis", "power", "theta", "direct_link", "fit_intercept")
+    _SAME = ("basis", "power", "theta", "direct_links", "fit_intercept")
     _SPARSE = False
     batch_size = None
 
@@ -192,7 +192,7 @@ class RadialNetwork(RidgeNetwork):
             xp.astype(A, xp.float64, copy=False) for A in (X, self.centers_, self.widths_)
         )
         H = self._functions(X, centers, widths)
-        return xp.concat([X, H], axis=1) if self.direct_link else H
+        return xp.concat([X, H], axis=1) if self.direct_links else H
 
     def _not_additive(self):
         if not isinstance(self.centers, str):
@@ -225,10 +225,10 @@ class RadialNetwork(RidgeNetwork):
             reason = f"scikit-learn's machines do not have basis={self.basis!r}"
         elif np.ptp(widths) > 0:
             reason = "the centres have different widths, and a kernel has a single one"
-        elif self.direct_link:
+        elif self.direct_links:
             reason = "scikit-learn's machines have no direct link"
         if reason is not None:
-            remedy = "Use basis='gaussian', direct_link=False, and width='shared' or a number"
+            remedy = "Use basis='gaussian', direct_links=False, and width='shared' or a number"
             raise cannot_export(self, reason, remedy)
 
         # the centres are the support vectors
@@ -242,7 +242,7 @@ class RadialNetwork(RidgeNetwork):
         return support_vector_regressor(self, functions, is_table=coef.ndim == 2)
 
     def _n_outputs(self):
-        return self.centers_.shape[0] + self.direct_link * self.n_features_in_
+        return self.centers_.shape[0] + self.direct_links * self.n_features_in_
 
     def _parameters_of_layer(self):
         return as_numpy(self.centers_), as_numpy(self.widths_)
@@ -291,7 +291,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    direct_link : bool, default=False
+    direct_links : bool, default=False
         Whether to append the inputs to the outputs of the centres.
     random_state : int, RandomState instance or None, default=None
         Controls the centres. Pass an int for reproducible results.
@@ -311,7 +311,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         Fraction of the variance of the targets explained by each centre when it was selected, with
         "ols".
     output_coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
-        Weights of the first layer's outputs, by neuron. With `direct_link` the weights of the
+        Weights of the first layer's outputs, by neuron. With `direct_links` the weights of the
         inputs come first.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant.
@@ -401,7 +401,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         alpha="loo",
         alphas=None,
         fit_intercept=True,
-        direct_link=False,
+        direct_links=False,
         random_state=None,
         n_jobs=None,
     ):
@@ -415,7 +415,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         self.alpha = alpha
         self.alphas = alphas
         self.fit_intercept = fit_intercept
-        self.direct_link = direct_link
+        self.direct_links = direct_links
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -463,7 +463,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    direct_link : bool, default=False
+    direct_links : bool, default=False
         Whether to append the inputs to the outputs of the centres.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" gives all classes the same total weight.
@@ -485,7 +485,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         Fraction of the variance of the targets explained by each centre when it was selected, with
         "ols".
     output_coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
-        Weights of the first layer's outputs, by neuron. With `direct_link` the weights of the
+        Weights of the first layer's outputs, by neuron. With `direct_links` the weights of the
         inputs come first.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The constant.
@@ -576,7 +576,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         alpha="loo",
         alphas=None,
         fit_intercept=True,
-        direct_link=False,
+        direct_links=False,
         class_weight=None,
         random_state=None,
         n_jobs=None,
@@ -591,7 +591,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         self.alpha = alpha
         self.alphas = alphas
         self.fit_intercept = fit_intercept
-        self.direct_link = direct_link
+        self.direct_links = direct_links
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -334,7 +334,7 @@ PARAMETER_SETS = {
     "OnlineRobustPCA": (
         {},
         {"n_components": 2, "noise_std": 0.5, "batch_size": 7},
-        {"forgetting_factor": 0.99, "shuffle": False, "tol": 0.01},
+        {"forget_factor": 0.99, "shuffle": False, "tol": 0.01},
     ),
     "PrincipalComponentsRegression": (
         {},
@@ -352,12 +352,12 @@ PARAMETER_SETS = {
     "RBFNetworkClassifier": (
         {"n_centers": 8, "random_state": 0},
         {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},
-        {"n_centers": 5, "centers": "neural_gas", "direct_link": True, "random_state": 0},
+        {"n_centers": 5, "centers": "neural_gas", "direct_links": True, "random_state": 0},
     ),
     "RBFNetworkRegressor": (
         {"n_centers": 8, "random_state": 0},
         {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},
-        {"n_centers": 5, "centers": "neural_gas", "direct_link": True, "random_state": 0},
+        {"n_centers": 5, "centers": "neural_gas", "direct_links": True, "random_state": 0},
     ),
     "RegularizedCCA": (
         {"n_components": 1},

@@ -14,7 +14,7 @@ ARGUMENTS = {
     "CanonicalLoadingsDisplay": dict.fromkeys(("loadings", "lower", "upper"), [[[0]]] * 2),
     "ClusterPrototypesDisplay": {"series": SERIES, "labels": [0], "centers": SERIES},
     "ClusteringStabilityDisplay": {
-        "param_range": [2], "stability": [1.0], "standard_error": [0.1], "best_k": 2,
+        "param_range": [2], "stability": [1.0], "standard_error": [0.1], "best_n_clusters": 2,
     },
     "ComponentsDisplay": {"components": [[0.6, 0.8]], "low": [[0.5, 0.7]], "high": [[0.7, 0.9]]},
     "CoreSetDisplay": {

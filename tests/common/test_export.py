@@ -501,7 +501,7 @@ REFUSED = [
     (SVDD(kernel="poly"), "Use kernel='rbf'"),
     (RBFNetworkRegressor(6, random_state=0), "different widths"),
     (RBFNetworkRegressor(basis="linear", **CENTRES), "basis='linear'"),
-    (RBFNetworkRegressor(direct_link=True, **CENTRES), "direct link"),
+    (RBFNetworkRegressor(direct_links=True, **CENTRES), "direct link"),
     (ELMRegressor(activation="sin", **NETWORK), "activation='sin'"),
     (ELMRegressor(activation=np.tanh, **NETWORK), "activation=<ufunc"),
     (ELMRegressor(direct_links=True, **NETWORK), "Use direct_links=False"),

@@ -58,7 +58,7 @@ def newer_packages(stored, packages, installed=version):
 
 
 def skip_if_newer(path, packages):
-    """Skip if a file comes from a newer version of a package, which may not load in an older one."""
+    """Skip if a newer version of a package wrote the file: an older one may not read it."""
     stored = json.loads((path.parent / "versions.json").read_text(encoding="utf-8"))
     if newer := newer_packages(stored, packages):
         pytest.skip(f"stored with {', '.join(newer)}")

@@ -334,7 +334,7 @@ def test_missing_entries_are_filled(seed):
 @pytest.mark.recovery
 def test_mini_batches_come_near_to_all_at_once(seed):
     X, _, _ = planted(seed, 2000, noise=0.1)
-    stream = FeatureSignDictionaryLearning(18, alpha=0.2, forget=0.9, random_state=seed)
+    stream = FeatureSignDictionaryLearning(18, alpha=0.2, forget_factor=0.9, random_state=seed)
     for _ in range(4):
         for first in range(0, 2000, 200):
             stream.partial_fit(X[first : first + 200])

@@ -381,7 +381,7 @@ def test_statistics_of_a_stream_belong_to_its_atoms(seed):
 @pytest.mark.recovery
 def test_mini_batches_come_near_to_all_at_once(seed):
     X = planted(seed, 3000, n=12, k=16, s=2)[0]
-    model = KSVD(16, n_nonzero_coefs=2, forget=0.9, random_state=seed)
+    model = KSVD(16, n_nonzero_coefs=2, forget_factor=0.9, random_state=seed)
     for _ in range(8):
         for first in range(0, 3000, 300):
             model.partial_fit(X[first : first + 300])

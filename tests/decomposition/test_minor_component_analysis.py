@@ -14,7 +14,7 @@ from skmoderndata.decomposition import MinorComponentAnalysis, _minor_component_
 from skmoderndata.decomposition import MinorComponentAnalysis as MCA
 from tests.oracles import online_components as oracle
 
-STATE = ("components_", "eigenvalues_", "gamma_", "mean_")
+STATE = ("components_", "eigenvalues_", "largest_variance_", "mean_")
 SCALES = (0.3, 0.6, 1.5, 2, 2.5, 3)
 
 
@@ -46,7 +46,7 @@ def test_stream_matches_the_written_rule(seed):
     order = np.argsort(state.eigenvalues)
     assert_allclose(model.eigenvalues_, np.array(state.eigenvalues)[order], rtol=1e-8)
     assert_allclose(model.mean_, mean, rtol=1e-9, atol=1e-12)
-    assert_allclose(model.gamma_, np.sqrt(state.top[0] @ state.top[0]), rtol=1e-9)
+    assert_allclose(model.largest_variance_, np.sqrt(state.top[0] @ state.top[0]), rtol=1e-9)
     Q, _ = np.linalg.qr(np.array(state.W)[order].T)
     assert_allclose(np.abs((model.components_ * Q.T).sum(axis=1)), 1, rtol=1e-9)
 
@@ -104,10 +104,10 @@ def test_residuals_and_orthonormality(seed, refine):
     assert_allclose(W @ W.T, np.eye(2), atol=1e-12)
     assert np.all(np.diff(lam) >= 0)
     C = np.cov(X.T, bias=True)
-    residuals = np.linalg.norm(C @ W.T - W.T * lam, axis=0) / model.gamma_
+    residuals = np.linalg.norm(C @ W.T - W.T * lam, axis=0) / model.largest_variance_
     assert_allclose(model.eigen_residuals_, residuals, rtol=1e-7, atol=1e-12)
     assert residuals.max() < 0.05
-    assert_allclose(model.gamma_, np.linalg.eigvalsh(C)[-1], rtol=0.1)
+    assert_allclose(model.largest_variance_, np.linalg.eigvalsh(C)[-1], rtol=0.1)
     assert model.subspace_change_ <= model.tol
 
 
@@ -130,7 +130,7 @@ def test_residual_distinguishes_rest_from_convergence():
     C = np.cov(X.T, bias=True)
     smallest = np.linalg.eigvalsh(C)[:2].sum()
     assert model.eigenvalues_.sum() > 10 * smallest
-    assert model.eigen_residuals_.max() > 10 * smallest / model.gamma_
+    assert model.eigen_residuals_.max() > 10 * smallest / model.largest_variance_
 
 
 # ---- recovery -------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def angle(components, low_rank):
 def test_stream_of_single_rows_is_the_printed_algorithm(seed, forgetting):
     X, *_ = planted((60, 12), seed=seed)
     model = OnlineRobustPCA(
-        2, alpha=1, noise_std=0.5, batch_size=1, forgetting_factor=forgetting
+        2, alpha=1, noise_std=0.5, batch_size=1, forget_factor=forgetting
     ).partial_fit(X)
     start = model._start(X).V
 
@@ -225,7 +225,7 @@ def test_forgetting_follows_a_change(seed):
     before, *_ = planted((1500, 30), seed=seed)
     after, low_rank, _ = planted((1500, 30), seed=seed + 100)
     X = np.vstack([before, after])
-    follows = OnlineRobustPCA(2, forgetting_factor=0.99).partial_fit(X)
+    follows = OnlineRobustPCA(2, forget_factor=0.99).partial_fit(X)
     keeps = OnlineRobustPCA(2).partial_fit(X)
     assert angle(follows.components_, low_rank) < 10
     assert angle(keeps.components_, low_rank) > 20

@@ -209,19 +209,19 @@ def test_edge_cases(seed):
 @pytest.mark.edge
 def test_warns_about_codes_above_their_tolerance(seed):
     X, _ = planted(seed, 100)
-    given = {"n_components": 16, "alpha": 1e-4, "tol_code": 1e-13, "max_iter": 1}
+    given = {"n_components": 16, "alpha": 1e-4, "code_tol": 1e-13, "max_iter": 1}
     given |= {"prior": "gauss", "random_state": seed}
     model = Sparsenet(**given)
     told = (
-        r"codes of \d+ of 100 signals have a gradient of up to .*; increase tol_code or alpha"
+        r"codes of \d+ of 100 signals have a gradient of up to .*; increase code_tol or alpha"
     )
     with pytest.warns(ConvergenceWarning, match=told):
         model.fit(X)
     assert model.gradient_norm_ > 1e-13
     for method in (model.transform, model.score, model.partial_fit):
-        with pytest.warns(ConvergenceWarning, match="increase tol_code or alpha"):
+        with pytest.warns(ConvergenceWarning, match="increase code_tol or alpha"):
             method(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Sparsenet(**given | {"tol_code": 0.0}).fit(X).transform(X)
-        Sparsenet(**given | {"alpha": 0.2, "tol_code": 1e-6}).fit(X).transform(X)
+        Sparsenet(**given | {"code_tol": 0.0}).fit(X).transform(X)
+        Sparsenet(**given | {"alpha": 0.2, "code_tol": 1e-6}).fit(X).transform(X)

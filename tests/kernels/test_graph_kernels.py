@@ -121,7 +121,7 @@ def test_the_spectrum_kept_follows_the_parameters():
 def test_raises_if_the_series_is_not_positive():
     assert np.linalg.eigvalsh(np.linalg.inv(np.eye(3) - 0.8 * PATH))[0] < -7
     for relative in (0.01, 0.5, 0.999):
-        assert np.linalg.eigvalsh(VonNeumann(PATH, relative=relative)(range(3)))[0] > 0
+        assert np.linalg.eigvalsh(VonNeumann(PATH, relative_decay=relative)(range(3)))[0] > 0
 
 
 @pytest.mark.edge
@@ -129,7 +129,7 @@ def test_raises_if_the_series_is_not_positive():
     ("kernel", "X", "message"),
     [
         (VonNeumann(PATH, 0.8), [0], "decay=0.8.*1 / rho = 0.707107"),
-        (VonNeumann(PATH, relative=1.0), [0], "relative=1.0"),
+        (VonNeumann(PATH, relative_decay=1.0), [0], "relative_decay=1.0"),
         (VonNeumann(PATH, include_identity=False), [0], "eigenvalue -1.41"),
         (ExponentialDiffusion(PATH), [3], "node 3 is not in the graph.*0 to 2"),
         (ExponentialDiffusion(PATH), [-1], "node -1"),

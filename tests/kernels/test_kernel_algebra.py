@@ -167,7 +167,7 @@ def test_zero_self_similarity_gives_zero_not_nan():
         (PolynomialOf(RBF(), (1, -1)), [[0.0]], r"PolynomialOf: coef=\(1, -1\).* at least 0"),
         (PolynomialOf(RBF(), ()), [[0.0]], "coef"),
         (ExponentialOf(RBF(), 0.0), [[0.0]], "scale=0.0; it must be above 0"),
-        (GaussianOf(RBF(), -1.0), [[0.0]], "sigma=-1.0"),
+        (GaussianOf(RBF(), -1.0), [[0.0]], "length_scale=-1.0"),
         (Bilinear([[1.0, 2], [0, 1]]), [[0.0, 1]], "symmetric"),
         (Bilinear([[1.0, 2], [2, 1]]), [[0.0, 1]], "eigenvalue -1"),
         (Bilinear(np.eye(3)), [[0.0, 1]], r"\(3, 3\).*\(2, 2\)"),

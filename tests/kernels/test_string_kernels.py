@@ -413,10 +413,10 @@ def test_gap_weighted_between_its_limits(seed):
     assert_allclose(GapWeighted(3, 1.0)(X), FixedLengthSubsequences(3)(X), rtol=1e-13)
     tiny = 1e-5
     assert_allclose(
-        GapWeighted(2, tiny, length_normalise=True)(X), PSpectrum(2)(X), rtol=1e-3, atol=1e-3
+        GapWeighted(2, tiny, penalize_gaps_only=True)(X), PSpectrum(2)(X), rtol=1e-3, atol=1e-3
     )  # gaps of one symbol count 1e-5 or less
     assert_allclose(
-        GapWeighted(2, 0.5, length_normalise=True)(X),
+        GapWeighted(2, 0.5, penalize_gaps_only=True)(X),
         GapWeighted(2, 0.5)(X) / 0.5**4,
         rtol=1e-13,
     )
@@ -734,7 +734,7 @@ def test_raises_on_invalid_samples(X, error, message):
         (GapWeighted(2, lengths=[1.0]), "of length p=2"),
         (GapWeighted(2, match_weights={"a": -1.0}), "numbers of at least 0"),
         (
-            GapWeighted(2, match_weights={"a": 1.0}, length_normalise=True),
+            GapWeighted(2, match_weights={"a": 1.0}, penalize_gaps_only=True),
             "do not set match_weights",
         ),
         (GapWeighted(2, similarity=np.eye(2)), "requires alphabet"),

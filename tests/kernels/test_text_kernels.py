@@ -182,7 +182,7 @@ def test_terms_are_similar_through_other_documents():
     assert score(VectorSpace(CountVectorizer(), corpus)) < 0.6
     for kernel in (
         GeneralizedVectorSpace(CountVectorizer(), corpus),
-        SemanticDiffusion(relative=0.99, vectorizer=CountVectorizer(), corpus=corpus),
+        SemanticDiffusion(relative_decay=0.99, vectorizer=CountVectorizer(), corpus=corpus),
         LatentSemantic(2, vectorizer=CountVectorizer(), corpus=corpus),
     ):
         assert score(kernel) > 0.9
@@ -263,7 +263,7 @@ def test_a_corpus_apart_from_the_training_samples():
     # all copies and parameters use one decomposition
     diffusion = SemanticDiffusion(vectorizer=CountVectorizer()).from_data(background)
     diffusion(BOOK)
-    copy = clone(diffusion).set_params(relative=0.9)
+    copy = clone(diffusion).set_params(relative_decay=0.9)
     assert copy.corpus is diffusion.corpus
     assert list(copy.corpus._derived) == ["spectrum"]
 
@@ -421,7 +421,7 @@ def test_more_components_than_the_rank():
         (SemanticSmoothing(similarity=[[1, 2], [0, 1]]), D[:, :2], ValueError, "symmetric"),
         (SemanticDiffusion("heat", corpus=D), D, ValueError, "'von_neumann', 'exponential'"),
         (
-            SemanticDiffusion(relative=1.0, corpus=D),
+            SemanticDiffusion(relative_decay=1.0, corpus=D),
             D,
             ValueError,
             "below 1 for the von Neumann",

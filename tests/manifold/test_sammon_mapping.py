@@ -105,8 +105,8 @@ def test_gradient_vanishes_and_stress_falls(seed):
     _, gradient = fast_stress(d / d.mean(), model.embedding_ / d.mean())
     assert_allclose(np.linalg.norm(gradient), model.gradient_norm_, atol=1e-12)
     assert model.gradient_norm_ <= 1e-6
-    assert model.trace_[-1] < model.trace_[0]
-    assert model.n_iter_ == len(model.trace_) - 1
+    assert model.objective_history_[-1] < model.objective_history_[0]
+    assert model.n_iter_ == len(model.objective_history_) - 1
 
 
 @pytest.mark.recovery

@@ -189,9 +189,12 @@ def test_choice_is_the_largest_within_one_standard_error(seed):
     search = ClusteringStability(n_splits=5, random_state=seed).fit(X)
     top = search.stability_.argmax()
     enough = search.stability_[top] - search.standard_error_[top]
-    assert search.stability_[search.param_range_ == search.best_k_][0] == search.best_score_
+    assert (
+        search.stability_[search.param_range_ == search.best_n_clusters_][0]
+        == search.best_score_
+    )
     assert search.best_score_ >= enough
-    assert (search.stability_[search.param_range_ > search.best_k_] < enough).all()
+    assert (search.stability_[search.param_range_ > search.best_n_clusters_] < enough).all()
     assert_allclose(
         search.stability_, 1 - search.instability_ / search.random_instability_, rtol=1e-12
     )
@@ -219,7 +222,7 @@ def test_random_disagreement_of_fifty_objects(k, printed):
 def test_number_of_well_separated_gaussians(seed, n_clusters):
     X, y = gaussians(np.random.default_rng(seed), n_clusters)
     search = ClusteringStability(param_range=range(2, 8), n_splits=8, random_state=seed).fit(X)
-    assert search.best_k_ == n_clusters
+    assert search.best_n_clusters_ == n_clusters
     assert search.best_score_ > 0.95
     assert adjusted_rand_score(y, search.labels_) > 0.95
 
@@ -256,7 +259,7 @@ def test_moons_with_clusterers_that_cannot_predict(seed, clusterer):
     search = ClusteringStability(
         clusterer, param_range=(2, 3), n_splits=4, random_state=seed
     ).fit(X)
-    assert search.best_k_ == 2
+    assert search.best_n_clusters_ == 2
     assert adjusted_rand_score(y, search.labels_) == 1
     assert not hasattr(search, "predict")
 
@@ -270,7 +273,7 @@ def test_number_of_overlapping_sources(seed):
         n_splits=4,
         random_state=seed,
     ).fit(X)
-    assert search.best_k_ == 3
+    assert search.best_n_clusters_ == 3
     assert search.labels_.dtype == bool
     assert clustering_distance(search.labels_, Z) < 0.05
     assert_array_equal(search.predict(X), search.labels_)
@@ -286,7 +289,7 @@ def test_memberships_carried_over_by_a_classifier(seed):
         n_splits=3,
         random_state=seed,
     ).fit(X)
-    assert search.best_k_ == 3
+    assert search.best_n_clusters_ == 3
     if search.stability_[2] == 1:  # a fourth source that nobody has disturbs nobody
         assert search.n_clusters_found_[2] < 3.5
 
@@ -384,7 +387,7 @@ def test_memberships_of_the_data_alone_are_perfectly_stable():
     X = np.random.default_rng(0).normal(size=(30, 4))
     search = ClusteringStability(FixedSources(), param_range=(2, 4), n_splits=2).fit(X)
     assert_array_equal(search.stability_, 1)
-    assert search.best_k_ == 4
+    assert search.best_n_clusters_ == 4
     assert not hasattr(search, "transform")
     assert not hasattr(search, "n_features_in_")
 
@@ -472,7 +475,7 @@ def test_equal_objects_have_stability_zero(classifier, clusterer):
     if isinstance(clusterer, KMeans):
         assert_array_equal(search.stability_, 0)
         assert_array_equal(search.random_instability_, 0)
-        assert search.best_k_ == 2
+        assert search.best_n_clusters_ == 2
 
 
 @pytest.mark.edge
@@ -483,7 +486,7 @@ def test_more_clusters_than_distinct_rows():
     search = ClusteringStability(n_splits=3, random_state=0).fit(X)
     assert_array_equal(search.stability_[1:], 1)
     assert_array_equal(search.n_clusters_found_, [2, 3, 3, 3, 3, 3, 3])
-    assert search.best_k_ == 3
+    assert search.best_n_clusters_ == 3
 
 
 @pytest.mark.edge
@@ -533,10 +536,10 @@ def test_parts_are_cloned_and_seeded_only_if_they_have_no_seed():
     assert not hasattr(pipeline[-1], "labels_")
     assert pipeline[-1].random_state is None
     assert search.best_estimator_[-1].random_state is not None
-    assert search.best_estimator_[-1].n_clusters == search.best_k_
+    assert search.best_estimator_[-1].n_clusters == search.best_n_clusters_
     fixed = ClusteringStability(KMeans(random_state=5), param_range=(2,), n_splits=2).fit(X)
     assert fixed.best_estimator_.random_state == 5
-    assert fixed.set_params(param_range=(3,)).fit(X).best_k_ == 3
+    assert fixed.set_params(param_range=(3,)).fit(X).best_n_clusters_ == 3
 
 
 @pytest.mark.edge
@@ -549,7 +552,7 @@ def test_pipeline_on_columns_of_a_frame():
     search = ClusteringStability(
         pipeline, param_name="kmeans__n_clusters", n_splits=3, random_state=0
     ).fit(frame)
-    assert search.best_k_ == 3
+    assert search.best_n_clusters_ == 3
     assert list(search.feature_names_in_) == ["a", "b", "name"]
 
 
@@ -604,7 +607,7 @@ def test_inside_a_search():
         {"estimator__init": ["k-means++", "random"]},
         cv=2,
     ).fit(X)
-    assert search.best_estimator_.best_k_ == 3
+    assert search.best_estimator_.best_n_clusters_ == 3
 
 
 class Recorder:
@@ -656,7 +659,7 @@ def test_display():
     assert display.ax_.get_legend().get_texts()[0].get_text() == "KMeans: 3 clusters chosen"
     figure, ax = plt.subplots()
     other = ClusteringStabilityDisplay(
-        param_range=[2, 3], stability=[0.5, 0.9], standard_error=[0.1, 0.1], best_k=3
+        param_range=[2, 3], stability=[0.5, 0.9], standard_error=[0.1, 0.1], best_n_clusters=3
     ).plot(ax)
     assert other.ax_ is ax
     assert other.figure_ is figure

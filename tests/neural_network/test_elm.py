@@ -132,7 +132,7 @@ def test_orthogonal_identity_neurons_are_linear_ridge(seed):
         model = ELMRegressor(
             n_hidden,
             activation="identity",
-            weights="orthogonal",
+            weight_distribution="orthogonal",
             alpha=1.0,
             random_state=seed,
             standardize=False,
@@ -155,7 +155,7 @@ def test_many_error_functions_are_the_arc_sine_kernel(seed):
     for draw in range(n_draws * seed, n_draws * (seed + 1)):
         # large inputs leave the intercepts of the neurons no say
         model = ELMRegressor(
-            300, activation=erf, weights="normal", input_scale=2e-9, alpha=150.0,
+            300, activation=erf, weight_distribution="normal", input_scale=2e-9, alpha=150.0,
             standardize=False, fit_intercept=False, random_state=draw,
         ).fit(1e9 * X[train], y[train])  # fmt: skip
         predictions.append(model.predict(1e9 * X[new]))
@@ -330,17 +330,21 @@ def test_arrays_of_another_library(cls, name, library, seed):
     "activation",
     ["tanh", "sigmoid", "relu", "sin", "gaussian", "identity", lambda Z: np.log1p(Z**2)],
 )
-@pytest.mark.parametrize("weights", ["uniform", "normal", "orthogonal"])
-def test_laws_of_the_first_layer(activation, weights, seed):
+@pytest.mark.parametrize("weight_distribution", ["uniform", "normal", "orthogonal"])
+def test_laws_of_the_first_layer(activation, weight_distribution, seed):
     X = np.random.default_rng(seed).normal(size=(200, 12))
     model = ELMRegressor(
-        240, activation=activation, weights=weights, standardize=False, random_state=seed
+        240,
+        activation=activation,
+        weight_distribution=weight_distribution,
+        standardize=False,
+        random_state=seed,
     )
     model.fit(X, X[:, 0] ** 2)
     norms = np.linalg.norm(model.hidden_weights_, axis=0)
     assert_allclose(np.sqrt(np.mean(norms**2)), 1, rtol=0.05)  # 240 neurons of 12 weights
     assert np.abs(model.hidden_intercepts_).max() <= 1
-    if weights == "orthogonal":
+    if weight_distribution == "orthogonal":
         W = model.hidden_weights_[:, :12]
         assert_allclose(W.T @ W, np.eye(12), atol=1e-12)
     assert np.isfinite(model.predict(X)).all()

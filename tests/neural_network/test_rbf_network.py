@@ -33,15 +33,15 @@ FORMULAS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("basis", FORMULAS)
-@pytest.mark.parametrize("direct_link", [True, False])
-def test_ridge_and_leave_one_out_on_the_formulas(basis, direct_link, seed):
+@pytest.mark.parametrize("direct_links", [True, False])
+def test_ridge_and_leave_one_out_on_the_formulas(basis, direct_links, seed):
     X, y = data(seed)
     alphas = [0.01, 0.5, 20.0]
     model = RBFNetworkRegressor(
-        12, basis=basis, theta=0.3, alphas=alphas, direct_link=direct_link, random_state=seed
+        12, basis=basis, theta=0.3, alphas=alphas, direct_links=direct_links, random_state=seed
     ).fit(X, y)
     H = FORMULAS[basis](cdist(X, model.centers_), model.widths_)
-    H = np.hstack([X, H]) if direct_link else H
+    H = np.hstack([X, H]) if direct_links else H
     errors = [np.sum((y - leave_one_out(H, y, alpha)) ** 2) for alpha in alphas]
     assert_allclose(model.loo_path_, 1 - errors / np.sum((y - y.mean()) ** 2), rtol=1e-8)
     twin = Ridge(alpha=model.alpha_).fit(H, y)

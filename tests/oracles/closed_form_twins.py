@@ -122,7 +122,7 @@ def exponential_of(k, x, z):
 def gaussian_of(k, x, z):
     inner = k.kernel
     square = value(inner, x, x) - 2 * value(inner, x, z) + value(inner, z, z)
-    return exp(-max(square, 0.0) / (2 * k.sigma**2))
+    return exp(-max(square, 0.0) / (2 * k.length_scale**2))
 
 
 def normalized(k, x, z):
@@ -532,9 +532,9 @@ TWINS = {
     "VonNeumann": Twin(
         lambda: [
             sk.VonNeumann(similarity()), sk.VonNeumann(similarity(), 0.1),
-            sk.VonNeumann(similarity(True), relative=0.9, include_identity=False),
+            sk.VonNeumann(similarity(True), relative_decay=0.9, include_identity=False),
         ],
         von_neumann, nodes,
-        lambda: [sk.VonNeumann(similarity(), relative_bounds=(0.01, 0.99))],
+        lambda: [sk.VonNeumann(similarity(), relative_decay_bounds=(0.01, 0.99))],
     ),
 }  # fmt: skip

@@ -86,7 +86,7 @@ def price(kernel, s, pick):
             value *= (kernel.skip_weights or {}).get(s[i], kernel.decay)
         elif kernel.match_weights is not None:
             value *= kernel.match_weights.get(s[i], 1.0)
-        elif not kernel.length_normalise:
+        elif not kernel.penalize_gaps_only:
             value *= kernel.decay
     return value
 
@@ -198,14 +198,14 @@ TWINS = {
             sk.GapWeighted(2, 0.7, lengths=[0.5, 2.0]),
             sk.GapWeighted(2, match_weights={"a": 0.5}, skip_weights={"b": 0.1, "c": 2.0}),
             sk.GapWeighted(2, 0.4, similarity=SIMILARITY, alphabet="abc"),
-            sk.GapWeighted(2, 0.4, length_normalise=True),
+            sk.GapWeighted(2, 0.4, penalize_gaps_only=True),
         ],
         gap_weighted,
         strings,
         lambda: [
             sk.GapWeighted(2, 0.6, decay_bounds=BOUNDS),
             sk.GapWeighted(3, 0.3, lengths=[1.0, 0.5, 2.0], decay_bounds=BOUNDS),
-            sk.GapWeighted(2, 0.6, length_normalise=True, decay_bounds=BOUNDS),
+            sk.GapWeighted(2, 0.6, penalize_gaps_only=True, decay_bounds=BOUNDS),
         ],
     ),
 }

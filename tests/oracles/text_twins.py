@@ -77,9 +77,9 @@ TWINS = {
     "SemanticDiffusion": Twin(
         lambda: [
             sk.SemanticDiffusion(corpus=CORPUS),
-            sk.SemanticDiffusion(corpus=FEW, relative=0.9),
+            sk.SemanticDiffusion(corpus=FEW, relative_decay=0.9),
             sk.SemanticDiffusion("exponential", decay=0.1, corpus=CORPUS),
-            sk.SemanticDiffusion("exponential", relative=2.0, corpus=FEW),
+            sk.SemanticDiffusion("exponential", relative_decay=2.0, corpus=FEW),
         ],
         pair,
         rows,

@@ -89,7 +89,7 @@ CASES |= {
     "large sums": lambda: Normalized(AllSubtree(decay=1.0))([BUSH]),
     "logarithms": lambda: Normalized(AllSubsequences())(WORDS, WORDS[:3]),
     "derivatives of gaps": lambda: GapWeighted(3, 0.5)(WORDS, eval_gradient=True)[1],
-    "without the decay of matches": lambda: GapWeighted(2, 0.7, length_normalise=True)(
+    "without the decay of matches": lambda: GapWeighted(2, 0.7, penalize_gaps_only=True)(
         WORDS, eval_gradient=True
     )[1],
     "derivatives of alignments": lambda: GlobalAlignment(3.0)(X2, eval_gradient=True)[1],

@@ -53,7 +53,7 @@ def quality(patches, atoms):
         alpha=ALPHA,
         learning_rate=0.0,
         max_iter=1,
-        tol_code=1e-5,
+        code_tol=1e-5,
     ).fit(patches.X[:BATCH])
     return {"energy": float(-model.score(patches.X))}
 

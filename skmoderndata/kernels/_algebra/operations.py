@@ -408,10 +408,10 @@ class GaussianOf(_OfKernel):
     ----------
     kernel : Kernel
         Inner kernel, of any kind of sample.
-    sigma : float, default=1.0
+    length_scale : float, default=1.0
         Width, above 0.
-    sigma_bounds : pair of floats or "fixed", default="fixed"
-        Range of `sigma` in hyperparameter search.
+    length_scale_bounds : pair of floats or "fixed", default="fixed"
+        Range of `length_scale` in hyperparameter search.
 
     See Also
     --------
@@ -430,7 +430,7 @@ class GaussianOf(_OfKernel):
     --------
     >>> from sklearn.gaussian_process.kernels import DotProduct
     >>> from skmoderndata.kernels import GaussianOf
-    >>> k = GaussianOf(DotProduct(sigma_0=1.0) ** 2, sigma=2.0)
+    >>> k = GaussianOf(DotProduct(sigma_0=1.0) ** 2, length_scale=2.0)
     >>> k([[1.0, 0.0]], [[0.0, 1.0]]).round(6)
     array([[0.472367]])
     """
@@ -439,12 +439,14 @@ class GaussianOf(_OfKernel):
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="cost of `kernel`", domain="any",
         method=PAGE,
     )  # fmt: skip
-    _tunable = ("sigma",)
+    _tunable = ("length_scale",)
 
-    def __init__(self, kernel: Any, sigma: float = 1.0, sigma_bounds: Any = "fixed") -> None:
+    def __init__(
+        self, kernel: Any, length_scale: float = 1.0, length_scale_bounds: Any = "fixed"
+    ) -> None:
         self.kernel = kernel
-        self.sigma = sigma
-        self.sigma_bounds = sigma_bounds
+        self.length_scale = length_scale
+        self.length_scale_bounds = length_scale_bounds
 
     @property
     def _diagonal_is_constant(self) -> bool:
@@ -452,7 +454,7 @@ class GaussianOf(_OfKernel):
         return True
 
     def _validate(self) -> None:
-        self._check_real("sigma", 0.0)
+        self._check_real("length_scale", 0.0)
 
     def _squares(self, X: Any, Y: Any) -> Array:
         a = self.kernel.diag(X)
@@ -464,7 +466,7 @@ class GaussianOf(_OfKernel):
         return np.asarray(np.maximum(D, 0.0))
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        return np.exp(-self._squares(X, Y) / (2 * self.sigma**2))
+        return np.exp(-self._squares(X, Y) / (2 * self.length_scale**2))
 
     def _diag(self, X: Any) -> Array:
         return np.ones(len(self.kernel.diag(X)))
@@ -473,9 +475,9 @@ class GaussianOf(_OfKernel):
         gradient = self._inner_gradient(X)
         d = _diagonal_of(gradient)
         of_square = _sums_of_pairs(d) - 2 * gradient
-        variance = self.sigma**2
+        variance = self.length_scale**2
         return {
-            "sigma": K * self._squares(X, None) / variance,
+            "length_scale": K * self._squares(X, None) / variance,
             "kernel": -K[:, :, None] * of_square / (2 * variance),
         }
 

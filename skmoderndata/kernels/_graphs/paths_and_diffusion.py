@@ -438,14 +438,14 @@ class VonNeumann(_BetweenNodes):
         Symmetric similarities B between the nodes.
     decay : float, default=None
         Weight c of a step, at least 0 and below ``1 / rho``, with rho the spectral radius of B.
-        None uses ``relative / rho``.
-    relative : float, default=0.5
+        None uses ``relative_decay / rho``.
+    relative_decay : float, default=0.5
         Fraction of the largest possible `decay`, above 0 and below 1; used if `decay` is None.
     include_identity : bool, default=True
         Whether walks of length 0 count. Without them the kernel is ``B (I - c B)^-1``, which is
         positive semi-definite only if B is; any other B raises ValueError.
-    relative_bounds : pair of floats or "fixed", default="fixed"
-        Range of `relative` in hyperparameter search, used if `decay` is None.
+    relative_decay_bounds : pair of floats or "fixed", default="fixed"
+        Range of `relative_decay` in hyperparameter search, used if `decay` is None.
 
     See Also
     --------
@@ -475,29 +475,29 @@ class VonNeumann(_BetweenNodes):
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="V^3 + n^2 V, V nodes",
         domain="node", method=PAGE,
     )  # fmt: skip
-    _tunable = ("relative",)
+    _tunable = ("relative_decay",)
 
     def __init__(
-        self, similarity: Any, decay: Any = None, relative: float = 0.5,
-        include_identity: bool = True, relative_bounds: Any = "fixed",
+        self, similarity: Any, decay: Any = None, relative_decay: float = 0.5,
+        include_identity: bool = True, relative_decay_bounds: Any = "fixed",
     ) -> None:  # fmt: skip
         self.similarity = similarity
         self.decay = decay
-        self.relative = relative
+        self.relative_decay = relative_decay
         self.include_identity = include_identity
-        self.relative_bounds = relative_bounds
+        self.relative_decay_bounds = relative_decay_bounds
 
     def _validate(self) -> None:
-        self._check_real("relative", 0.0)
-        if self.relative >= 1:
-            raise self._refuse("relative", "above 0 and below 1")
+        self._check_real("relative_decay", 0.0)
+        if self.relative_decay >= 1:
+            raise self._refuse("relative_decay", "above 0 and below 1")
         if self.decay is not None:
             self._check_real("decay", 0.0, low_included=True)
 
     def _rate(self, w: Array) -> float:
         rho = float(np.abs(w).max(initial=0.0))
         if self.decay is None:
-            return self.relative / rho if rho > 0 else 0.0
+            return self.relative_decay / rho if rho > 0 else 0.0
         if self.decay * rho >= 1:
             raise ValueError(
                 f"VonNeumann: decay={self.decay:g}; the series converges only below 1 / rho = "
@@ -523,5 +523,5 @@ class VonNeumann(_BetweenNodes):
         if not self.include_identity:
             slope = w * slope
         if self.decay is not None:
-            slope = np.zeros_like(w)  # `relative` is not used
-        return {"relative": self._from(X, slope)}
+            slope = np.zeros_like(w)  # `relative_decay` is not used
+        return {"relative_decay": self._from(X, slope)}

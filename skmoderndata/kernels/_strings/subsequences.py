@@ -218,7 +218,7 @@ class GapWeighted(_Subsequences):
         `alphabet`, or a kernel if symbols are numbers or vectors.
     alphabet : str or sequence, default=None
         Symbols in the order of the rows of a `similarity` matrix.
-    length_normalise : bool, default=False
+    penalize_gaps_only : bool, default=False
         Whether matched symbols have factor 1, so that only gaps are penalised.
     decay_bounds : pair of floats or "fixed", default="fixed"
         Range of `decay` in hyperparameter search.
@@ -274,7 +274,7 @@ class GapWeighted(_Subsequences):
         skip_weights: Any = None,
         similarity: Any = None,
         alphabet: Any = None,
-        length_normalise: bool = False,
+        penalize_gaps_only: bool = False,
         decay_bounds: Any = "fixed",
     ) -> None:
         self.p = p
@@ -284,7 +284,7 @@ class GapWeighted(_Subsequences):
         self.skip_weights = skip_weights
         self.similarity = similarity
         self.alphabet = alphabet
-        self.length_normalise = length_normalise
+        self.penalize_gaps_only = penalize_gaps_only
         self.decay_bounds = decay_bounds
 
     def _validate(self) -> None:
@@ -301,9 +301,9 @@ class GapWeighted(_Subsequences):
             if weights is not None and not _are_weights(weights):
                 raise self._refuse(name, "a dict from symbols to numbers of at least 0")
 
-        if self.length_normalise and self.match_weights is not None:
+        if self.penalize_gaps_only and self.match_weights is not None:
             raise ValueError(
-                "GapWeighted: with length_normalise=True matched symbols have factor 1; do not "
+                "GapWeighted: with penalize_gaps_only=True matched symbols have factor 1; do not "
                 "set match_weights."
             )
 
@@ -356,7 +356,7 @@ class GapWeighted(_Subsequences):
         # set the factors of matched and skipped symbols
         decay = float(self.decay)
         n_factors = max(1, len(symbols))
-        match = np.full(n_factors, 1.0 if self.length_normalise else decay)
+        match = np.full(n_factors, 1.0 if self.penalize_gaps_only else decay)
         skip = np.full(n_factors, decay)
         for i, symbol in enumerate(symbols):
             if self.match_weights is not None:
@@ -389,6 +389,6 @@ class GapWeighted(_Subsequences):
             X.offsets,
             float(self.decay),
             self._length_weights(),
-            matches_decay=not self.length_normalise,
+            matches_decay=not self.penalize_gaps_only,
         )
         return {"decay": slopes}

@@ -528,8 +528,8 @@ class SemanticDiffusion(TextKernel):
         "von_neumann", powers divided by factorials for "exponential".
     decay : float, default=None
         The factor :math:`\lambda`, above 0; below the reciprocal of the
-        largest eigenvalue of G for the von Neumann kernel. None computes it from `relative`.
-    relative : float, default=0.5
+        largest eigenvalue of G for the von Neumann kernel. None computes it from `relative_decay`.
+    relative_decay : float, default=0.5
         The factor :math:`\lambda` times the largest eigenvalue of G, above 0; below 1 for the von
         Neumann kernel. Used if `decay` is None.
     vectorizer : object, default=None
@@ -570,12 +570,12 @@ class SemanticDiffusion(TextKernel):
     )  # fmt: skip
 
     def __init__(
-        self, kind: str = "von_neumann", decay: float | None = None, relative: float = 0.5,
+        self, kind: str = "von_neumann", decay: float | None = None, relative_decay: float = 0.5,
         vectorizer: Any = None, corpus: Any = None,
     ) -> None:  # fmt: skip
         self.kind = kind
         self.decay = decay
-        self.relative = relative
+        self.relative_decay = relative_decay
         self.vectorizer = vectorizer
         self.corpus = corpus
 
@@ -584,16 +584,16 @@ class SemanticDiffusion(TextKernel):
         self._check_choice("kind", ("von_neumann", "exponential"))
         if self.decay is not None:
             self._check_real("decay", 0.0)
-        self._check_real("relative", 0.0)
+        self._check_real("relative_decay", 0.0)
         uses_relative = self.decay is None and self.kind == "von_neumann"
-        if uses_relative and self.relative >= 1:
-            raise self._refuse("relative", "below 1 for the von Neumann kernel")
+        if uses_relative and self.relative_decay >= 1:
+            raise self._refuse("relative_decay", "below 1 for the von Neumann kernel")
 
     def _factor(self, of_corpus: Spectrum) -> float:
         values = of_corpus.values
         largest = float(values[-1]) if len(values) else 0.0
         if self.decay is None:
-            return self.relative / largest if largest > 0 else 0.0
+            return self.relative_decay / largest if largest > 0 else 0.0
         if self.kind == "von_neumann" and self.decay * largest >= 1:
             raise self._refuse(
                 "decay",
