@@ -87,7 +87,10 @@ class MultiviewTransformer(
         if self._in_passes(X):
             return self._fit_passes(X, y, sample_weight)
         views = self._take_views(X, y, reset=True)
-        samples = self._samples(views, sample_weight)
+        return self._fit_taken(X, y, views, self._samples(views, sample_weight))
+
+    def _fit_taken(self, X, y, views, samples):
+        """Fit validated views; X and y are the arguments from which they were taken."""
         self.n_views_ = len(views)
         self._predict_1d = self.view_slices is None and is_one_dimensional(y)
         with FitProgress(self, X, y, max_passes=None, task_name="pass") as progress:
@@ -143,7 +146,10 @@ class MultiviewTransformer(
             columns.
         """
         check_is_fitted(self)
-        views = self._take_views(X, y, reset=False)
+        return self._scores_of(self._take_views(X, y, reset=False), X, y)
+
+    def _scores_of(self, views, X, y):
+        """Compute the scores of validated views, in the form of the arguments X and y."""
         scores = [self._checked_scores(v, view) for v, view in enumerate(views)]
         if self.view_slices is not None or self._is_list_of_tuples(X):
             return np.hstack(scores)
@@ -208,7 +214,10 @@ class MultiviewTransformer(
             scores count as uncorrelated. Rows that lack one of the two views are omitted.
         """
         check_is_fitted(self)
-        views = self._take_views(X, y, reset=False)
+        return self._correlations_of(self._take_views(X, y, reset=False), sample_weight)
+
+    def _correlations_of(self, views, sample_weight):
+        """Compute the correlations of the scores of validated views."""
         if sum(view is not None for view in views) < 2:
             raise ValueError(
                 f"{type(self).__name__}.score compares views but received only one: pass y or a "
@@ -460,6 +469,11 @@ class SecondViewPredictor:
             is one-dimensional if the second view was.
         """
         check_is_fitted(self)
+        self._check_prediction()
+        return self._prediction_of(self._take_views(X, None, reset=False)[0])
+
+    def _check_prediction(self):
+        """Raise ValueError if there is no single view to predict."""
         name = type(self).__name__
         if self.n_views_ != 2:
             raise ValueError(
@@ -468,10 +482,12 @@ class SecondViewPredictor:
                 "the second."
             )
 
-        views = self._take_views(X, None, reset=False)
-        if views[0] is None:
+    def _prediction_of(self, view):
+        """Predict the second view from the validated first view."""
+        if view is None:
+            name = type(self).__name__
             raise ValueError(f"{name}.predict needs the first view but received None.")
-        scores = self._checked_scores(0, views[0])
+        scores = self._checked_scores(0, view)
         Y = scores @ self.prediction_coef_ + self.prediction_intercept_
         Y = Y.astype(scores.dtype, copy=False)
         return Y.ravel() if self._predict_1d else Y
@@ -651,16 +667,23 @@ def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=Non
     """
     free = [v for v, alpha in enumerate(alphas) if alpha == 0]
     # Reject data for which one view, or two views together, have as many directions as samples.
-    n_degrees = min(rows.size for rows in samples.rows) - 1
+    n_degrees = min(rows.size for rows in samples.rows) - 1 - samples.n_confounders
     ranks = sorted(whitened[v].rank for v in free)
     full = any((endless and endless[v]) or whitened[v].rank >= n_degrees for v in free)
     if full or (len(ranks) > 1 and ranks[-1] + ranks[-2] > n_degrees):
         shown = ", ".join(f"{whitened[v].rank} in view {v + 1}" for v in free)
         raise ValueError(
             f"{name}: without regularisation (alpha=0) the directions ({shown}) suffice to fit "
-            f"{n_degrees + 1} samples, so the correlation would be 1 for any data. Increase "
-            f"{remedy}."
+            f"{n_degrees + 1} samples{_of_confounders(samples)}, so the correlation would be 1 "
+            f"for any data. Increase {remedy}."
         )
+
+
+def _of_confounders(samples):
+    """Explain in a message why there are fewer samples than rows."""
+    if not samples.n_confounders:
+        return ""
+    return f" (the confounders use up {samples.n_confounders} more)"
 
 
 def number_found(estimator, pairs, progress):

@@ -5,18 +5,12 @@ import numpy as np
 from skmoderndata._estimator.compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._estimator.doors import parameters_are_named
 from skmoderndata._estimator.registry import MethodCard
-from skmoderndata.cross_decomposition._base import (
-    SecondViewPredictor,
-    warn_of_moving,
-)
-from skmoderndata.cross_decomposition._linear_base import (
-    LinearViews,
-    alpha_of_folds,
-    solve_linear,
-)
+from skmoderndata.cross_decomposition._base import warn_of_moving
+from skmoderndata.cross_decomposition._confounders_base import PartialViews
+from skmoderndata.cross_decomposition._linear_base import alpha_of_folds, solve_linear
 
 
-class RegularizedCCA(SecondViewPredictor, LinearViews):
+class RegularizedCCA(PartialViews):
     r"""Estimate linear functions of two or more views with maximum correlation.
 
     For centred views with covariances :math:`C_{vv}` and cross-covariances :math:`C_{uv}`, and
@@ -93,6 +87,11 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
         Slopes of `predict`: least squares of the second view on the scores of the first.
     prediction_intercept_ : ndarray of shape (n_targets,)
         Constants of `predict`.
+    confounder_means_ : ndarray of shape (n_confounders,) or None
+        Means of the confounders; None if `fit` received none.
+    confounder_coef_ : list of ndarray of shape (n_confounders, n_features_of_view) or None
+        Slopes of the least squares fit of each view on the confounders, which are subtracted
+        from the view as ``(confounders - confounder_means_) @ confounder_coef_[v]``.
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
@@ -132,6 +131,12 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     sum of the ranks (for "gcca", n if that is smaller). Components of "maxvar" have uncorrelated
     stacked scores; components of "sumcor" are uncorrelated in every view.
 
+    With `confounders`, the analysis uses the residuals of each view after a least squares fit on
+    the confounders (partial canonical correlations) [6]_. The means are unchanged, so scores are
+    ``(X - (confounders - confounder_means_) @ confounder_coef_[v] - means_[v]) @ weights_[v]``.
+    ``alpha="auto"`` compares held-out rows of the residuals. The residuals of n samples after q
+    confounders vary in n - 1 - q directions only, and ``alpha=0`` counts these.
+
     float32 input is computed in float64 and returned as float32. Sparse views are never made
     dense: either their covariance or the inner products of their rows are formed, whichever is
     smaller.
@@ -147,6 +152,8 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
        variables, Proceedings of the American Psychological Association, 1968.
     .. [5] van de Velden and Bijmolt, Generalized canonical correlation analysis of matrices with
        missing rows, Psychometrika 71(2), 2006.
+    .. [6] Rao, Partial canonical correlations, Trabajos de estadistica y de investigacion
+       operativa 20(2-3), 1969.
 
     Examples
     --------
@@ -164,6 +171,18 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
     (0.9, 0.1)
     >>> cca.predict(X[60:]).shape                        # predicted second view
     (60, 25)
+
+    Age explains the relation of two views; nothing is left when its effect is removed:
+
+    >>> age = rng.uniform(20, 80, size=(200, 1))
+    >>> X = age / 20 + rng.normal(size=(200, 3))
+    >>> Y = age / 20 + rng.normal(size=(200, 3))
+    >>> cca = RegularizedCCA(1, alpha=0.1)
+    >>> round(cca.fit(X[:150], Y[:150]).score(X[150:], Y[150:]), 1)
+    0.7
+    >>> partial = cca.fit(X[:150], Y[:150], confounders=age[:150])
+    >>> abs(partial.score(X[150:], Y[150:], confounders=age[150:])) < 0.2
+    True
 
     Three views, the last of which is missing for some samples:
 
@@ -183,6 +202,7 @@ class RegularizedCCA(SecondViewPredictor, LinearViews):
             "kettenring1971canonical",
             "carroll1968generalization",
             "vandevelden2006generalized",
+            "rao1969partial",
         ),
         cost="n p min(n, p)",
         tier="standard",

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._estimator.confounders import confounder_table
 from skmoderndata._estimator.validation import check_array, refuse_ragged
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import scale_gamma
@@ -27,6 +28,7 @@ from skmoderndata._solvers.kernel.canonical import (
 from skmoderndata._solvers.kernel.canonical_permutations import (
     held_out_correlations,
     largest_correlations,
+    orthogonal_rows,
     rotated_coordinates,
 )
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
@@ -68,6 +70,7 @@ def canonical_permutation_test(
     X,
     Y,
     *,
+    confounders=None,
     n_permutations=1000,
     level=0.05,
     random_state=None,
@@ -95,6 +98,8 @@ def canonical_permutation_test(
         First view.
     Y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Second view, with the same samples in the same order.
+    confounders : array-like of shape (n_samples,) or (n_samples, n_confounders), default=None
+        Variables whose linear effect is removed from both views. Not available for KernelCCA.
     n_permutations : int, default=1000
         Number of permutations.
     level : float, default=0.05
@@ -126,8 +131,14 @@ def canonical_permutation_test(
     Notes
     -----
     Rows must be exchangeable: independent of each other, not in sequences or groups. The test
-    removes the means of the columns. Remove other nuisance variables before; a permutation test
-    then needs more care [1]_.
+    removes the means of the columns.
+
+    *Confounders.* Residuals of a regression are correlated with each other, so their permutation
+    finds too many pairs. The test instead multiplies both views by an orthonormal basis of the
+    n - 1 - q directions that are orthogonal to the q confounders and to a constant [2]_. The
+    correlations of the data stay those of the residuals, as in ``RegularizedCCA.fit`` with
+    `confounders`, and the n - 1 - q rows, which are permuted, are uncorrelated if the samples are
+    independent. They are exchangeable if the errors are normal, and approximately otherwise.
 
     *Linear analyses.* `correlations` are the regularised correlations, as in
     `regularized_correlations_`. The views are whitened once; a permutation costs the product of
@@ -156,7 +167,9 @@ def canonical_permutation_test(
     References
     ----------
     .. [1] Winkler, Renaud, Smith and Nichols, Permutation inference for canonical correlation
-       analysis, NeuroImage 220, 2020, 117065, algorithm 1 (without nuisance variables).
+       analysis, NeuroImage 220, 2020, 117065, algorithm 1.
+    .. [2] Huh and Jhun, Random permutation testing in multiple linear regression, Communications
+       in Statistics - Theory and Methods 30(10), 2001.
 
     Examples
     --------
@@ -179,13 +192,16 @@ def canonical_permutation_test(
     _check_numbers(n_permutations, level)
     X, Y = _check_views(estimator, X, Y)
     rng = check_random_state(random_state)
+    if confounders is not None:
+        X, Y = _without_confounders(kind, X, Y, confounders)
 
     # 2. Whiten the views, once for each penalty.
+    centred = confounders is not None
     if kind == "linear":
-        pairs = _linear_coordinates(estimator, X, Y)
+        pairs = _linear_coordinates(estimator, X, Y, centred=centred)
         fold = None
     elif kind == "sparse":
-        pairs = _sparse_coordinates(estimator, X, Y, rng)
+        pairs = _sparse_coordinates(estimator, X, Y, rng, centred=centred)
         fold = None
     else:
         pairs = [_kernel_coordinates(estimator, X, Y)]
@@ -251,10 +267,38 @@ def _best_penalty(values):
 # ---- views as coordinates ---------------------------------------------------------------------
 
 
-def _standardised(X, Y, scale):
-    """Centre the views and, with `scale`, scale them."""
+def _without_confounders(kind, X, Y, confounders):
+    """Rotate both views to the directions that are orthogonal to the confounders."""
+    if kind == "kernel":
+        raise ValueError(
+            f"{NAME}: confounders are removed from tables, not from kernels: use "
+            "RegularizedCCA or SparseCCA."
+        )
+    Z = confounder_table(confounders, len(X), owner=NAME)
+    views = [orthogonal_rows(view, Z) for view in (X, Y)]
+    n_rows = len(views[0])
+    if n_rows < 4:
+        raise ValueError(
+            f"{NAME}: {Z.shape[1]} confounders leave {n_rows} directions of {len(X)} rows to "
+            "permute: use more rows or fewer confounders."
+        )
+    for name, view in zip(("X", "Y"), views, strict=True):
+        if not view.any():
+            raise ValueError(
+                f"{NAME}: the confounders explain all columns of {name}, so nothing is left to "
+                "correlate: use fewer confounders."
+            )
+    return views
+
+
+def _standardised(X, Y, scale, centred):
+    """Centre the views, unless they are `centred`, and, with `scale`, scale them."""
     views = []
     for name, view in (("X", X), ("Y", Y)):
+        if centred:
+            deviation = np.sqrt((view**2).mean(axis=0)) if scale else 1.0
+            views.append(view / np.where(deviation > 0, deviation, 1.0))
+            continue
         if not np.ptp(view, axis=0).any():
             raise ValueError(
                 f"{NAME}: all columns of {name} are constant, so nothing can correlate with "
@@ -264,9 +308,9 @@ def _standardised(X, Y, scale):
     return views
 
 
-def _sparse_coordinates(estimator, X, Y, rng):
+def _sparse_coordinates(estimator, X, Y, rng, *, centred):
     """Find the pairs of a sparse analysis for one bound, or for each bound of "permutation"."""
-    A, B = _standardised(X, Y, estimator.scale)
+    A, B = _standardised(X, Y, estimator.scale, centred)
     if isinstance(estimator.l1_bound, str):
         grid = bound_grid((A.shape[1], B.shape[1]))
     else:
@@ -274,9 +318,9 @@ def _sparse_coordinates(estimator, X, Y, rng):
     return [sparse_coordinates(A, B, pair, estimator.n_components, rng=rng) for pair in grid]
 
 
-def _linear_coordinates(estimator, X, Y):
+def _linear_coordinates(estimator, X, Y, *, centred):
     """Compute rotated coordinates of two tables for one penalty, or for each penalty of "auto"."""
-    views = _standardised(X, Y, getattr(estimator, "scale", True))
+    views = _standardised(X, Y, getattr(estimator, "scale", True), centred)
 
     # scikit-learn's CCA has no penalty.
     alpha = getattr(estimator, "alpha", 0.0)
@@ -293,7 +337,9 @@ def _linear_coordinates(estimator, X, Y):
     alphas = _each(estimator, "alpha", alpha)
     pens = [penalty(value, "shrinkage") for value in alphas]
     sides = [whiten_features(view, pen) for view, pen in zip(views, pens, strict=True)]
-    _refuse_interpolation(sides, alphas, len(X), "a RegularizedCCA with alpha above 0")
+    # Without the constant, rows count as one more.
+    n = len(X) + 1 if centred else len(X)
+    _refuse_interpolation(sides, alphas, n, "a RegularizedCCA with alpha above 0")
     return [rotated_coordinates(*sides)]
 
 

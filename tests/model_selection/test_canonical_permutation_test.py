@@ -14,16 +14,19 @@ from skmoderndata._solvers.kernel.canonical_permutations import (
     held_out_correlations,
     largest_correlations,
     leading_pairs,
+    orthogonal_rows,
     rotated_coordinates,
 )
-from skmoderndata.cross_decomposition import KernelCCA, RegularizedCCA
+from skmoderndata.cross_decomposition import KernelCCA, RegularizedCCA, SparseCCA
 from skmoderndata.model_selection import canonical_permutation_test
 from tests.oracles.canonical_permutation_test import (
     canonical_correlations,
     correlation_across_folds,
+    orthogonal_directions,
     p_values,
     permuted_correlations,
 )
+from tests.oracles.regularized_cca import residuals
 
 
 def two_views(seed, n_pairs, *, n=100, p=8, q=6, heavy=False):
@@ -311,3 +314,94 @@ def test_other_estimators_are_rejected(estimator):
 def test_raises_on_invalid_settings(estimator, settings, message):
     with pytest.raises(ValueError, match=message):
         canonical_permutation_test(estimator, *two_views(0, 0), **settings)
+
+
+def confounded_views(seed, n=30, r=10, relation=0.0):
+    """Two views of three columns that depend on confounders and correlate by `relation`."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(2, n, 3))
+    Y[:, 0] += relation * X[:, 0]
+    Z = rng.normal(size=(n, r))
+    return X + Z @ rng.normal(size=(r, 3)), Y + Z @ rng.normal(size=(r, 3)), Z
+
+
+@pytest.mark.oracle
+def test_rows_are_orthogonal_to_the_confounders(seed):
+    X, Y, Z = confounded_views(seed)
+    Z[:, 0] = 1e6 * Z[:, 1] + 3  # collinear
+    Q = orthogonal_directions(Z)
+    rows = [orthogonal_rows(view, Z) for view in (X, Y)]
+    assert len(rows[0]) == Q.shape[1] == 20
+    factor = 20 / 30
+    for view, found in zip((X, Y), rows, strict=True):
+        assert_allclose(found.T @ found, factor * (view.T @ Q @ Q.T @ view), atol=1e-8)
+    assert_allclose(rows[0].T @ rows[1], factor * (X.T @ Q @ Q.T @ Y), atol=1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_correlations_with_confounders_are_those_of_the_fit(seed, alpha, scale):
+    X, Y, Z = confounded_views(seed)
+    cca = RegularizedCCA(3, alpha=alpha, scale=scale)
+    test = canonical_permutation_test(cca, X, Y, confounders=Z, n_permutations=19)
+    expected = cca.fit(X, Y, confounders=Z).regularized_correlations_
+    assert_allclose(test.correlations, expected, rtol=1e-8)
+
+
+@pytest.mark.recovery
+def test_confounders_cause_no_pairs_and_hide_none():
+    def runs(relation, n):
+        return np.array([
+            canonical_permutation_test(
+                RegularizedCCA(1, alpha=0), X, Y, confounders=Z, n_permutations=39,
+                random_state=run,
+            ).n_pairs
+            for run in range(60)
+            for X, Y, Z in [confounded_views(run, n=n, relation=relation)]
+        ])  # fmt: skip
+
+    assert (runs(0.0, 30) > 0).sum() <= MOST_FALSE
+    assert (runs(1.5, 60) > 0).sum() >= 55
+
+
+@pytest.mark.recovery
+def test_permuted_residuals_would_find_too_much():
+    """The reason for the rotation: residuals are correlated with each other."""
+    false = 0
+    for run in range(60):
+        X, Y, Z = confounded_views(run, r=20)
+        left = [residuals(view, Z) for view in (X, Y)]
+        test = canonical_permutation_test(
+            RegularizedCCA(1, alpha=0), *left, n_permutations=39, random_state=run
+        )
+        false += test.n_pairs
+    assert false > 2 * MOST_FALSE
+
+
+@pytest.mark.edge
+def test_errors_name_bad_confounders():
+    X, Y, Z = confounded_views(0)
+    settings = {"n_permutations": 19}
+    with pytest.raises(ValueError, match="confounders has 5 rows"):
+        canonical_permutation_test(RegularizedCCA(1), X, Y, confounders=Z[:5], **settings)
+    with pytest.raises(ValueError, match="not from kernels"):
+        canonical_permutation_test(KernelCCA(1), X, Y, confounders=Z, **settings)
+    with pytest.raises(ValueError, match="explain all columns of X"):
+        canonical_permutation_test(RegularizedCCA(1), Z[:, :2], Y, confounders=Z, **settings)
+    many = np.random.default_rng(0).normal(size=(30, 28))
+    with pytest.raises(ValueError, match="28 confounders leave 1 directions"):
+        canonical_permutation_test(RegularizedCCA(1), X, Y, confounders=many, **settings)
+    with pytest.raises(ValueError, match="without penalty, the 6 directions"):
+        canonical_permutation_test(
+            RegularizedCCA(1, alpha=0), X, Y, confounders=many[:, :24], **settings
+        )
+
+
+@pytest.mark.invariance
+def test_sparse_pairs_accept_confounders(seed):
+    X, Y, Z = confounded_views(seed, relation=2.0)
+    test = canonical_permutation_test(
+        SparseCCA(1, l1_bound=1.5), X, Y, confounders=Z, n_permutations=19, random_state=seed
+    )
+    assert test.n_pairs == 1

@@ -46,3 +46,12 @@ def correlation_across_folds(A, B, fold):
         a[out] -= a[out].mean()
         b[out] -= b[out].mean()
     return a @ b / np.sqrt((a @ a) * (b @ b))
+
+
+def orthogonal_directions(Z):
+    """Orthonormal basis, in columns, of the rows orthogonal to [1 Z], by the eigenvectors of the
+    residual-forming matrix [Huh and Jhun 2001]."""
+    design = np.column_stack([np.ones(len(Z)), Z])
+    forming = np.eye(len(Z)) - design @ np.linalg.pinv(design)
+    values, vectors = np.linalg.eigh(forming)
+    return vectors[:, values > 0.5]

@@ -41,3 +41,11 @@ def best_sum_of_correlations(views, alpha, seed, tries=20):
     rng = np.random.default_rng(seed)
     m = sum(X.shape[1] for X in views)
     return -min(optimize.minimize(loss, rng.normal(size=m)).fun for _ in range(tries))
+
+
+def residuals(view, Z, w=None):
+    """What a weighted least squares fit on [1 Z] leaves of a view."""
+    root = np.ones(len(Z)) if w is None else np.sqrt(w)
+    design = np.column_stack([np.ones(len(Z)), Z])
+    slopes, *_ = np.linalg.lstsq(root[:, None] * design, root[:, None] * view, rcond=None)
+    return view - design @ slopes

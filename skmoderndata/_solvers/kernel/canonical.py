@@ -58,6 +58,7 @@ class Samples(NamedTuple):
     n: int  # number of samples
     rows: list[Array]  # numbers of the rows that are present, for each view
     weights: Array | None  # weights of the samples, (n,); None if all are 1
+    n_confounders: int = 0  # number of independent variables that were removed from the views
 
     def weights_of(self, v: int) -> Array | None:
         """Return the weights of the rows of one view."""
@@ -536,7 +537,7 @@ def _any_unit(F: Array) -> Array:
 
 def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     """Return leading eigenvectors of ``sum_v B_v B_v'``, rows weighted by their views present."""
-    n, present, weights = samples
+    n, present, weights, _ = samples
     n_views = len(views)
     rows = np.concatenate(present)
     counts = np.bincount(rows, minlength=n).astype(np.float64)

@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import Whitened
 
@@ -52,6 +54,34 @@ def leading_columns(view: Whitened) -> Array:
     gains = np.einsum("ij,ij->j", columns, columns)
     retained = gains > GAIN_RELATIVE * gains.max(initial=0.0)
     return columns[:, retained]
+
+
+def orthogonal_rows(X: Array, Z: Array) -> Array:
+    """Return rows of X in the directions orthogonal to [1 Z], with the sums of squares per n.
+
+    ``Q' X``, where the columns of Q are an orthonormal basis of these directions [Huh and Jhun
+    2001]. Products of two views are those of their residuals, and the rows are uncorrelated if the
+    rows of X are. Q is not formed: Householder reflections are applied.
+    """
+    # 1. find an orthonormal basis of the confounders, whatever their units
+    n = len(Z)
+    centred = Z - Z.mean(axis=0)
+    units = np.abs(centred).max(axis=0)
+    varies = units > ACCUMULATED_ROUNDING * np.abs(Z).max(axis=0)
+    U, s, _ = linalg.svd(centred[:, varies] / units[varies], full_matrices=False)
+    retained = s > max(Z.shape) * EPS * s.max(initial=0.0)
+    basis = np.column_stack([np.full(n, n**-0.5), U[:, retained]])
+
+    # 2. reflect the basis to the first rows; the other rows are orthogonal to it
+    reflectors, tau, _, _ = linalg.lapack.dgeqrf(basis)
+    centred = X - X.mean(axis=0)
+    work = 100 * X.shape[1]
+    rotated, _, _ = linalg.lapack.dormqr("L", "T", reflectors, tau, centred, work)
+    rows = rotated[basis.shape[1] :]
+
+    # 3. leave out columns that the confounders explain but for rounding, and divide by n later
+    explained = np.abs(rows).max(axis=0) <= 1000 * EPS * np.abs(X).max(axis=0)
+    return np.where(explained, 0.0, rows) * np.sqrt(len(rows) / n)
 
 
 def largest_correlations(pair: Coordinates, orders: Array, k: int) -> Array:
