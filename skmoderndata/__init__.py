@@ -15,7 +15,7 @@ from pathlib import Path
 
 from skmoderndata._version import __version__ as __version__
 
-_FUNCTIONS = {  # name -> private module
+_FUNCTIONS = {  # Private module that defines each function.
     "all_estimators": "_estimator.registry",
     "all_kernels": "_estimator.registry",
     "blocks_config": "_solvers.common.blocks",
@@ -23,7 +23,7 @@ _FUNCTIONS = {  # name -> private module
     "suggest": "_guide.suggest",
     "trusted_types": "_estimator.trusted",
 }
-_CORE = {  # public module -> estimators that can also be imported from here
+_CORE = {  # Estimators that can also be imported from here, by public module.
     "cluster": (
         "DiscreteBasis",
         "FormalConceptFactorization",
@@ -96,7 +96,7 @@ def __getattr__(name):
     if name == "__all__":  # `from skmoderndata import *` loads the core estimators
         return sorted(["__version__", *_FUNCTIONS, *_core_estimators()])
 
-    # a module, a class, or a name that is meant to be one of these
+    # the name may be a module, a class, or a misspelling of one
     homes = {} if name.startswith("_") else _homes()
     if name in homes.values():
         return importlib.import_module(f"skmoderndata.{name}")

@@ -152,5 +152,6 @@ def _bar(done, total, label):
 
 
 if __name__ == "__main__":
-    os.environ["SKMODERNDATA_QUIET"] = "1"  # the bar says more; workers inherit it
+    # the progress bar shows more; worker processes inherit the variable
+    os.environ["SKMODERNDATA_QUIET"] = "1"
     sys.exit(main())

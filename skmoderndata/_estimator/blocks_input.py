@@ -63,7 +63,7 @@ def blocks_of(estimator: Any, X: Any, *aligned: Any, **checks: Any) -> ArrayBloc
         Parameters of `validate_data`.
     """
     name = type(estimator).__name__
-    frame = getattr(X, "_meta_nonempty", None)  # a few dummy rows of a data frame
+    frame = getattr(X, "_meta_nonempty", None)  # use the few dummy rows of a data frame
     blocks = as_blocks(X, *aligned)
     if len(blocks.shape) != 2:
         raise ValueError(
@@ -255,7 +255,7 @@ class BlockClusterMixin(ClusterMixin):
         labels : ndarray or Dask array of shape (n_samples,)
             Labels of the rows.
         """
-        # the labels of the rows of a Dask array are not stored
+        # a fit to a Dask array does not store the labels of its rows
         if in_blocks(X, on_disk=False):
             return self.fit(X, **kwargs).predict(X)
         return super().fit_predict(X, y, **kwargs)

@@ -27,7 +27,7 @@ from skmoderndata._solvers.common.arrays import as_numpy
 
 try:
     from sklearn.callback import CallbackSupportMixin
-except ImportError:  # the interface has moved; estimators then report no progress
+except ImportError:  # scikit-learn has moved the interface; estimators then report no progress
 
     class _NoContext:
         def subcontext(self, **kwargs):
@@ -211,7 +211,7 @@ def set_support_vectors(
     n_samples = samples.shape[0]
     coef = np.array(coef, dtype=np.float64, order="C")
     if machine._sparse:
-        # the machine reads the coefficients row by row, with their zeros
+        # the machine reads the coefficients row by row, including zeros
         columns = np.tile(np.arange(n_samples, dtype=np.int32), len(coef))
         starts = n_samples * np.arange(len(coef) + 1, dtype=np.int32)
         container = type(machine.support_vectors_)
@@ -223,7 +223,7 @@ def set_support_vectors(
 
     machine.support_ = np.arange(n_samples, dtype=np.int32)
     machine.support_vectors_ = vectors
-    # libsvm reads as many numbers as its own fit has set
+    # libsvm reads as many counts as its own fit has stored
     if n_support is None:
         n_support = np.full(len(machine._n_support), n_samples)
     machine._n_support = np.array(n_support, dtype=np.int32)
@@ -250,7 +250,7 @@ def set_network(
     perceptron.out_activation_ = "identity"
     if classes is not None:
         binarizer = LabelBinarizer().fit(classes)
-        binarizer.classes_ = classes  # keeps the type of the labels
+        binarizer.classes_ = classes  # assigning the classes keeps the type of the labels
         perceptron._label_binarizer = binarizer
         perceptron.classes_ = classes
         perceptron.out_activation_ = "logistic" if n_outputs == 1 else "softmax"

@@ -145,7 +145,7 @@ def bootstrap(one_refit, n_rows, seeds, *, owner, block_length=1, n_jobs=None, v
     refits : list
         Return values of `one_refit`, in the order of the seeds.
     """
-    # report after each batch: no larger ones than needed to keep all jobs busy
+    # report after each batch; batches are as small as possible but keep all jobs busy
     batch = max(effective_n_jobs(n_jobs), -(-len(seeds) // LINES))
     time_left = TimeLeft(owner, len(seeds), verbose=verbose, unit="refits")
     run = delayed(partial(_on_drawn_rows, one_refit, n_rows, block_length))
@@ -181,7 +181,7 @@ def quantiles(values, level, *, method):
     """
     ends = ((1 - level) / 2, (1 + level) / 2)
     with warnings.catch_warnings():
-        # entries that no refit has stay NaN
+        # entries that appear in no refit stay NaN
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanquantile(values, ends, axis=0, method=method)
 

@@ -189,7 +189,7 @@ def check_magnitude(
             _check_fourth_powers(peak, single, where)
         return X
 
-    # name the remedy
+    # raise an error that names the remedy
     wrong = small if large is None else large
     if single:
         remedy = "divide it by that, or give it in double precision"
@@ -654,7 +654,7 @@ def bits_of(X, *, threshold, owner):
 class BitCounts(NamedTuple):
     """Summary of the numbers in a table; summaries of blocks of rows can be added."""
 
-    # the smallest value, the largest, and one value between them if there is any
+    # the smallest value, the largest value, and one value between them if it exists
     values: tuple[float, ...]
     n_above: int  # count of numbers above the threshold
     n_observed: int

@@ -161,7 +161,7 @@ def _is_single(X: Any) -> bool:
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a data frame of pandas, polars or Dask."""
-    is_sized = hasattr(X, "__len__")  # lazy frames of polars are not
+    is_sized = hasattr(X, "__len__")  # False for lazy frames of polars
     return is_sized and hasattr(X, "columns") and getattr(X, "ndim", 2) == 2
 
 
@@ -322,7 +322,7 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
         columns = max(shape[1] for shape in shapes)
         return DataFacts("views", rows=rows, columns=columns, wide=columns / rows, views=n)
 
-    # Time is the axis along which lengths differ; if they do not differ, it is the longer axis
+    # Time is the axis along which the lengths differ; if they do not differ, it is the longer axis
     widths = {shape[-1] for shape in shapes}
     channels_first = len(shapes[0]) == 2 and (
         len(lengths) < len(widths) or (len(widths) == 1 and max(lengths) < min(widths))
@@ -409,7 +409,7 @@ def _of_array(X: Any, *, picture: bool = True) -> DataFacts:
         kind = _kind_of_matrix(X)
         if kind:
             return DataFacts(kind, rows=n if kind != "image" else None, columns=X.shape[1])
-    if np.isnan(n):  # chunks of a Dask array with unknown lengths
+    if np.isnan(n):  # a Dask array may have chunks of unknown length
         rows = _first_part(X.blocks[i] for i in range(X.numblocks[0]))
         n = len(rows) * X.numblocks[0]
     else:

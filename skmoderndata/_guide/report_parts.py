@@ -456,7 +456,7 @@ def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | N
     size = sizes[row, column]
     largest = np.argsort(-size, kind="stable")
     if len(row) and _test_of_tail(size, sizes[~support & ~odd[:, None]]) > level / 2:
-        largest = largest[:0]  # the good cells reach as far as these
+        largest = largest[:0]  # the good cells reach as far as these cells
         if not odd.any():
             return None
     cells = [
@@ -604,7 +604,7 @@ def _between_blocks(block: np.ndarray, R: np.ndarray, known: np.ndarray) -> np.n
 def _block_medians(values: np.ndarray) -> np.ndarray:
     blocks = np.array_split(values, N_BLOCKS)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # blocks without known cells
+        warnings.simplefilter("ignore")  # blocks without known cells have no mean
         return np.array([np.nanmedian(block, axis=0) for block in blocks])
 
 

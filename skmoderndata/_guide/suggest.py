@@ -184,7 +184,7 @@ class Fit(NamedTuple):
     """Fit of a row of the knowledge to the data."""
 
     row: dict[str, Any]
-    reasons: list[str]  # conditions that hold
+    reasons: list[str]  # conditions that hold for the data
     score: tuple[float, ...]  # () if the row does not apply
 
 
@@ -195,7 +195,7 @@ def _fit(row: dict[str, Any], facts: DataFacts, named: set[str]) -> Fit:
     best = Fit(row, [], ())
     for when in row["when"]:
         conditions = {name: when[name] for name in when if name in DataFacts._fields}
-        if facts.kind == "objects":  # only the caller knows the kind
+        if facts.kind == "objects":  # only the caller knows what the objects are
             conditions = (
                 {"kind": facts.kind, "y": conditions.get("y", facts.y)}
                 if n_named

@@ -21,8 +21,8 @@ TILE_BYTES = 2**19
 DIAGONAL_ROWS = 2**15
 # Number of rows that one thread evaluates at a time.
 CHUNK_ROWS = 2**13
-# Maximum number of kernel values that a single thread computes; for so small a number, a second
-# thread does not pay.
+# Maximum number of kernel values that a single thread computes; with fewer values, a second thread
+# saves no time.
 WORTH_THREADS = 2**23
 # Maximum term gamma |x|^2 in single precision; with larger terms, cancellation loses too many
 # digits.

@@ -18,7 +18,7 @@ from skmoderndata._solvers.alignment.warping import alignment_costs
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Names of the distances, and the parameters of each except the band.
+# Parameters of each distance, except the band.
 PARAMETERS = {
     "dtw": (),
     "weighted_dtw": ("steepness",),

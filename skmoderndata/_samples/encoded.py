@@ -30,7 +30,8 @@ class Encoded:
         self.samples = samples
         self.form = form
         self.key = key
-        self.diagonals: dict[Hashable, Array] = {}  # by kernel, filled by `BaseKernel.diag`
+        # diagonals by kernel; `BaseKernel.diag` fills them
+        self.diagonals: dict[Hashable, Array] = {}
 
     @property
     def shape(self) -> tuple[int]:

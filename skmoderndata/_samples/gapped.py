@@ -118,7 +118,7 @@ def scoring(
     name: str = "alignment",
 ) -> Scoring:
     """Check the parameters of `metrics.alignment`; `name` is the caller, for error messages."""
-    # a gap must not cost more than its symbols cost one by one
+    # a gap must not cost more than a separate gap for each of its symbols
     further = gap_cost if extension_cost is None else extension_cost
     if further > gap_cost:
         raise ValueError(
@@ -175,7 +175,7 @@ def alignment_matrix(
     # if X is compared with itself, only the lower triangle has been computed
     if others is None:
         S = np.tril(S) + np.tril(S, -1).T
-    S += 0.0  # not -0.0
+    S += 0.0  # turn -0.0 into 0.0
     if not normalize:
         return S
     if others is None:

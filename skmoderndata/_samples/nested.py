@@ -92,7 +92,7 @@ def copied(x: Any) -> Any:
         elif id(node) not in levels:
             levels[id(node)] = level
             waiting.extend(node)
-        elif levels[id(node)] != level:  # the node is below itself
+        elif levels[id(node)] != level:  # the node contains itself
             return copy.deepcopy(x)
         else:  # all its entries have been copied
             entries = [v if type(v) in ATOMS else copies[id(v)] for v in waiting.pop()]
@@ -108,7 +108,8 @@ def _copy_of_object(x: Any) -> Any:
         return _copy_of_element(x)
     try:
         return copy.deepcopy(x)
-    except (TypeError, ValueError, NotImplementedError, RecursionError):  # such as locks
+    # some objects, such as locks, cannot be copied
+    except (TypeError, ValueError, NotImplementedError, RecursionError):
         return x
 
 

@@ -190,7 +190,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         self.refit = refit
         self.threshold = threshold
 
-    # without these, a metadata request for `fit` would have to be repeated for both methods
+    # without these lines, a metadata request for `fit` would have to be repeated for both methods
     __metadata_request__transform = {"entry_weight": UNUSED}
     __metadata_request__predict = {"entry_weight": UNUSED}
 

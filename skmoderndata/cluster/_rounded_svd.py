@@ -228,7 +228,8 @@ def _leading_eigenvectors(X, k, *, rows):
         gram = LinearOperator(
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))
         )
-        start = np.random.default_rng(0).uniform(0.5, 1.5, size=m)  # the same in every fit
+        # use the same start in every fit
+        start = np.random.default_rng(0).uniform(0.5, 1.5, size=m)
         values, vectors = (array[..., ::-1] for array in eigsh(gram, k, v0=start))
     return np.maximum(values, 0.0), vectors
 

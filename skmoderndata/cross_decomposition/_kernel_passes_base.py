@@ -139,7 +139,7 @@ class PassViews(NamedTuple):
     def samples(self):
         """Describe the rows in the form that the solver expects."""
         n = self.surveys[0].n_used
-        everything = np.broadcast_to(np.intp(0), n)  # a view that needs no memory
+        everything = np.broadcast_to(np.intp(0), n)  # a broadcast view needs no memory
         return Samples(n, [everything] * len(self.widths), None)
 
     def sum(self, function, features, *shared):
@@ -212,7 +212,7 @@ def _sum_views(block, cut, features, unit, function, shared):
         if total is not None:
             sums = tuple(a + b for a, b in zip(total, sums, strict=True))
         total = sums
-    if total is None:  # no row of positive weight
+    if total is None:  # no row has a positive weight
         none = [np.zeros((0, feature_map.R.shape[1])) for feature_map in features]
         empty = [X[:0] for X in views]
         total = function(none, empty, [np.zeros(0)] * len(none), np.zeros(0), *shared)

@@ -96,7 +96,7 @@ class Components(NamedTuple):
 
 
 # Size of the rounding error of a kernel value, relative to the largest value: 16 units of
-# rounding. Without fused multiplications, all samples were seen to share errors of eight units.
+# rounding. Without fused multiplications, all samples can share errors of eight units.
 ERROR_OF_KERNEL = 16 * np.finfo(np.float64).eps
 
 
@@ -828,7 +828,7 @@ def _left_out_rows(rows, means, target_means, to_units, fitted, weight):
 
 def copies_of(X, Y):
     """Assign the same number to all copies of a sample."""
-    if isinstance(X, list | Encoded):  # samples that are not rows of numbers
+    if isinstance(X, list | Encoded):  # the samples are not rows of numbers
         rows = [key_of_sample(x, "A sample", any_object=True) for x in X]
     elif sparse.issparse(X):
         X = sparse.csr_array(X)

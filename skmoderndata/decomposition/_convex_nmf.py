@@ -391,7 +391,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         # cluster rows, or samples in feature space
         if self._linear:
             with warnings.catch_warnings():
-                # It is harmless if there are fewer distinct rows than components.
+                # Having fewer distinct rows than components is harmless here.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:

@@ -518,7 +518,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             return -4.0
         return -mean_slowness(Y, follows[1:])
 
-    # ---- the two ways to fit -------------------------------------------------------------
+    # ---- two ways to fit -----------------------------------------------------------------
 
     def _refined(self, source, follows, principal, k, schedule, step, rng, progress):
         """Whiten exactly in the subspace of CCIPCA, then find minor components of the steps."""

@@ -735,7 +735,7 @@ class KSVD(
         bound = self.residual_tol
         if bound is None:
             n_nonzero = max(1, self.n_features_in_ // 10)
-            bound = -1.0  # no bound
+            bound = -1.0  # a negative bound means no bound
         bounds = np.full(len(data), bound)
         if data.dtype == np.float32:
             bounds = bounds_for_rounding(bounds, data)

@@ -182,7 +182,7 @@ def checked_blocks(estimator, blocks, reader):
         "fourth_powers": True,
     }
 
-    # one pass for all checks; later passes do not repeat them
+    # make all checks in one pass; later passes do not repeat them
     n, sum_sq, n_gaps, n_cells, n_counting = blocks.sum(_check_block, reader, demands)
     if n == 0:
         raise ValueError(NO_WEIGHT)
@@ -231,7 +231,8 @@ class AlternatingFactorization(
     and `_solve`; see `SparseNMF`.
     """
 
-    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
+    # Without this line, users who request metadata for `fit` would have to do so for `transform`
+    # too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     _nonnegative = False  # True if components must be non-negative

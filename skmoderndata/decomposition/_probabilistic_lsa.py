@@ -243,7 +243,8 @@ class ProbabilisticLSA(
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
+    # Without this line, users who request metadata for `fit` would have to do so for `transform`
+    # too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -513,7 +514,7 @@ class ProbabilisticLSA(
             hidden = _select(words, ~half)
             mixtures, _ = self._fold_in(visible, topics, cells)
 
-            # A few words do not exclude a topic: add one token, distributed over all topics.
+            # A few words cannot exclude a topic: add one token, distributed over all topics.
             padded = np.append(visible.data, 0.0)
             length = np.add.reduceat(padded, visible.indptr[:-1])
             length[np.diff(visible.indptr) == 0] = 0.0

@@ -13,11 +13,12 @@ from skmoderndata.exceptions import DoubtfulResultWarning
 # Maximum fraction of the entries of an exact table that may be errors; pursuit never recovers a
 # table with more errors.
 MOST_MARKED = 0.5
-# Minimum size of the smaller side of a table at which errors can be seen at all.
+# Minimum size of the smaller side of a table at which errors can be detected.
 LEAST_SIDE = 8
 # Maximum ratio of the number of components to the number of components above the noise.
 MOST_OF_RANK = 2
-# Fraction of the smaller side of a table at which the components leave no freedom to see errors.
+# Fraction of the smaller side of a table at which the components leave no freedom to detect
+# errors.
 MOST_OF_SIDE = 0.5
 
 
@@ -161,7 +162,7 @@ class WarnsOfDoubt:
         side = min(shape)
         is_fitted = self.algorithm_ == "stable" and self.polished_ and k is not None
 
-        # warn of components that are noise, or too many for errors to be visible
+        # warn if components are noise, or too numerous for errors to be detectable
         if is_fitted and side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
             warnings.warn(
                 f"n_components={k} is at least half of the smaller side {side} of X, which "
@@ -209,7 +210,7 @@ class WarnsOfDoubt:
                 stacklevel=3,
             )
 
-        # warn if a group of rows is too large for an error
+        # warn if a group of rows is too large to count as an error
         if verdict is not None and verdict.too_many:
             warnings.warn(
                 f"{verdict.too_many:.0%} of the rows are far from the rest, more than rows="

@@ -367,7 +367,8 @@ class RobustPCA(
         self.store_matrices = store_matrices
         self.random_state = random_state
 
-    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
+    # Without this line, users who request metadata for `fit` would have to do so for `transform`
+    # too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -719,13 +720,13 @@ class RobustPCA(
             if self._map is not None:
                 outlying = self.outlying_rows_
 
-        # list cells of other rows
+        # list cells of new rows
         else:
             row_names = row_names_of(X)
             low_rank, sparse = self.decompose(X)
             if self._map is not None:
                 outlying = self.row_distances(X)[:, 1] > 1
-            if self.algorithm_ == "pcp":  # the residuals of exact cells are small, not zero
+            if self.algorithm_ == "pcp":  # the residuals of exact cells are small but not zero
                 typical = np.sqrt(np.mean(low_rank**2, axis=1, keepdims=True))
                 sparse = np.where(np.abs(sparse) > EXACT_RESIDUAL * typical, sparse, 0.0)
 

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.plotting import name_ticks, names_of, several_axes_or_new
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 
-# Fraction of the entries of the table below the range of its colours, and also above it.
+# Fraction of the entries that lie below the colour range of the table, and of those above it.
 COLOURS_AT = 0.02
 # Number of rows that the outlier map labels, starting with the farthest.
 NAMED_ROWS = 10
@@ -151,7 +151,8 @@ class RobustPCADisplay:
             choice = "three axes" if n_panels == 3 else "three or four axes"
             raise ValueError(f"RobustPCADisplay draws on {choice}, got {len(axes)}.")
 
-        # table and low rank in the same colours, which a few errors must not stretch
+        # draw table and low-rank part in the same colours, whose range must not depend on a few
+        # errors
         observed = table[~np.isnan(table)]
         span = (0, 1)
         if observed.size:
@@ -165,7 +166,7 @@ class RobustPCADisplay:
             title = "Gross errors, in units of the noise"
         sizes = np.abs(errors[np.nan_to_num(errors) != 0])
         largest = SMALLEST_DIVISOR
-        if sizes.size:  # one huge error must not hide the others
+        if sizes.size:  # limit the colours, so that one huge error does not hide the others
             largest = float(min(sizes.max(), LARGEST_COLOUR * np.median(sizes)))
         signed = {"vmin": -largest, "vmax": largest, "cmap": "RdBu_r"} | style
 

@@ -193,7 +193,7 @@ class SemiNMF(AlternatingFactorization):
         elif init == "kmeans":
             data = rows.some(rng)
             n = data.shape[0]
-            # replace missing entries by the mean of their feature
+            # replace missing entries with the mean of their feature
             filled = data.X
             if data.observed is not None:
                 weights = np.ones(n) if data.weights is None else data.weights
@@ -206,7 +206,7 @@ class SemiNMF(AlternatingFactorization):
             clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
             with warnings.catch_warnings():
-                # It is harmless if there are fewer distinct rows than components.
+                # Having fewer distinct rows than components is harmless here.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 clusters.fit(filled, sample_weight=data.weights)
             V[:, :distinct] = clusters.cluster_centers_.T

@@ -72,7 +72,8 @@ def check_rows(
     X, sequence_ids=None, sample_mask=None, times=None, *, new_sequence=False, after=None
 ):
     """Check the properties of the rows; `after` is None or the moments that they continue."""
-    # a sum is NaN if an entry is: one pass, without an array of flags
+    # compute the sums of the rows in one pass, without an array of flags: a sum is NaN if any
+    # entry is
     valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))
     ids = check_ids(sequence_ids, X)
 

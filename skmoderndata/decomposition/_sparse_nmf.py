@@ -30,8 +30,8 @@ from skmoderndata.decomposition._nmf_base import (
 )
 
 FRACTION = Interval(Real, 0, 1, closed="both")
-# Maximum length of a code of prescribed sparseness: it takes about 2 s; the time grows with the
-# cube of the length.
+# Maximum length of a code of prescribed sparseness. At this length, a code takes about 2 s; the
+# time grows with the cube of the length.
 LONGEST = 300
 
 

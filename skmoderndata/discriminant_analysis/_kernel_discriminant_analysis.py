@@ -280,7 +280,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self._project = Projection(table.features, coef)
         self.landmarks_ = table.landmarks
         self.solver_ = "nystroem"
-        vars(self).pop("dual_coef_", None)  # left by an earlier fit
+        vars(self).pop("dual_coef_", None)  # an earlier fit may have set this attribute
         self._keep(means @ coef, values, ridge)
         return self
 

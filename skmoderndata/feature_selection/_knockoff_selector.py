@@ -299,7 +299,7 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, Base):
         order[p:] -= p * swapped
         columns = np.hstack([Z, knockoffs])[:, order]
 
-        # a group and its knockoffs are swapped together, so that labels do not favour either
+        # swap a group and its knockoffs together, so that the labels do not favour either
         flipped = rng.uniform(size=self.groups_.max() + 1) < 0.5
         labels = 2 * np.tile(self.groups_, 2) + flipped[np.tile(self.groups_, 2)]
         labels[p:] += 1 - 2 * flipped[self.groups_]

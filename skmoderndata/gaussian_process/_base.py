@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.gaussian.covariances import Stationary, contract, covariance
 from skmoderndata.kernels._base import BaseKernel
 
-PROCESS = {  # constraints of the parameters that the regressors share
+PROCESS = {  # Constraints of the parameters that the regressors share.
     "kernel": [HasMethods(["clone_with_theta", "diag"]), None],
     "noise_level": [POSITIVE],
     "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],

@@ -363,7 +363,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         U = (X[rows] - X.mean(axis=0)) / column_scales(X)
         seed = rng.randint(MAX_INT32)
         means = MiniBatchKMeans(n_experts, random_state=seed, n_init=1, batch_size=2048)
-        # It is harmless if there are fewer distinct samples than experts: the clusters are
+        # Having fewer distinct samples than experts is harmless, because the clusters are
         # balanced.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -70,7 +70,7 @@ def checked_image(estimator, X, *, allow_nan=False):
             f"but X has shape {np.shape(X)}."
         )
 
-    # Name the remedy for NaN
+    # If there are NaN, raise an error that names the remedy
     try:
         image = check_array(
             X,

@@ -38,9 +38,9 @@ from skmoderndata.image._base import (
     starting_atoms,
 )
 
-# Number of rounds of group filtering, and noise levels of the first and the last round, in units
-# of the noise. Group filtering gains 0.4 to 1.2 dB. Five rounds lose 0.1 dB; twenty gain nothing
-# more.
+# Number of rounds of group filtering, and the noise levels of the first and last rounds, in units
+# of the noise. Group filtering gains 0.4 to 1.2 dB. Five rounds lose 0.1 dB; twenty rounds gain
+# nothing more.
 GROUP_ROUNDS = 10
 FIRST_GROUP_NOISE = 5.0
 LAST_GROUP_NOISE = 0.7

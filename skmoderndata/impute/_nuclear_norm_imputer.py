@@ -292,7 +292,8 @@ class NuclearNormImputer(
             )
         return super().__getattr__(name)
 
-    # Without this, users who request metadata for `fit` would have to do so for `transform` too.
+    # Without this line, users who request metadata for `fit` would have to do so for `transform`
+    # too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -938,7 +939,7 @@ def _known_of_weight(observed, weights, dtype):
     """Leave out cells of weight 0; return known cells and weights, None if all weights are 1."""
     if weights is None:
         return observed, None
-    weights = weights.astype(dtype)  # in single precision some may vanish
+    weights = weights.astype(dtype)  # in single precision, some weights may become zero
     observed = observed & (weights > 0)
     if (weights[observed] == 1).all():
         return observed, None

@@ -34,7 +34,7 @@ NAME = "bootstrap_components"
 LEAST_ROWS = 3
 # Minimum number of blocks in a series.
 LEAST_BLOCKS = 2
-# Fraction of a series that the default blocks have at most.
+# Maximum length of the default blocks, as a fraction of the series.
 LONGEST_BLOCK = 0.2
 # Maximum stability of a component that rotates; it is 0.9 if the angle in a plane is random.
 ROTATES = 0.92
@@ -296,7 +296,7 @@ def _raw_components(model):
 
 def _on_support(model, X, components):
     """Fit codes and components again without a penalty, with their zeros fixed."""
-    # codes of the rows, as the last step sees them
+    # compute the codes of the rows, as the last step receives them
     last = last_step(model)
     if last is not model:
         X = model[:-1].transform(X)

@@ -163,7 +163,7 @@ def penalised(columns, Y, groups, l1_ratio):
     """Project free columns out of a problem with `columns` and targets Y; see `Penalised`."""
     n_latent = len(groups.order)
     of_group = np.repeat(groups.weights, np.diff(groups.edges))
-    # the l1 norm penalises groups of weight 0, too
+    # the l1 norm also penalises groups of weight 0
     is_free = (of_group == 0) & (l1_ratio == 0)
     kept = np.flatnonzero(~is_free)
     free = np.flatnonzero(is_free)
@@ -244,7 +244,7 @@ def weighted_columns(X, weight, order, *, centred):
         same = np.flatnonzero(A[0] == A[-1])
         everywhere = (A[:, same] == A[0, same]).all(axis=0)
         constant = same[everywhere]
-        mean[constant] = A[0, constant]  # exact mean, without rounding errors
+        mean[constant] = A[0, constant]  # use the exact mean, without rounding errors
         A -= mean
     if not (weight == 1).all():
         A *= root[:, None]

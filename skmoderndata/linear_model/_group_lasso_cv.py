@@ -260,7 +260,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
             if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
                 raise ValueError("alphas must be a number or a list of positive numbers.")
             return alphas
-        top = full_path.largest_alpha() or 1.0  # any penalty suits a target without variation
+        top = full_path.largest_alpha() or 1.0  # a target without variation allows any penalty
         return np.geomspace(top, self.min_alpha_ratio * top, int(self.alphas))
 
     @by_rows

@@ -238,7 +238,7 @@ class MaximumVarianceUnfolding(
 
         samples = X.astype(np.float64)
         rows, first, index = np.unique(samples, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # distinct samples in the order of the rows
+        order = np.argsort(first)  # keep the distinct samples in the order of the rows
         self._rows = rows[order]
         first = first[order]
         rank_of = np.argsort(order)

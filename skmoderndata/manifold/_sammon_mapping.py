@@ -210,13 +210,13 @@ class SammonMapping(
         # scale distances to mean one
         n_pairs = int(np.count_nonzero(d))
         unit = float(d.sum()) / n_pairs if n_pairs else 1.0
-        d /= unit  # in place: this may be the largest array
+        d /= unit  # divide in place, because this may be the largest array
 
         if not n_pairs:
             Y = np.zeros((len(first), k))
             self._store(Y, 0.0, 0.0, np.zeros(1), 0)
             with FitProgress(self, X, y, max_passes=0):
-                pass  # nothing to do
+                pass  # no pair has a positive distance
         else:
             # keep the map of least stress from the first start and random starts
             n = len(first)
@@ -366,7 +366,8 @@ class SammonMapping(
 
     def _distances(self, X, Y=None):
         params = self.metric_params or {}
-        if self.metric == "euclidean":  # from differences, because products lose digits
+        # compute distances from differences, because products lose digits
+        if self.metric == "euclidean":
             return cdist(X, X if Y is None else Y)
         return pairwise_distances(X, Y, metric=self.metric, **params)
 
@@ -375,7 +376,7 @@ class SammonMapping(
         n = len(X)
         D = self._check_distances(X) if self.metric == "precomputed" else X
         _, first, index = np.unique(D, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # distinct samples in the order of the rows
+        order = np.argsort(first)  # keep the distinct samples in the order of the rows
         first = first[order]
         rank_of = np.argsort(order)
         index = rank_of[np.reshape(index, -1)]
@@ -457,7 +458,7 @@ class SammonMapping(
             axes = (U * roots)[:, ::-1][:, :k]
 
         Y[:, : axes.shape[1]] = axes
-        flat = np.abs(Y).max(axis=0) < 1e-6  # a saddle: points would never leave the plane
+        flat = np.abs(Y).max(axis=0) < 1e-6  # this is a saddle: points would never leave the plane
         n_flat = int(flat.sum())
         Y[:, flat] = 1e-2 * rng.normal(size=(n, n_flat))
         return Y

@@ -15,7 +15,7 @@ def best_has(name):
     """Make a condition for `available_if`: the estimator, fitted or not, has the method."""
 
     def check(search):
-        getattr(search._inner(), name)  # raises AttributeError if there is no such method
+        getattr(search._inner(), name)  # this raises AttributeError if there is no such method
         return True
 
     return check
@@ -42,7 +42,7 @@ class BestEstimatorMixin:
             if hasattr(best, name):
                 setattr(self, name, getattr(best, name))
             elif hasattr(self, name):
-                delattr(self, name)  # left over from an earlier fit
+                delattr(self, name)  # an earlier fit has set this attribute
 
         if hasattr(self, "_sklearn_output_config") and hasattr(best, "set_output"):
             best.set_output(**self._sklearn_output_config)

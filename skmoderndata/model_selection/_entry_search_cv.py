@@ -344,7 +344,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         mean = self.cv_results_["mean_test_score"]
         margin = self.cv_results_["standard_error"] if self.rule != "best" else 0 * mean
 
-        # One fold must not decide how far a smaller model may fall behind.
+        # No single fold may determine how much worse a smaller model may be.
         exploded = _exploded(scores, trivial)
         margin = np.where(exploded, 0.0, margin)
         _warn_of_explosions(candidates, scores, exploded)
@@ -543,7 +543,7 @@ def entry_folds(known, n_folds, rng):
     n_known = int(known.sum())
     fold[known] = rng.permutation(np.arange(n_known) % n_folds)
 
-    # If one fold has all known entries of a row or column, keep a random one of them known.
+    # If one fold contains all known entries of a row or column, keep a random one of them visible.
     priority = np.where(known, rng.random_sample(known.shape), -1.0)
     for axis in (1, 0):
         lowest = np.where(known, fold, n_folds).min(axis=axis)

@@ -62,7 +62,7 @@ class RidgeNetwork(LazySolution, Base):
     """
 
     _SPARSE = "csr"
-    _SCALING = ""  # further condition for equal first layers
+    _SCALING = ""  # additional condition under which first layers are equal
     _SOLUTION = (
         "_coef",
         "output_coef_",
@@ -431,7 +431,7 @@ class RidgeNetwork(LazySolution, Base):
         return (*self._SOLUTION, "alphas_") if is_search else self._SOLUTION
 
     def __getattr__(self, name):
-        if name == "partial_fit":  # hidden if it would always raise
+        if name == "partial_fit":  # hide the method if it would always raise
             raise AttributeError(f"{type(self).__name__}.partial_fit {self._not_additive()}")
         return super().__getattr__(name)
 

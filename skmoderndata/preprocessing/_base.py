@@ -71,7 +71,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _symmetric(self, K):
         K, dtype = self._square(K)
-        gap = np.abs(K - K.T).max()
+        gap = asymmetry(K)
         scale = np.abs(K).max()
         if gap > SINGLE_ROUNDING * scale:
             raise ValueError(

@@ -209,7 +209,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"distances, of shape ({n}, {m})."
             )
 
-        if D.size and not (D.min() >= 0 and D.max() < np.inf):  # NaN fails as well
+        if D.size and not (D.min() >= 0 and D.max() < np.inf):  # this test also fails for NaN
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} gives distances that are NaN, "
                 "infinite or negative on these samples."

@@ -140,7 +140,8 @@ class KernelTransformer(AgainstTraining):
         if isinstance(self.kernel, Kernel):
             self.kernel_ = kernel_from_data(self.kernel, X)
             if self.kernel_params:
-                # Raises an error, because `kernel_params` do not apply to kernel objects.
+                # This call raises an error, because `kernel_params` do not apply to kernel
+                # objects.
                 resolve_kernel(self.kernel, X, kernel_params=self.kernel_params)
         else:
             self.kernel_ = resolve_kernel(
@@ -156,7 +157,7 @@ class KernelTransformer(AgainstTraining):
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
 
-        # Callers cannot change a copy, and `transform` treats all rows alike.
+        # A copy is safe from changes by the caller, and `transform` treats all rows alike.
         self.X_fit_ = X.copy()
         # Encode the samples for the kernel once.
         structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()

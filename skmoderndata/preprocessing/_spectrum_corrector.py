@@ -104,7 +104,7 @@ class SpectrumCorrector(KernelMatrixStep):
 
     def _learn(self, X, y=None):
         S, _ = self._symmetric(X)
-        values, self._vectors = linalg.eigh(S, driver="evd")  # ascending
+        values, self._vectors = linalg.eigh(S, driver="evd")  # in ascending order
         sizes = np.abs(values)
         w = np.where(sizes <= self.tol * sizes.max(initial=0.0), 0.0, values)
         self.projection_ = self._projection(S, values, w)

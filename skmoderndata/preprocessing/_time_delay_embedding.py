@@ -483,7 +483,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return X, sequence_starts(sequence_ids, X)
 
     def _shift(self, j, n):
-        return min(j * self.lag_, n)  # Python integers, because j * lag may exceed 64 bits
+        # compute with Python integers, because j * lag may exceed 64 bits
+        return min(j * self.lag_, n)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -552,7 +553,8 @@ def _first_minimum_of_information(X, start, max_lag):
     n, p = X.shape
 
     # Assign the values to cells of equal frequency.
-    n_bins = int(np.clip(np.sqrt(n / 5), 2, 32))  # about five pairs per cell if independent
+    # about five pairs per cell if the values are independent
+    n_bins = int(np.clip(np.sqrt(n / 5), 2, 32))
     bins = np.full((p, n), n_bins)  # the last bin is for NaN
     for j in range(p):
         observed = np.flatnonzero(~np.isnan(X[:, j]))
@@ -562,7 +564,8 @@ def _first_minimum_of_information(X, start, max_lag):
 
     # Compute the information of X[t] and X[t + lag], without pairs across sequences.
     curve = []
-    for lag in range(min(max_lag + 1, n - 1) + 1):  # one more, to see the curve rise again
+    # compute one lag more, to see the curve rise again
+    for lag in range(min(max_lag + 1, n - 1) + 1):
         crossing = np.flatnonzero(start[lag:] > np.arange(n - lag))
         cells = bins[:, lag:] * (n_bins + 1) + bins[:, : n - lag]
         cells[:, crossing] = (n_bins + 1) ** 2 - 1

@@ -423,7 +423,7 @@ class NuSVOR(KernelRankingMachine, Base):
 
     def _median_thresholds(self, X, held_out, fraction, default):
         """Find the values above which a higher rank is more probable, from held-out scores."""
-        if fraction not in NU_FRACTIONS:  # there were too few samples for folds
+        if fraction not in NU_FRACTIONS:  # there were too few samples to form folds
             return default
         link = link_of_fraction(held_out, NU_FRACTIONS.index(fraction))
         if not link.slope > 0:
@@ -458,7 +458,7 @@ class NuSVOR(KernelRankingMachine, Base):
         except (ValueError, ImportError):  # Clarabel fails, or cvxpy is missing
             if self.solver == "cvxpy" or not in_order:
                 raise
-            return machine  # `fit` warns of its gap
+            return machine  # `fit` then warns of the remaining gap
 
 
 def segments_of(ranks):

@@ -305,7 +305,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self._atoms = prepare_atoms(
             self.components_,
             normalize=self.normalize or self._route().kind != "convex",
-            # The split between equal atoms is arbitrary unless they are in different groups.
+            # Equal atoms may share coefficients in any way, unless they are in different groups.
             distinct=self._labels is None,
             signed=self.positive_code,
             gram=gram,

@@ -334,7 +334,7 @@ def _look(block, reader, function, looks, known, count):
         excess[:, j] = look.level - g - TIGHT * abs(look.level)
         losses.append(loss)
 
-    # exclude rows without cost, and rows that the driver already has
+    # exclude rows without cost, and rows that have already been fetched
     excess[costs == 0] = -np.inf
     inside = known[np.searchsorted(known, block.first) :]
     inside = inside[inside < block.first + len(costs)] - block.first

@@ -191,7 +191,8 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         ridge = self._ridge(weights[active])
         gram, store = self._row_store(X, active, weights)
 
-        # centre the targets to avoid cancellation; as the offset is free, the optimum is the same
+        # centre the targets to avoid cancellation; the optimum does not change, because the offset
+        # is free
         mean = float(np.average(y[active], weights=weights[active]))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             centred = np.asarray(y[active], dtype=np.float64) - mean
