@@ -145,7 +145,8 @@ def support_vector_classifier(model: Any, functions: KernelFunctions) -> Any:
     rest = OneVsRestClassifier(machines[0])
     rest.estimators_ = machines
     rest.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(model.classes_)
-    rest.label_binarizer_.classes_ = model.classes_.copy()  # the copy keeps the type of the labels
+    # the copy keeps the type of the labels
+    rest.label_binarizer_.classes_ = model.classes_.copy()
     # in older versions, `classes_` is a property of the binarizer
     if not hasattr(rest, "classes_"):
         rest.classes_ = model.classes_.copy()

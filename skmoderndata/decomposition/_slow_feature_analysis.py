@@ -550,7 +550,8 @@ class SlowFeatureAnalysis(
             If `expansion` is a function; a `FunctionTransformer` is accepted.
         """
         check_is_fitted(self)
-        origin = self.input_mean_  # reading it computes the solution, which may move the expansion
+        # this computes the solution, which may move the expansion
+        origin = self.input_mean_
         steps = exported_steps(self, self._expansion, origin, self.input_components_)
         return in_pipeline(self, steps)
 

@@ -458,7 +458,8 @@ class SammonMapping(
             axes = (U * roots)[:, ::-1][:, :k]
 
         Y[:, : axes.shape[1]] = axes
-        flat = np.abs(Y).max(axis=0) < 1e-6  # this is a saddle: points would never leave the plane
+        # points at a saddle would never leave the plane
+        flat = np.abs(Y).max(axis=0) < 1e-6
         n_flat = int(flat.sum())
         Y[:, flat] = 1e-2 * rng.normal(size=(n, n_flat))
         return Y

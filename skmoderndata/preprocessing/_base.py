@@ -9,7 +9,7 @@ from skmoderndata._estimator.base import Base, warn_fewer
 from skmoderndata._estimator.compat import fit_context
 from skmoderndata._estimator.doors import by_rows, in_memory
 from skmoderndata._estimator.validation import check_array, check_target, validate_data
-from skmoderndata._solvers.common.linalg import leading_eigen
+from skmoderndata._solvers.common.linalg import asymmetry, leading_eigen
 from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
 from skmoderndata._solvers.kernel.alignment import target_features
 
