@@ -48,11 +48,10 @@ def mirror_lower(D: Array) -> None:
 def asymmetry(A: Array) -> float:
     """Return the largest difference between a square matrix and its transpose."""
     n = len(A)
+    tiles = [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]
     largest = 0.0
-    for start in range(0, n, TILE):
-        rows = slice(start, min(start + TILE, n))
-        for left in range(0, rows.stop, TILE):
-            columns = slice(left, min(left + TILE, n))
+    for i, rows in enumerate(tiles):
+        for columns in tiles[: i + 1]:
             difference = np.abs(A[rows, columns] - A[columns, rows].T)
             largest = max(largest, float(difference.max(initial=0.0)))
     return largest
