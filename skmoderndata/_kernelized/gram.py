@@ -14,7 +14,7 @@ from sklearn.utils.extmath import row_norms
 from skmoderndata._estimator.compat import Interval, StrOptions
 from skmoderndata._kernelized.gaussian import GaussianWriter, gaussian, laplacian
 from skmoderndata._samples.containers import count_samples, is_sparse, row_blocks, take
-from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
@@ -151,7 +151,7 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     largest = 0.0
     anchors = take(X, anchor_index)
     row_bytes = 8 * X.shape[1]
-    for rows in row_blocks(n_partners, row_bytes, n_bytes=TEMPORARY_BYTES):
+    for rows in row_blocks(n_partners, row_bytes, n_bytes=CACHED_BYTES):
         partners = partner_index[rows]
         K = np.asarray(gram(anchors, take(X, partners)), dtype=np.float64)
         least = min(least, float(K.min()))
@@ -449,7 +449,7 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
 
     # compute the mean in a first pass and squared deviations in a second
     row_bytes = 8 * max(1, p)
-    blocks = list(row_blocks(n, row_bytes, n_bytes=TEMPORARY_BYTES))
+    blocks = list(row_blocks(n, row_bytes, n_bytes=CACHED_BYTES))
     mean = 0.0
     for rows in blocks:
         sums = np.ravel(X[rows].sum(axis=1, dtype=np.float64))

@@ -34,6 +34,7 @@ from skmoderndata._solvers.lowrank.outlying_rows import (
     in_noise,
 )
 from skmoderndata._solvers.lowrank.pursuit_blocks import check_tall
+from skmoderndata._solvers.lowrank.quantiles import GROSS
 from skmoderndata._solvers.lowrank.table import CVXPY_LIMIT, TableSettings
 from skmoderndata.decomposition._robust_base import (
     MOST_OF_SIDE,
@@ -49,8 +50,6 @@ from skmoderndata.decomposition._robust_rows_base import RowsInBlocks, RowsInMem
 
 # Largest residual of new exact rows, relative to the root mean square of a row.
 EXACT_RESIDUAL = 1e-5
-# Number of standard deviations beyond which the fit leaves cells out with outlier_threshold="fdr".
-FIT_THRESHOLD = 5.0
 OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells")
 OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights")
 
@@ -499,7 +498,7 @@ class RobustPCA(
     @property
     def _fit_threshold(self):
         """Number of standard deviations beyond which the fit leaves cells out."""
-        return FIT_THRESHOLD if self.outlier_threshold == "fdr" else self.outlier_threshold
+        return GROSS if self.outlier_threshold == "fdr" else self.outlier_threshold
 
     def _fitted_components(self, shape):
         """Return the number of components with noise; None if the noise determines it."""

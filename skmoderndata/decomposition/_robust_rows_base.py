@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skmoderndata._estimator.blocks_input import check_entries
+from skmoderndata._solvers.common.tolerances import INNER_SHARE
 from skmoderndata._solvers.lowrank.false_cells import CellTest, judge_cells
 from skmoderndata._solvers.lowrank.huge_cells import limits_of, put_back
 from skmoderndata._solvers.lowrank.outlying_rows import judge_rows
@@ -228,7 +229,7 @@ class RowsInBlocks:
             self.sizes,
             self.loss,
             schedule="balanced" if model.schedule == "auto" else model.schedule,
-            tol=0.1 * model.tol,
+            tol=INNER_SHARE * model.tol,
             tol_gap=model.tol,
             max_iter=model.max_iter,
             progress=progress,

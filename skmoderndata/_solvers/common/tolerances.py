@@ -31,5 +31,11 @@ SMALLEST_DIVISOR = 1e-300
 TINY = float(np.finfo(np.float64).tiny)
 # Fraction of the predicted decrease that a step has to achieve (Armijo's rule).
 SUFFICIENT_DECREASE = 1e-4
+# Fraction of a tolerance, or of an outer gap, to which an inner problem is solved.
+INNER_SHARE = 0.1
+# Ratio to the best value so far below which a gap or residual counts as progress.
+PROGRESS = 0.9
+# Maximum number of Newton steps; fewer than 30 are usual.
+MAX_NEWTON_STEPS = 100
 # Maximum number of steps of a bisection, or of Newton's method in one variable.
 BISECTIONS = 60

@@ -20,7 +20,14 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.products import entries_at
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    INNER_SHARE,
+    PROGRESS,
+    RANK_TOL,
+    RESULT_ROUNDING,
+    TINY,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
 
@@ -299,8 +306,8 @@ def complete(
             objective, gap, v = _certified(table, x, Y, factors, lam, tol)
             if subspace.shape[1] < min(table.shape):
                 subspace = np.column_stack([subspace, v.astype(M.dtype)])
-            if gap > 0.9 * last_gap:
-                accuracy = max(accuracy / 3, 1e-9)
+            if gap > PROGRESS * last_gap:
+                accuracy = max(accuracy / 3, RESULT_ROUNDING)
             it.residual = gap
             if factors.s.size == max_rank and k >= CAPPED:
                 it.converged = True
@@ -324,7 +331,7 @@ def _certified(
     return (
         coarse
         if coarse[1] > tol
-        else certificate(table, residual, dual, nuclear, lam, 0.1 * tol)
+        else certificate(table, residual, dual, nuclear, lam, INNER_SHARE * tol)
     )
 
 
@@ -425,6 +432,6 @@ def solve_rows(
             root = np.sqrt(w[cells])
             rows = np.vstack([root[:, None] * B[X.indices[cells]], np.sqrt(ridge) * np.eye(r)])
             target = np.append(root * values[cells], np.zeros(r))
-            scores[i] = linalg.lstsq(rows, target, cond=1e-10, check_finite=False)[0]
+            scores[i] = linalg.lstsq(rows, target, cond=RANK_TOL, check_finite=False)[0]
 
     return scores * weight

@@ -15,7 +15,12 @@ from scipy import linalg
 from skmoderndata._solvers.common.blocks import BLOCK_BYTES, row_blocks
 from skmoderndata._solvers.common.convex_problems import matrix_completion, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    INNER_SHARE,
+    RESULT_ROUNDING,
+    TINY,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import (
     CompletionResult,
@@ -30,6 +35,7 @@ from skmoderndata._solvers.lowrank.completion import (
     solve_rows,
     zero_is_solution,
 )
+from skmoderndata._solvers.lowrank.quantiles import SETTLED
 
 # Fraction of the known cells that are hidden to choose lam.
 HIDDEN = 0.1
@@ -138,7 +144,9 @@ class CompletionTask(NamedTuple):
         # if the cap on the rank binds, continue with least squares at this rank
         if result.factors.s.size != self.max_rank:
             return result
-        factors = alternating_least_squares(table, result.factors, lam=lam, tol=0.1 * tol)
+        factors = alternating_least_squares(
+            table, result.factors, lam=lam, tol=INNER_SHARE * tol
+        )
         dual = table.weighted(table.data - table.known(factors))
         refined = self.certified(table, lam, factors, dual, result.n_iter)
         return refined._replace(dual=dual / lam, converged=result.converged)
@@ -196,7 +204,7 @@ class CompletionTask(NamedTuple):
             dual = table.weighted(residual) if lam else result.dual
             nuclear = float(linalg.svdvals(scores).sum())
             objective, gap, _ = certificate(
-                table, residual, dual, nuclear, lam, 0.1 * self.tol
+                table, residual, dual, nuclear, lam, INNER_SHARE * self.tol
             )
         ended = result.n_iter, result.converged or gap <= self.tol
         return Completion(scores, s, factors.Vt, penalty, lam, objective, gap, *ended)
@@ -217,13 +225,13 @@ class CompletionTask(NamedTuple):
         solution = self.finish(table, 0.0, result)
         factors = result.factors
         (n, p) = table.shape
-        goal = 1e-9 * norm(table.data)
-        # first try without the singular values that are only due to the tolerance of ADMM
+        goal = RESULT_ROUNDING * norm(table.data)
+        # first try without the singular values that only the tolerance of ADMM explains
         for r in sorted({_rank(factors.s, self.tol), factors.s.size}) if self.polish else ():
             if not 0 < r * (n + p - r) < table.data.size:
                 continue
             refined = alternating_least_squares(
-                table, factors.leading(r), lam=0.0, target=1e-9 * goal**2
+                table, factors.leading(r), lam=0.0, target=RESULT_ROUNDING * goal**2
             )
             polished = self.finish(table, 0.0, result._replace(factors=refined))
             fit = entries(polished.scores, polished.Vt, table.rows, table.columns)
@@ -288,7 +296,7 @@ class CompletionTask(NamedTuple):
             # component may follow.
             best = errors[:k].min(initial=null)
             rank = factors.s.size
-            if errors[k] <= 0.98 * best:
+            if errors[k] <= SETTLED * best:
                 stale = 0
             elif rank > 1.2 * last_rank:
                 stale += 1

@@ -13,13 +13,16 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
     principal_component_pursuit,
 )
 from skmoderndata._solvers.lowrank.quantiles import (
+    GROSS,
     MEDIAN_TO_STD,
+    SETTLED,
     live_columns,
     masked_quantile,
     median_deviations,
@@ -77,8 +80,6 @@ EARLY_STEPS = 3
 # Number of further steps in a round before the late residual is measured.
 LATE_STEPS = 2
 
-# Minimum residual of a gross error, in median absolute residuals.
-GROSS = 5.0 * MEDIAN_TO_STD
 
 # Maximum residual of exact cells, relative to the median cell; float32 rounding counts as exact.
 EXACT_RELATIVE = 1e-7
@@ -92,8 +93,6 @@ MOST_COLUMNS = 0.9
 # Minimum residual of noise, relative to the median cell.
 FLOOR_RELATIVE = 3e-7
 
-# Minimum ratio of late to early residual of a stalled probe.
-STALLED = 0.98
 
 # Minimum ratio of the late residual of a stalled probe to the residual of the pursuit.
 NO_GAIN = 0.3
@@ -250,7 +249,7 @@ def gather(X: Array) -> Evidence:
 
 def is_clipped(Y: Array, lam: float) -> Array:
     """Mark cells with their dual at its bound; their S need not be zero."""
-    return np.abs(Y) >= lam * (1 - 1e-12)
+    return np.abs(Y) >= lam * (1 - ACCUMULATED_ROUNDING)
 
 
 def met_per_freedom(Y: Array, lam: float, rank: int, evidence: Evidence) -> float:
@@ -313,7 +312,7 @@ def probe(
             late = median_size(residuals, tried & live)
         if late < EXACT_RELATIVE * evidence.scale:
             break
-        trusted = observed & ~clipped & ~(residuals > GROSS * late)
+        trusted = observed & ~clipped & ~(residuals > GROSS * MEDIAN_TO_STD * late)
 
     # test columns separately: small columns beside large ones may seem to be fitted exactly
     residuals = np.where(tried, residuals, np.nan)[:, live]
@@ -339,7 +338,7 @@ def judge(fit: Probe, scale: float, ratio: float, *, same_rank: bool) -> bool | 
     is_met = fit.late < EXACT_RELATIVE * scale and fit.exact_columns >= MOST_COLUMNS
     if is_met and ratio > SAFE_RATIO:
         return True
-    stalled = fit.late > STALLED * fit.early and fit.late > NO_GAIN * fit.before
+    stalled = fit.late > SETTLED * fit.early and fit.late > NO_GAIN * fit.before
     if stalled and same_rank and fit.late > FLOOR_RELATIVE * scale:
         return False
     return None

@@ -13,7 +13,11 @@ import numpy as np
 from scipy import stats
 
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD, masked_quantile
+from skmoderndata._solvers.lowrank.quantiles import (
+    COLUMN_WEIGHT,
+    MEDIAN_TO_STD,
+    masked_quantile,
+)
 from skmoderndata._solvers.lowrank.table import TableTerms
 
 # Probabilities of the quantiles of the sizes from which the tail is fitted. Errors are assumed to
@@ -25,9 +29,6 @@ LEAST_DOF = 1.5
 
 # Number of distributions that are compared with the quantiles.
 GRID = 200
-
-# Number of cells that the common noise is worth in the noise estimate of a column.
-COLUMN_WEIGHT = 20
 
 
 class CellTest(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.tolerances import RANK_TOL, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of entries of a block of rows; its arrays then stay in the cache.
@@ -17,9 +18,6 @@ CELLS = 2**15
 # Size of the ridge of a Newton step that is used if the entries do not determine the scores,
 # relative to the trace.
 RIDGE_RELATIVE = 1e-13
-
-# Minimum value of a divisor.
-TINY = 1e-300
 
 
 class ScoresResult(NamedTuple):
@@ -144,7 +142,7 @@ def _interior_point(
         return G
 
     def solve(G: Array, right: Array) -> Array:
-        ridge = RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + TINY
+        ridge = RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + SMALLEST_DIVISOR
         G = G + ridge[:, None, None] * np.eye(r)
         return np.linalg.solve(G, right[:, :, None])[:, :, 0]
 
@@ -153,7 +151,7 @@ def _interior_point(
     size = np.maximum(np.abs(X).sum(axis=1, keepdims=True), 1.0)
     count = np.maximum(counted.sum(axis=1, keepdims=True), 1)
     G = gram(counted)
-    deficient = np.linalg.eigvalsh(G)[:, 0] <= 1e-10
+    deficient = np.linalg.eigvalsh(G)[:, 0] <= RANK_TOL
     a = solve(G, X @ V)
     e = X - a @ V.T
 
@@ -196,7 +194,9 @@ def _interior_point(
             # 3. choose the centring from the progress of the predictor [Mehrotra 1992]
             if not is_corrector:
                 after = (s + step * ds) * (u - step * dy) + (t + step * dt) * (w + step * dy)
-                ratio = (counted * after).sum(axis=1, keepdims=True) / np.maximum(gap, TINY)
+                ratio = (counted * after).sum(axis=1, keepdims=True) / np.maximum(
+                    gap, SMALLEST_DIVISOR
+                )
                 target = ratio**3 * gap / (2 * count)
 
         # 4. take the longest step that stays inside the bounds

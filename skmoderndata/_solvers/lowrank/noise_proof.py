@@ -5,7 +5,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
-from skmoderndata._solvers.lowrank.quantiles import live_columns
+from skmoderndata._solvers.lowrank.quantiles import GROSS, TRUSTED, live_columns
 from skmoderndata._solvers.lowrank.refit import ROBUST_TOL, Refit, refit
 from skmoderndata._solvers.lowrank.table_noise import (
     block_weight,
@@ -25,12 +25,6 @@ SIDE = 300
 # Maximum number of rounds to estimate the noise of the block.
 ROUNDS = 6
 
-# Maximum residual of a trusted cell of the block, in standard deviations.
-CUT = 5.0
-
-# Maximum residual of a trusted cell in all rows, in standard deviations; with a larger limit,
-# errors may be mistaken for noise.
-CLOSE_CUT = 3.0
 
 # Maximum number of components of a pursuit that estimates noise, as a fraction of the block's
 # side.
@@ -79,7 +73,7 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     table = X[:, np.sort(rng.permutation(p)[:n])]
     B = _scores(table.T, A)
     residual = table - A @ B.T
-    trusted = np.abs(residual) <= CLOSE_CUT * fitted.noise_std
+    trusted = np.abs(residual) <= TRUSTED * fitted.noise_std
     n_observed = np.count_nonzero(~np.isnan(table))
     if np.count_nonzero(trusted) < (1 - PLAIN_SHARE) * n_observed:
         return False
@@ -120,7 +114,7 @@ def _decompose_block(
     # check that the refit leaves noise
     fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
     low_rank = (fit.U * fit.s) @ fit.Vt
-    fitted = refit(block, low_rank, fit.Vt.T, sigma=sigma, threshold=CUT)
+    fitted = refit(block, low_rank, fit.Vt.T, sigma=sigma, threshold=GROSS)
     if fitted is None or fitted.noise_std < PERSISTING * sigma:
         return None
     n_observed = np.count_nonzero(~np.isnan(block))

@@ -5,7 +5,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import PursuitResult
-from skmoderndata._solvers.lowrank.quantiles import live_columns
+from skmoderndata._solvers.lowrank.quantiles import GROSS, SUSPECT, live_columns
 from skmoderndata._solvers.lowrank.refit import Refit, refit
 from skmoderndata._solvers.lowrank.table_noise import (
     block_weight,
@@ -15,10 +15,7 @@ from skmoderndata._solvers.lowrank.table_noise import (
 )
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 
-# Size of a large residual, in standard deviations; 1.2 % of Gaussian noise is larger.
-BEYOND = 2.5
-
-# Maximum fraction of large residuals at which the first estimate is accepted.
+# Maximum fraction of large residuals with which the first estimate is accepted.
 BEYOND_SHARE = 0.08
 
 # Fraction of the known cells that are hidden.
@@ -36,8 +33,6 @@ CLEARLY_BETTER = 0.7
 # Fractions of the hidden cells that must be predicted better.
 PREDICTED = (1 / 2, 2 / 3)
 
-# Maximum residual of a trusted cell in the compared refits, in standard deviations.
-CUT = 5.0
 
 # Number of alternating least-squares steps without the hidden cells.
 STEPS = 10
@@ -72,7 +67,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     # accept the estimate unless many residuals are large
     fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
     observed = ~np.isnan(block)
-    beyond = np.abs(block - (fit.U * fit.s) @ fit.Vt)[observed] > BEYOND * sigma
+    beyond = np.abs(block - (fit.U * fit.s) @ fit.Vt)[observed] > SUSPECT * sigma
     best = _refitted(block, fit, sigma) if is_silent or beyond.mean() > BEYOND_SHARE else None
     if best is None:
         return sigma
@@ -109,7 +104,7 @@ def weighted_noise(
 
 def _refitted(block: Array, fit: PursuitResult, sigma: float) -> Refit | None:
     low_rank = (fit.U * fit.s) @ fit.Vt
-    return refit(block, low_rank, fit.Vt.T, sigma=sigma, threshold=CUT)
+    return refit(block, low_rank, fit.Vt.T, sigma=sigma, threshold=GROSS)
 
 
 def hidden_error(block: Array, fitted: Refit, hidden: Array) -> Array:

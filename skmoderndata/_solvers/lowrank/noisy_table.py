@@ -12,7 +12,8 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import PursuitResult, huber
-from skmoderndata._solvers.lowrank.refit import COLUMN_WEIGHT, Refit, refit, whitened
+from skmoderndata._solvers.lowrank.quantiles import COLUMN_WEIGHT
+from skmoderndata._solvers.lowrank.refit import Refit, refit, whitened
 from skmoderndata._solvers.lowrank.table_noise import (
     column_noise,
     column_scale,

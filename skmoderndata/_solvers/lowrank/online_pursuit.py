@@ -16,8 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.common.tolerances import TINY
+from skmoderndata._solvers.common.arrays import CACHED_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
+from skmoderndata._solvers.common.tolerances import MAX_NEWTON_STEPS, RANK_TOL, TINY
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.lowrank.quantiles import TRUSTED
 
 # Tolerance of the duality gap of a row, relative to the bounded part of its objective.
 GAP = 1e-8
@@ -26,8 +29,6 @@ GAP = 1e-8
 # scores by about a width, so that a gross error of 1e4 widths would take thousands of sweeps.
 MAX_SWEEPS = 30
 
-# Maximum number of Newton steps; errors of 1 to 1e13 widths took 5 to 11 steps.
-MAX_NEWTON = 100
 
 # Tolerance of the last step of the scores, relative to the scores and the width.
 STEP = 1e-10
@@ -35,11 +36,6 @@ STEP = 1e-10
 # Maximum entry, in widths, for which the sweeps start near enough to the solution.
 FAR_WIDTHS = 1e6
 
-# Size of the multiple of the identity that keeps a Newton step finite, relative to the components.
-DAMPING = 1e-10
-
-# Maximum number of entries of a block of rows whose scores are computed at once (2 MB).
-BLOCK_ENTRIES = 2**18
 
 # Fraction of the entries of a table or a column that do not exceed its typical magnitude.
 QUARTILE = 0.75
@@ -48,8 +44,6 @@ QUARTILE = 0.75
 # to which the tolerance of batch pursuit is relative.
 HUGE_MAGNITUDES = 1e4
 
-# Maximum residual that contributes to the noise, in standard deviations.
-TRUSTED = 3.0
 
 # Size of the variance of a standard normal variable truncated at TRUSTED standard deviations.
 TRUSTED_VARIANCE = 0.97334
@@ -193,7 +187,7 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
     i, j = np.tril_indices(r)
     pairs = V[:, i] * V[:, j]
     squares = np.einsum("ij,ij->j", V, V)
-    damping = ridge + DAMPING * float(squares.max(initial=TINY))
+    damping = ridge + RANK_TOL * float(squares.max(initial=TINY))
     damped = damping * np.eye(r)
     if observed is None:
         observed = np.ones(X.shape, bool)
@@ -207,7 +201,7 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
     scores = solved.T
 
     rows = np.arange(len(X))
-    for _ in range(MAX_NEWTON):
+    for _ in range(MAX_NEWTON_STEPS):
         # 1. compute the slope from the clipped residuals
         counted = observed[rows]
         low_rank = scores[rows] @ V.T
@@ -323,7 +317,7 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         return scores
 
     n = len(X)
-    size = max(1, BLOCK_ENTRIES // len(V))
+    size = max(1, CACHED_BYTES // (FLOAT_BYTES * len(V)))
     loss = StreamLoss(0.0, width)
     for first in range(0, n, size):
         last = min(first + size, n)

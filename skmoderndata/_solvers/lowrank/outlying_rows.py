@@ -14,9 +14,10 @@ from scipy import linalg
 from scipy.stats import chi2
 
 from skmoderndata._solvers.common.linalg import row_signs
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.least_absolute import scores_in_units
-from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD
+from skmoderndata._solvers.lowrank.quantiles import MEDIAN_TO_STD, SUSPECT
 from skmoderndata._solvers.lowrank.table import TableTerms
 
 # Fraction of good rows beyond the cutoff of the score distance.
@@ -25,8 +26,6 @@ TAIL = 1e-4
 # Maximum robust z-score of a row that lies on the components, from the size of its residuals.
 OFF = 4.0
 
-# Maximum robust z-score of a suspect that returns to the fit.
-OFF_SUSPECT = 2.5
 
 # Minimum size of an outlying row, in units of the noise; rows with 30 % broken cells have size
 # 1.58.
@@ -219,7 +218,7 @@ def _convict(
         _, residual = _judged(X, refitted, left_out, weights)
         z = _off_components(residual, len(refitted.s), ~left_out)
         suspects = suspects | (z > OFF)
-        convicted = suspects & (z > OFF_SUSPECT)
+        convicted = suspects & (z > SUSPECT)
         n_convicted = int(np.count_nonzero(convicted))
         if n_convicted > bound:
             return None, no_rows, n_convicted, spent
@@ -268,7 +267,7 @@ def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
     size *= np.sqrt(np.maximum(m, 1) / freedom)
 
     # scale to standard deviation one, whatever the number of cells
-    logarithm = np.log(np.maximum(size, 1e-12))
+    logarithm = np.log(np.maximum(size, ACCUMULATED_ROUNDING))
     logarithm *= np.sqrt(freedom)
     logarithm /= LOG_MEDIAN_STD
     return size, logarithm

@@ -24,6 +24,12 @@ from scipy import linalg
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import (
+    INNER_SHARE,
+    PROGRESS,
+    SMALLEST_DIVISOR,
+    TINY,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 
@@ -34,7 +40,6 @@ RELAX_AFTER = 40
 RELAXATION = 1.6
 
 # Minimum value of a divisor.
-TINY = float(np.finfo(float).tiny)
 
 # Tolerance of the dual residual, in multiples of the tolerance of the primal residual.
 DUAL_TOL_RATIO = 100.0
@@ -164,7 +169,7 @@ def principal_component_pursuit(
         # 3. compute the residuals, the primal one relative to |L|_F, the dual one to |Y|_F
         primal, dual = relative_residuals(squares, factors.s, mu, size, noise)
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
-        accuracy = min(accuracy, max(0.1 * it.residual, 1e-11))
+        accuracy = min(accuracy, max(INNER_SHARE * it.residual, 1e-11))
 
         # 4. compute the gap, which costs a spectral norm, only if the residuals are small
         grown_out = penalty.growth > 1.0 and primal <= tol  # the inexact method stops here
@@ -227,7 +232,7 @@ class Penalty:
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
         """Move mu towards equal residuals by decreasing factors, so that passes converge."""
         if self.balances and n_iter % 3 == 0:
-            ratio = float(np.sqrt(10 * primal / max(dual, 1e-100)))
+            ratio = float(np.sqrt(10 * primal / max(dual, SMALLEST_DIVISOR)))
             if not 0.5 < ratio < 2:
                 self.mu *= float(np.clip(ratio, 0.5, 2.0)) ** (1 / (1 + n_iter / 100))
         return self.mu
@@ -413,7 +418,7 @@ def polish(
 
         # 2. stop when the misfit of fitted entries is rounding error or no longer falls
         misfit = float(linalg.norm((W - L)[~free]))
-        stalled = 0 if misfit < 0.9 * best else stalled + 1
+        stalled = 0 if misfit < PROGRESS * best else stalled + 1
         best = min(best, misfit)
         if stalled == 5 or misfit <= 1e-15 * size:
             break

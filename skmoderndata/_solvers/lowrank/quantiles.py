@@ -11,6 +11,21 @@ QUARTILES = (0.25, 0.75)
 # Size of the standard deviation of Gaussian noise, in median absolute values.
 MEDIAN_TO_STD = 1.4826
 
+# Minimum residual of a gross error, in standard deviations.
+GROSS = 5.0
+
+# Minimum residual of a suspect, in standard deviations; 1.2 % of Gaussian noise is larger.
+SUSPECT = 2.5
+
+# Maximum residual of a cell that estimates may rest on, in standard deviations.
+TRUSTED = 3.0
+
+# Size of the weight of the common noise in the noise of a column, in cells.
+COLUMN_WEIGHT = 20
+
+# Minimum ratio of an estimate to the last one at which the estimate counts as settled.
+SETTLED = 0.98
+
 # Number of evenly spaced rows from which the scale of a column is estimated.
 SCALE_ROWS = 2000
 

@@ -11,10 +11,13 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.quantiles import (
+    COLUMN_WEIGHT,
     MEDIAN_TO_STD,
+    SUSPECT,
     live_columns,
     median_size,
     truncation_factor,
@@ -22,9 +25,6 @@ from skmoderndata._solvers.lowrank.quantiles import (
 from skmoderndata._solvers.lowrank.svt import svt
 from skmoderndata._solvers.lowrank.table_noise import column_noise
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
-
-# Size of the first cut, in standard deviations; with a larger cut, gross errors hide one another.
-FIRST_CUT = 2.5
 
 # Maximum number of rounds at each cut.
 ROUNDS = 5
@@ -45,14 +45,10 @@ ALL_CELLS_FLOOR = 0.6
 # Number of rounds that adapt the noise to heavy tails.
 TAIL_ROUNDS = 3
 
-# Number of cells that the common noise is worth in the noise estimate of a column.
-COLUMN_WEIGHT = 20
 
 # Minimum fraction of degrees of freedom that a fit is assumed to leave.
 LEAST_FREEDOM = 0.1
 
-# Minimum eigenvalue of a requested component, relative to the largest eigenvalue.
-RIDGE_RELATIVE = 1e-14
 
 # Tolerance of the relative duality gap of regressions by least absolute deviations.
 ROBUST_TOL = 1e-6
@@ -111,7 +107,7 @@ def refit(
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
     noise = np.full(p, sigma)
     rank = start.shape[1]
-    for stage, cut in enumerate((min(FIRST_CUT, threshold), threshold, threshold)):
+    for stage, cut in enumerate((min(SUSPECT, threshold), threshold, threshold)):
         outlying = observed & (np.abs(residual) > cut * noise)
         for _ in range(ROUNDS):
             # 1. count the components above the edge of the noise
@@ -181,7 +177,7 @@ def leading_vectors(X: Array, n_components: int) -> tuple[Array, Array]:
     values, vectors = eigen_range(G, side - n_components, side)
 
     # bound the singular values from below, because vectors are divided by them
-    sizes = np.sqrt(np.maximum(values[::-1], RIDGE_RELATIVE * max(values[-1], 1e-300)))
+    sizes = np.sqrt(np.maximum(values[::-1], ROUNDING * max(values[-1], SMALLEST_DIVISOR)))
     vectors = vectors[:, ::-1]
     return (X.T @ vectors / sizes if wide else vectors), sizes
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.common.tolerances import INNER_SHARE
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.exact_or_noisy import exact_or_noisy
 from skmoderndata._solvers.lowrank.noise_proof import proves_noise
@@ -127,7 +128,7 @@ def _pursue(
         decide=settings.decides,
         solver=settings.svt_solver,
         schedule=settings.schedule,
-        tol=0.1 * settings.tol,
+        tol=INNER_SHARE * settings.tol,
         tol_gap=settings.tol,
         max_iter=settings.max_iter,
         progress=progress,
@@ -156,7 +157,7 @@ def _solve_certified(
         delta=width,
         solver=settings.solver,
         schedule="balanced" if settings.schedule == "auto" else settings.schedule,
-        tol=0.1 * settings.tol,
+        tol=INNER_SHARE * settings.tol,
         tol_gap=settings.tol,
         max_iter=max(settings.max_iter - n_passes, 1),
         progress=progress,

@@ -9,8 +9,10 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     principal_component_pursuit,
 )
 from skmoderndata._solvers.lowrank.quantiles import (
+    GROSS,
     MEDIAN_TO_STD,
     SCALE_ROWS,
+    SETTLED,
     masked_quantile,
     masked_quantiles,
     mean_deviations,
@@ -19,10 +21,7 @@ from skmoderndata._solvers.lowrank.quantiles import (
     spaced_rows,
 )
 
-# Maximum residual that is not a gross error, in standard deviations of a column.
-GROSS = 5.0
-
-# Probabilities of the quantiles of absolute residuals from which the noise is estimated.
+# Fractions whose quantiles of absolute residuals determine the noise.
 CORE = (0.5, 0.8)
 
 # Probabilities of the quantiles of absolute residuals that show heavy tails.
@@ -34,8 +33,6 @@ BLOCK_SIDE = 500
 # Maximum number of rounds of the fixed-point iteration.
 ROUNDS = 15
 
-# Minimum ratio of an estimate to the previous one at which the estimate counts as settled.
-SETTLED = 0.98
 
 # Maximum estimate that counts as zero noise, relative to the first estimate.
 ZERO_RELATIVE = 1e-6

@@ -3,13 +3,10 @@
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
+from skmoderndata._solvers.common.tolerances import RANK_TOL, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
-
-# Maximum number of entries of the Gram matrices of a block of rows.
-GRAM_ENTRIES = 2**22
-
-# Size of the ridge for rows with too few trusted cells, relative to the mean diagonal.
-RIDGE_RELATIVE = 1e-10
 
 
 def fit_trusted(
@@ -57,14 +54,14 @@ def _regressions(data: Array, weights: Array, V: Array, ridge: float | Array) ->
     right = data @ V
 
     coefs = np.empty((m, r))
-    size = max(1, GRAM_ENTRIES // r**2)
+    size = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * r**2))
     for first in range(0, m, size):
         rows = slice(first, first + size)
         entries = weights[rows] @ products
         G = np.empty((len(entries), r, r))
         G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = entries
         diagonal = np.trace(G, axis1=1, axis2=2) / r
-        floor = RIDGE_RELATIVE * np.maximum(diagonal, 1e-300)
+        floor = RANK_TOL * np.maximum(diagonal, SMALLEST_DIVISOR)
         # each component has its own ridge: strong components shrink less
         i = np.arange(r)
         G[:, i, i] += ridge
