@@ -8,10 +8,7 @@ inner products of the chosen atoms I.
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit_leaf
-
-# Smallest squared distance of a linearly independent vector from the span of the other vectors,
-# relative to its squared length.
-SPAN = 1e-10
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 
 
 @jit_leaf
@@ -29,7 +26,7 @@ def append(L, t, column, diagonal):
     pivot = diagonal
     for s in range(t):
         pivot -= L[t, s] * L[t, s]
-    if not pivot > SPAN * diagonal:
+    if not pivot > RANK_TOL * diagonal:
         return 0.0
     L[t, t] = np.sqrt(pivot)
     return pivot

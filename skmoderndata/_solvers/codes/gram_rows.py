@@ -11,9 +11,6 @@ from skmoderndata._solvers.codes.products import ZERO, add_rows
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of bytes of Gram rows that are kept for the next signal.
-ROWS_KEPT = 2**25
-
 
 def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
     """Allocate ``(G, row_of)`` for `ask_row`, with no row of the Gram matrix computed yet."""

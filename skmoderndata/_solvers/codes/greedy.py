@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.codes.cholesky import SPAN, solve_upper
+from skmoderndata._solvers.codes.cholesky import solve_upper
 from skmoderndata._solvers.codes.gram_rows import (
-    ROWS_KEPT,
     all_rows,
     ask_row,
     forget_rows,
@@ -46,7 +45,7 @@ from skmoderndata._solvers.codes.supports import BARRED
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._solvers.common.tolerances import CANCELS
+from skmoderndata._solvers.common.tolerances import CANCELS, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -134,7 +133,7 @@ def orthogonal_matching_pursuit(
             gram = atoms_used.rows @ atoms_used.rows.T
 
         # compute Gram rows on demand and cache as many as fit in memory
-        n_kept = max(ROWS_PER_CODE, cap, ROWS_KEPT // (8 * k))
+        n_kept = max(ROWS_PER_CODE, cap, TEMPORARY_BYTES // (8 * k))
         max_rows = n_kept if gram is None else k
         rows = np.ascontiguousarray(atoms_used.rows)
         columns = np.ascontiguousarray(atoms_used.rows.T)
@@ -266,7 +265,9 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             # correlation
             if optimised:
                 for j in range(k):
-                    score[j] = alpha[j] * alpha[j] / outside[j] if outside[j] > SPAN else 0.0
+                    score[j] = (
+                        alpha[j] * alpha[j] / outside[j] if outside[j] > RANK_TOL else 0.0
+                    )
                 new = largest_entry(score_bits, k, low)
                 gain = np.sqrt(score[new])
             else:
@@ -288,7 +289,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             for s in range(t):
                 L[t, s] = U[s, new]
                 pivot -= U[s, new] * U[s, new]
-            if pivot <= SPAN:
+            if pivot <= RANK_TOL:
                 alpha[new] = 0.0
                 outside[new] = 0.0
                 banned[n_banned] = new

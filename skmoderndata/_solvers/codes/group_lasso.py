@@ -22,7 +22,12 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    INNER_SHARE,
+    PROGRESS,
+    ROUNDING,
+)
 from skmoderndata._solvers.common.typing import Array
 
 # Largest gap that counts as a rounding error, as a fraction of 1/2 |y|^2.
@@ -301,7 +306,7 @@ def group_lasso(
         r = y - X.times(w)
         scores = penalty.dual_norms(X.cross(r) if w.any() else b)
         gap, objective = _gap(float(y @ r), float(r @ r), w, scores, penalty)
-        idle = 0 if gap < 0.9 * best.gap else idle + 1
+        idle = 0 if gap < PROGRESS * best.gap else idle + 1
         if gap < best.gap:
             best = GroupLassoResult(w, gap, taken, lam_max, objective)
 
@@ -326,7 +331,7 @@ def group_lasso(
             work.add(np.sort(new[order[:largest]]))
 
         # 4. solve on the working set, less accurately as long as groups are added
-        goal = max(0.3 * target_gap, 0.1 * gap if new.size else 0.0)
+        goal = max(0.3 * target_gap, INNER_SHARE * gap if new.size else 0.0)
         w, steps = _solve_working_set(y, b, work, w, penalty, goal, max_iter - taken)
         taken += steps
         if progress is not None and progress.end():

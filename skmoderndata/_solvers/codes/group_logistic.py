@@ -26,6 +26,8 @@ from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
     BISECTIONS,
+    INNER_SHARE,
+    PROGRESS,
     ROUNDING,
     SUFFICIENT_DECREASE,
 )
@@ -127,7 +129,7 @@ def group_logistic(
         # 1. set the intercept so that the residuals sum to zero, then compute the gap
         b = best_intercept(problem, products, b)
         gap = logistic_gap(problem, products + b, w, penalty) / scale
-        idle = 0 if gap < 0.9 * best.gap else idle + 1
+        idle = 0 if gap < PROGRESS * best.gap else idle + 1
         if gap < best.gap:
             best = LogisticResult(w, b, gap, n_iter, lam_max)
         if best.gap <= tol or n_iter >= max_iter or idle >= STEPS_WITHOUT_GAIN:
@@ -138,7 +140,7 @@ def group_logistic(
 
         # 2. minimise the quadratic model: a weighted group lasso
         model, means = _quadratic_model(problem, products, b)
-        goal = 0.1 * min(gap, 1.0) * scale
+        goal = INNER_SHARE * min(gap, 1.0) * scale
         step = _model_minimum(model, penalty, w, goal)
         direction = step.coef - w
         along = X @ direction

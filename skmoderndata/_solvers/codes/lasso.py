@@ -14,7 +14,7 @@ from scipy import sparse
 from skmoderndata._solvers.codes.coordinate_descent import code_by_coordinate_descent
 from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
 from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
-from skmoderndata._solvers.codes.gram_rows import ROWS_KEPT, all_rows, no_rows
+from skmoderndata._solvers.codes.gram_rows import all_rows, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
 from skmoderndata._solvers.codes.lasso_signal import Signals, work_space
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -31,6 +31,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
     with_gram,
 )
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
@@ -168,7 +169,7 @@ def block_coder(
     rows = atoms.rows
     columns = np.ascontiguousarray(rows.T) if gram is None else np.empty((0, k))
     ones = np.ones(k)
-    max_rows = ROWS_KEPT // (8 * k) if gram is None else -1
+    max_rows = TEMPORARY_BYTES // (8 * k) if gram is None else -1
     limits = (settings.positive, float(settings.tol), int(settings.max_iter))
 
     def norms_sq(observed: Array) -> Array:

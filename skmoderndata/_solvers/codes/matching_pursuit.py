@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen
+from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve_chosen
 from skmoderndata._solvers.codes.products import add_rows, largest_entry, low_bits
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
@@ -38,7 +38,7 @@ from skmoderndata._solvers.codes.supports import (
 )
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import RANK_TOL, ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -148,7 +148,7 @@ def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
         # compute orthonormal bases from the eigenvectors of the Gram matrices
         D = rows[members]
         S, U = np.linalg.eigh(D @ D.transpose(0, 2, 1))
-        independent = S > SPAN * S[:, -1:]
+        independent = S > RANK_TOL * S[:, -1:]
         independent[:, -1] = True  # a group of zeros has one zero row, which is never chosen
         lengths = np.sqrt(np.where(S > 0, S, np.inf))
         blocks = (U / lengths[:, None]).transpose(0, 2, 1)

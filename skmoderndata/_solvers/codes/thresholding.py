@@ -31,7 +31,7 @@ from skmoderndata._solvers.codes.supports import (
     without_last_bits,
 )
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._solvers.common.tolerances import BISECTIONS
+from skmoderndata._solvers.common.tolerances import BISECTIONS, RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
@@ -164,7 +164,7 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
     new = squares(p.residuals(refined))
     size = squares(p.X)
     verdict = (new <= tol_sq) | (rho > tol_sq)
-    alike = new <= rho * (1 + 1e-9) + 100 * EPS * size
+    alike = new <= rho * (1 + RESULT_ROUNDING) + 100 * EPS * size
     better = (new <= rho) | (verdict & alike)
     a = np.where(better[:, None], refined, a)
     rho = np.where(better, new, rho)

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._solvers.common.tolerances import ROUNDING
+from skmoderndata._solvers.common.tolerances import MAX_NEWTON_STEPS, ROUNDING
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS
 
 
 def gap_to_margin(primal: float, rho: float) -> float:

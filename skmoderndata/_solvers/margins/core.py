@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import (
+    INNER_SHARE,
+    ROUNDING,
+    SINGLE_ROUNDING,
+    SMALLEST_DIVISOR,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
@@ -205,7 +210,7 @@ class Core:
             a = self.a[members]
             g = self.g[members]
             inner = float(g[a > 0].max(initial=-np.inf) - g.min())
-            goal = max(0.5 * tol, 0.1 * inner)
+            goal = max(0.5 * tol, INNER_SHARE * inner)
             steps = pairwise_descent(
                 K, np.ones(len(a)), diagonal, a, g, len(a), goal, 20 * len(a)
             )
@@ -309,7 +314,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     distances_sq += diagonal
     distances_sq += diagonal[m:, None]
     largest = max(SMALLEST_DIVISOR, float(np.abs(diagonal).max()))
-    if float(distances_sq.min()) < -1e-6 * largest:
+    if float(distances_sq.min()) < -SINGLE_ROUNDING * largest:
         raise ValueError(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
             "negative for two samples. Use another kernel, or smaller costs, which add to "

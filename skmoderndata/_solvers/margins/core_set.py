@@ -19,6 +19,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.quantities import FLOAT_BYTES, MEBIBYTE
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
+    BISECTIONS,
     ROUNDING,
     SMALLEST_DIVISOR,
 )
@@ -385,7 +386,7 @@ class _Search:
             core.solve(self.ball_eps, self.kappa)
             return True
 
-        for _ in range(60):  # repeat, because the tolerance depends on the solution
+        for _ in range(BISECTIONS):  # repeat, because the tolerance depends on the solution
             aim = 0.5 * self.tau
             before = core.a
             core.solve(aim)

@@ -8,16 +8,15 @@ from scipy.special import expit, log_expit
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
+    BISECTIONS,
+    MAX_NEWTON_STEPS,
     ROUNDING,
     SUFFICIENT_DECREASE,
 )
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS
 
 # Tolerance on the largest derivative of the mean loss, for scores of variance one.
 GRADIENT_TOL = 1e-10
-# Maximum number of halvings of a Newton step.
-MAX_HALVINGS = 60
 
 
 class CumulativeLink(NamedTuple):
@@ -109,7 +108,7 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
 
         # halve the step until the thresholds ascend and the loss has decreased enough
         length = 1.0
-        for _ in range(MAX_HALVINGS):
+        for _ in range(BISECTIONS):
             trial = theta + length * direction
             new = _loss(trial, s, labels, totals)
             rounding = ROUNDING / 10 * abs(loss)

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, INNER_SHARE, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.core_problems import Rows
 from skmoderndata._solvers.margins.core_set import QUIET_SAMPLES
@@ -26,8 +28,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_qp,
 )
 
-# Number of entries that are centred, or converted to dense or double precision, at a time.
-DENSE_ENTRIES = 2**20
 # Maximum number of points whose ball is computed to machine precision.
 POLISHED = 200
 
@@ -71,7 +71,7 @@ class InputPoints:
 
     def rows_of_block(self) -> int:
         """Return the number of rows that are converted at a time."""
-        return max(1, DENSE_ENTRIES // max(1, len(self.mean)))
+        return max(1, TEMPORARY_BYTES // (FLOAT_BYTES * max(1, len(self.mean))))
 
     def diag(self, a: Array | slice) -> Array:
         """Return squared distances from the mean."""
@@ -289,7 +289,7 @@ def _core_set(
         # half the gradient may be a tenth of the tolerance
         now = float(a @ v[core]) - float(a @ K @ a)
         unit = float(K.diagonal().max()) or 1.0
-        goal = 0.1 * it.tol * max(now, 0.0) / unit
+        goal = INNER_SHARE * it.tol * max(now, 0.0) / unit
         result = simplex_qp(np.ascontiguousarray(K / unit), v[core] / unit, a, tol=goal)
         a = result.a / result.a.sum()
         if len(core) <= POLISHED:

@@ -14,7 +14,11 @@ from scipy import linalg
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, SUFFICIENT_DECREASE
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    INNER_SHARE,
+    SUFFICIENT_DECREASE,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 
@@ -119,7 +123,7 @@ def rank_on_samples(
         gap = _gap(primal, active, norm(active.fold), cost)
         it.converged = gap <= tol
         # the rank is too low if the gap is much larger than the error within the factor
-        it.ended = not it.converged and (exhausted or inner_gap <= 0.1 * gap)
+        it.ended = not it.converged and (exhausted or inner_gap <= INNER_SHARE * gap)
         aim = SHARE_OF_TOL * inner_gap
 
     if gap == np.inf:  # a callback has stopped the fit

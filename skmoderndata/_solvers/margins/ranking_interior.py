@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.common.tolerances import ROUNDING
+from skmoderndata._solvers.common.tolerances import MAX_NEWTON_STEPS, PROGRESS, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
@@ -23,14 +23,12 @@ from skmoderndata._solvers.margins.ranking_certificate import (
     matrix_of_sums,
 )
 from skmoderndata._solvers.margins.ranking_faces import constraints
-from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, ZERO_WEIGHT
+from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
 # Fraction of the distance to the nearest bound that a step covers.
 FRACTION_TO_BOUND = 0.995
 # Smallest and largest fraction of its upper bound at which a weight may start.
 START_FRACTION = (0.1, 0.9)
-# Fraction of the least norm so far, below which a new norm counts as progress.
-NORM_DECREASE = 0.9
 # Number of steps without progress after which the method stops.
 STEPS_WITHOUT_PROGRESS = 5
 
@@ -125,7 +123,7 @@ def interior_point(
             best = Interior(upper, lower, certified, step)
             last_progress = step
         # count a lower norm as progress: the gap stays near 1 while the norm falls towards zero
-        if norm < NORM_DECREASE * least_norm:
+        if norm < PROGRESS * least_norm:
             least_norm = norm
             last_progress = step
         stalled = step - last_progress > STEPS_WITHOUT_PROGRESS

@@ -7,7 +7,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import BISECTIONS, ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import smallest
 from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
@@ -146,7 +146,7 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
     excess = 1.0
 
     # 1. Solve the program for this cost
-    for _ in range(60):
+    for _ in range(BISECTIONS):
         slack_part = 1.0 / (cost * share)
         K[np.diag_indices(len(K))] = total = diagonal + slack_part
         aim = max(SLACK_TOL, 1e-2 * min(1.0, abs(excess))) * mean

@@ -25,11 +25,15 @@ import numpy as np
 from scipy.special import expit
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR, SUFFICIENT_DECREASE
+from skmoderndata._solvers.common.tolerances import (
+    MAX_NEWTON_STEPS,
+    SMALLEST_DIVISOR,
+    SUFFICIENT_DECREASE,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.feature_exchange import drop_cheapest
 from skmoderndata._solvers.margins.linear_programs import dense
-from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS, SHORTEST_STEP
+from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 
 # Cost of the squared weights of columns with unit variance. Without this penalty, the loss has no
 # minimum on a set that separates the classes.

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.tolerances import MAX_NEWTON_STEPS
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.certificates import best_multiple
-from skmoderndata._solvers.margins.tolerances import MAX_NEWTON_STEPS
 
 
 def squared_hinge_by_newton(

@@ -2,7 +2,5 @@
 
 # Largest weight that counts as zero, relative to the largest weight or its bound.
 ZERO_WEIGHT = 1e-9
-# Maximum number of Newton steps; fewer than 30 are usual.
-MAX_NEWTON_STEPS = 100
 # Smallest fraction of a step that a line search tries.
 SHORTEST_STEP = 1e-10
