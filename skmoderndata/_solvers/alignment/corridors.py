@@ -5,15 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-FREE = 0
-SAKOE_CHIBA = 1
-SLANTED = 2
-ITAKURA = 3
-
-# Tolerance for rounding errors of cell positions: 0.29 * 100 must not become 28.
-CELL_ROUNDING = 1e-9
+FREE, SAKOE_CHIBA, SLANTED, ITAKURA = range(4)
 
 
 class Band(NamedTuple):
@@ -50,7 +45,7 @@ def steps(band, n, m):
     if band.kind == FREE:
         return max(n, m)
     if band.relative:
-        return int(np.floor(band.radius * max(n, m) + CELL_ROUNDING))
+        return int(np.floor(band.radius * max(n, m) + RESULT_ROUNDING))
     return int(band.radius)
 
 
@@ -68,8 +63,8 @@ def fill_corridor(n, m, band, low, high):
         if band.kind == ITAKURA:
             s = band.max_slope
             back = n - 1 - i
-            low[i] = int(np.ceil(max(i / s, m - 1 - s * back) - CELL_ROUNDING))
-            high[i] = int(np.floor(min(s * i, m - 1 - back / s) + CELL_ROUNDING)) + 1
+            low[i] = int(np.ceil(max(i / s, m - 1 - s * back) - RESULT_ROUNDING))
+            high[i] = int(np.floor(min(s * i, m - 1 - back / s) + RESULT_ROUNDING)) + 1
         else:
             low[i] = i - radius
             high[i] = i + radius + 1
@@ -87,8 +82,8 @@ def _fill_slanted(n, m, reach, low, high):
         low[:n] = m
         high[:n] = 0
     for i in range(longer):
-        first = max(int(np.ceil(i * slope - reach - CELL_ROUNDING)), 0)
-        last = min(int(np.floor(i * slope + reach + CELL_ROUNDING)), shorter - 1)
+        first = max(int(np.ceil(i * slope - reach - RESULT_ROUNDING)), 0)
+        last = min(int(np.floor(i * slope + reach + RESULT_ROUNDING)), shorter - 1)
         if n >= m:
             low[i] = first
             high[i] = last + 1

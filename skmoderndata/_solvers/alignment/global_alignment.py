@@ -13,12 +13,11 @@ import numpy as np
 from skmoderndata._solvers.alignment.warping import Packed, side_by_side
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS
+from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS, LOG2
 from skmoderndata._solvers.common.typing import Array
 
 # Number of series compared with one series at a time; constant, so that LLVM unrolls the loops.
 LANES = 8
-LOG2 = float(np.log(2.0))
 LOG2_E = float(1 / np.log(2.0))
 # Number whose addition leaves the nearest integer in the lowest bits.
 ROUND = 1.5 * 2.0**52

@@ -12,10 +12,8 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# Steps that lead to a cell, in the order in which ties are resolved.
-DIAGONAL = 0
-IN_X = 1
-IN_Z = 2
+# step that leads to a cell; ties are resolved in this order
+DIAGONAL, IN_X, IN_Z = range(3)
 
 
 @jit

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.quantities import WORD_BITS
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES, WORD_BITS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
@@ -117,7 +118,7 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
 # Maximum number of sets of components that `best_cover` tries one by one.
 MAX_SETS = 2**13
 # Maximum number of words, or of numbers, in a table that is in memory at once (32 MiB).
-MAX_WORDS = 2**22
+MAX_WORDS = TEMPORARY_BYTES // FLOAT_BYTES
 
 
 def pack_bits(X: Any) -> Array:

@@ -15,9 +15,7 @@ from skmoderndata._solvers.common.quantities import GOLDEN
 
 # Number of candidates that fit before the table grows.
 FIRST_ROOM = 1 << 12
-DONE = 0
-FULL = 1
-PAUSED = 2
+DONE, FULL, PAUSED = range(3)
 
 
 def intersections(rows, max_candidates, complete):

@@ -13,12 +13,9 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# Step that leads to the best score of a cell, in two bits.
-BEGIN = 0
-DIAGONAL = 1
-SKIP_S = 2
-SKIP_T = 3
-# Flags for a gap that ends in a cell and was already open before.
+# step that leads to the best score of a cell, in two bits
+BEGIN, DIAGONAL, SKIP_S, SKIP_T = range(4)
+# flags for a gap that ends in a cell and was already open before
 LONGER_S = 4
 LONGER_T = 8
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
-from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS
+from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS, LOG2
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
-LOG2 = float(np.log(2.0))
-# Number of symbols whose weights for four sequences are cached; symbol a uses slot a % PLANES.
+# Number of symbols whose weights for four sequences are cached, one for each remainder.
 PLANES = 32
 
 
