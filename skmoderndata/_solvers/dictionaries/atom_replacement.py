@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without
 
@@ -102,8 +103,8 @@ def worst_signals(
             if constant and not positive:
                 d = d - d.mean()
             norm = np.linalg.norm(d)
-            if norm <= 1e-10 * size:
-                # skip directions that the constraints have made zero
+            if norm <= RANK_TOL * size:
+                # skip empty directions
                 continue
             d = d / norm
             cosines = np.abs(D @ d)[~bad]

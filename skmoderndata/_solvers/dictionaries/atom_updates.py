@@ -21,7 +21,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
@@ -119,7 +119,7 @@ def update_all(D, S, T, order, positive, center):
             optimum[c] = T[j, c] + S[j, j] * D[j, c]
         add_rows(optimum, -1.0, S[j], D, every, k)
         norm = _constrain(optimum, positive, center)
-        if norm > 1e-10 * S[j, j]:
+        if norm > RANK_TOL * S[j, j]:
             for c in range(n):
                 D[j, c] = optimum[c] / norm
 
@@ -204,7 +204,7 @@ def least_squares_atoms(
         else:
             if constant:
                 right = right - right.mean(axis=1, keepdims=True)
-            solved, *_ = lstsq(scaled, right / scale, cond=1e-10, lapack_driver="gelsy")
+            solved, *_ = lstsq(scaled, right / scale, cond=RANK_TOL, lapack_driver="gelsy")
         new[free] = solved / scale
         lengths[free] = np.linalg.norm(right, axis=1) / diagonal[free]
 

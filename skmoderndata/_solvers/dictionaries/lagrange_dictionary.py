@@ -23,6 +23,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
+    MAX_NEWTON_STEPS,
     RESULT_DIGITS,
     ROUNDING,
     SMALLEST_DIVISOR,
@@ -35,8 +36,6 @@ from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, Worst
 FURTHEST = 0.9
 # Tolerance for the gap of the atoms, relative to the objective.
 DUAL_TOL = 1e-10
-# Maximum number of Newton steps.
-NEWTON_STEPS = 100
 # Minimum and maximum number of candidates for idle atoms that are examined together; each
 # examination is a pass over all blocks.
 FEWEST_CANDIDATES = 64
@@ -149,7 +148,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     best_lam = lam
     gap = np.inf
     highest = -np.inf
-    it = Iterations(NEWTON_STEPS, DUAL_TOL)
+    it = Iterations(MAX_NEWTON_STEPS, DUAL_TOL)
 
     for _ in it:
         # 1. compute feasible atoms, and their distance from the dual value

@@ -18,7 +18,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.lengths import check_lengths
-from skmoderndata._solvers.common.tolerances import CANCELS, SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import CANCELS, RESULT_ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Strength below which the attraction of a unit is neglected.
@@ -296,7 +296,7 @@ def batch_neural_gas(
                 break
             tried = _k_means(X, norms_sq, w, moved, polish)
             inertia = float(w @ tried[1].distance)
-            if inertia >= float(w @ near.distance) * (1 - 1e-9):
+            if inertia >= float(w @ near.distance) * (1 - RESULT_ROUNDING):
                 break
             C, near, path, converged = tried
             objective += path

@@ -12,6 +12,7 @@ import numpy as np
 from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.patches import Grid, take_patches
 
@@ -21,9 +22,6 @@ REACH = 15
 LARGEST_GROUP = 64
 # Number of blocks whose results are in memory at a time.
 BLOCKS_AT_ONCE = 16
-# Size of the ridge against rounding errors, relative to the mean squared norm of the patches of a
-# group.
-RIDGE_RELATIVE = 1e-10
 # Minimum energy of the difference between the noisy and the coded mean of a group, relative to
 # the energy expected of noise alone; patches that overlap share noise, so its energy varies much.
 CLEAR_DIFFERENCE = 1.5
@@ -118,7 +116,7 @@ def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     # a = (y - m) P' (P P' + k sigma^2)^-1, for all members of a group at once
     gram = P @ P.transpose(0, 2, 1)
     energy = np.trace(gram, axis1=1, axis2=2) / k
-    ridge = k * sigma**2 + RIDGE_RELATIVE * energy + np.finfo(float).tiny
+    ridge = k * sigma**2 + RANK_TOL * energy + np.finfo(float).tiny
     gram[:, np.arange(k), np.arange(k)] += ridge[:, None]
     smooth = np.linalg.solve(gram, P)
     filtered = ((noisy - mean) @ P.transpose(0, 2, 1)) @ smooth + mean

@@ -12,14 +12,16 @@ from scipy import optimize
 
 from skmoderndata._solvers.common.iterate import Progress, Steps
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import TINY
+from skmoderndata._solvers.common.tolerances import (
+    MAX_NEWTON_STEPS,
+    ROUNDING,
+    TINY,
+)
 from skmoderndata._solvers.common.typing import Array
 
 # Tolerance of the gradient norm at which the descent may stop, for distances with mean 1.
 GRADIENT = 1e-6
 
-# Maximum number of Newton steps for a new point.
-NEWTON_STEPS = 100
 
 # Number of recent steps over which the decrease of the stress is measured.
 WINDOW = 5
@@ -138,7 +140,7 @@ def sammon_descent(
     def small(f: float) -> bool:
         old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
         flat = norms.get(f, np.inf) <= GRADIENT
-        return (old - f <= tol * f and flat) or f <= 1e-28
+        return (old - f <= tol * f and flat) or f <= ROUNDING**2
 
     def after_step(intermediate_result: Any) -> None:
         trace.append(float(intermediate_result.fun))
@@ -186,7 +188,7 @@ def place(d: Array, Y: Array) -> Array:
     if active.size:
         value, _, _ = _point_stress(d[active], w[active], z[active], Y)
 
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         if not active.size:
             break
 

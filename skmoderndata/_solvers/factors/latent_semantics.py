@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.products import entries_at
-from skmoderndata._solvers.common.tolerances import TINY
+from skmoderndata._solvers.common.tolerances import SUFFICIENT_DECREASE, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of products, or of entries of second derivatives, in memory at a time.
@@ -256,7 +256,7 @@ def _newton_step(
         ratio = 1 + length[rows] * moved
         gains = weights * np.log(np.maximum(ratio, TINY))
         gain = np.bincount(rows, gains, minlength=len(C)) - length * mass
-        enough = gain >= 1e-4 * length * slope
+        enough = gain >= SUFFICIENT_DECREASE * length * slope
         todo &= ~enough
         if not todo.any():
             break

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from skmoderndata._solvers.common.arrays import namespace
 from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.tolerances import CANCELS
 
 Array = Any
 
@@ -16,10 +17,6 @@ Array = Any
 # Maximum squared distance from the centre, in length scales, that keeps rounding errors below
 # 1e-10.
 FAR_SQ = 1e5
-
-# Minimum squared distance of far points, relative to the sum of their squares, for which the
-# relative rounding error is below 1e-9.
-CANCELS = 1e-6
 
 
 class Stationary(NamedTuple):

@@ -37,15 +37,12 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, INDEFINITE, TINY
 from skmoderndata._solvers.common.typing import Array
 
 # Number of products with each kernel matrix that take about as long as eigendecompositions.
 PRODUCTS = 400
 RULES = ("shrinkage", "ridge", "bach-jordan")
-# Largest magnitude, relative to the largest eigenvalue, of a negative eigenvalue that counts as a
-# rounding error.
-INDEFINITE = 1e-8
 # Tolerance of Lanczos iterations that replace eigendecompositions.
 PAIRS_TOL = 1e-10
 # Candidates for ``alpha="auto"``.

@@ -13,6 +13,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, splu
 
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen, row_signs
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -152,7 +153,7 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
     exceeds it however it is rounded.
     """
     n = K.shape[1]
-    slack = 1 - 1e-9
+    slack = 1 - RESULT_ROUNDING
     if (weights == 1).all():
         if k > n:
             return np.zeros(len(K))

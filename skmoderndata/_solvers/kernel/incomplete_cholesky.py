@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
@@ -22,8 +23,6 @@ BLOCK_PIVOTS = 64
 SAMPLES_OF_TRACE = 256
 # Number of candidates for each pivot of a block.
 CANDIDATES = 3
-# Size of a block of kernel values in bytes, which fits into the cache of a core.
-ROW_BYTES = 2**20
 
 
 class CholeskyResult(NamedTuple):
@@ -271,7 +270,7 @@ def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array
     """Write the columns of the pivots `new` into `added`; L is the root of their residual."""
     t, n = added.shape
     at_pivots = np.ascontiguousarray(R[:, new].T)
-    step = max(1, min(n, ROW_BYTES // (8 * t)))
+    step = max(1, min(n, CACHED_BYTES // (8 * t)))
 
     def extend(start: int) -> None:
         rows = slice(start, min(start + step, n))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from skmoderndata._solvers.common.quantities import N_FOLDS
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
 # Number of held-out samples that suffices: the error of an outlier rate of 10 % is then 1.3
@@ -30,7 +30,7 @@ def outlier_threshold(scores: Array, weights: Array, contamination: float) -> fl
     allowed = contamination * below[-1] * (1 + ACCUMULATED_ROUNDING)
     j = int(np.searchsorted(below, allowed, side="right"))
 
-    rounding = 1e-9 * float(np.abs(ordered).max())
+    rounding = RESULT_ROUNDING * float(np.abs(ordered).max())
     while 0 < j < len(ordered) and ordered[j] - ordered[j - 1] <= rounding:
         j -= 1  # keep all tied scores above the threshold
     if j == 0:

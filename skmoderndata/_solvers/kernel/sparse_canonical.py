@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.projections import project_row
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import inner
 
@@ -336,7 +336,7 @@ def sparse_pairs(
         v = ascent.V[best]
         value = float(ascent.values[best])
         n_iter = max(n_iter, ascent.n_iter)
-        if not value > 1e-10 * max(values, default=0.0):
+        if not value > RANK_TOL * max(values, default=0.0):
             break
 
         # 3. compute the certificate, and deflate

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.networks.ridge_path import SMALLEST_FREEDOM
 
@@ -65,7 +66,7 @@ def forward_selection(
     R = R / units
     norms = (P**2).sum(axis=0)
     products = P.T @ R
-    floor = 1e-10 * norms  # below this, the selected columns explain a candidate entirely
+    floor = RANK_TOL * norms  # below this, the selected columns explain a candidate
     free = norms > 0
 
     Q = np.empty((len(P), 0))

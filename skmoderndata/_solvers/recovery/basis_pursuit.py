@@ -20,7 +20,11 @@ from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.linalg import EPS
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    RESULT_ROUNDING,
+    ROUNDING,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import follow_path
 from skmoderndata._solvers.recovery.interior_point import interior_point
@@ -32,10 +36,6 @@ from skmoderndata._solvers.recovery.optimality import (
     largest_slope,
     quick_segment,
 )
-
-# Tolerance, relative to the bound, on the distance to the nearest feasible measurements at which
-# the bound counts as feasible.
-IN_REACH = 1e-9
 
 
 class BasisPursuitResult(NamedTuple):
@@ -187,7 +187,7 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     # with noise and a feasible bound, the solution lies on a segment of the path
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     distance = float(linalg.norm(p.y - near))
-    if distance <= p.bound * (1 + IN_REACH):
+    if distance <= p.bound * (1 + RESULT_ROUNDING):
         # the right segment is near the one where the path broke off, or near its end
         yield _settle(p, broken_off)
         equations = p._replace(y=near, bound=0.0)

@@ -10,7 +10,7 @@ there by an active set method (Fan, Jiao and Lu 2014); single breakpoints are th
 
 import numpy as np
 
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.optimality import NormalEquations, Segment, largest_slope
 
@@ -77,7 +77,7 @@ def follow_path(
         limit = max(fewest, segment.support.size)
         at_once = min(max(1, 2 * at_once), limit, order.size)
         last = meets[order[at_once - 1]]
-        ties = np.count_nonzero(meets >= last * (1 - 1e-9))
+        ties = np.count_nonzero(meets >= last * (1 - RESULT_ROUNDING))
         below = meets[order[ties]] if ties < order.size else end
         goal = 0.5 * (meets[order[ties - 1]] + below)
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.recovery.basis_pursuit import IN_REACH, MatrixPursuit
+from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem, facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
@@ -114,7 +114,7 @@ def least_l1(
             p = p._replace(y=near)
         elif near is not None:
             distance = float(np.linalg.norm(y - near))
-            reachable = distance <= bound * (1 + IN_REACH)
+            reachable = distance <= bound * (1 + RESULT_ROUNDING)
 
         if reachable:
             best = _better(best, primal_dual(p, tol, spent))

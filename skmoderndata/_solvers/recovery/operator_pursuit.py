@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from skmoderndata._solvers.codes.cholesky import SPAN
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER
 from skmoderndata._solvers.codes.supports import squares
 from skmoderndata._solvers.codes.thresholding import Best, pursue
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.nnls import nnls
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL, ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps, on_support
 from skmoderndata._solvers.recovery.l1_problem import facts_of
@@ -158,7 +157,7 @@ def _fit(G: Array, f: Array, a: Array, positive: bool) -> Array | None:
         start = np.append(a, 1.0)
         return np.asarray(nnls(G, f[None], start=start[None]).Z[0])
     factor, info = dpotrf(G, lower=1)
-    if info or factor[-1, -1] ** 2 <= SPAN * G[-1, -1]:
+    if info or factor[-1, -1] ** 2 <= RANK_TOL * G[-1, -1]:
         return None
     solution, _ = dpotrs(factor, f, lower=1)
     return np.asarray(solution)

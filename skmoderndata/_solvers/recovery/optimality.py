@@ -12,7 +12,12 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, PIVOT, ROUNDING
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    PIVOT,
+    RESULT_ROUNDING,
+    ROUNDING,
+)
 from skmoderndata._solvers.common.typing import Array
 
 # Largest distance of a unit column from the span of others that counts as zero.
@@ -72,7 +77,7 @@ class Segment(NamedTuple):
 
         dual = self.u + self.residual / penalty if penalty > 0 else self.u
         values = self.fitted - penalty * self.direction
-        if positive and values.min() < -1e-9 * np.abs(values).max():
+        if positive and values.min() < -RESULT_ROUNDING * np.abs(values).max():
             return None
         values = np.maximum(values, 0.0) if positive else values
 
@@ -190,7 +195,7 @@ def may_repeat(A: Array) -> bool:
     """Return whether columns may have equal directions, judging by products with one vector."""
     probe = np.cos(np.arange(len(A)) ** 2)
     seen = np.sort(np.abs(probe @ A))
-    alike = np.diff(seen) <= 1e-11 * seen[-1]
+    alike = np.diff(seen) <= DEPENDENT * seen[-1]
     return bool(alike.any())
 
 

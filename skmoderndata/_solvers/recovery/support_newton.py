@@ -6,7 +6,11 @@ by conjugate gradients.
 
 import numpy as np
 
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    RESULT_ROUNDING,
+    ROUNDING,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.conjugate_gradients import (
     MAX_STEPS,
@@ -56,7 +60,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
         return p.failure()
 
     # drop coefficients that are rounding errors; find a dual variable for the remaining signs
-    used = np.flatnonzero(np.abs(coef) > 1e-9 * np.abs(coef).max())
+    used = np.flatnonzero(np.abs(coef) > RESULT_ROUNDING * np.abs(coef).max())
     if p.positive and coef[used].min(initial=0.0) < 0:
         return p.failure()
     if used.size < support.size:
