@@ -11,9 +11,8 @@ from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.quantities import MEBIBYTE
 from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER
 
-# Number of rows computed at a time, by one matrix product.
-ROWS_TOGETHER = 64
 # Number of rows of a Gaussian kernel whose exponents, in double precision, stay in the cache.
 ROWS_IN_CACHE = 16
 # Maximum number of samples whose rows are stored in double precision; with more samples, rows are

@@ -13,7 +13,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, INNER_SHARE
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
@@ -23,6 +23,7 @@ from skmoderndata._solvers.lowrank.quantiles import (
     GROSS,
     MEDIAN_TO_STD,
     SETTLED,
+    SIDE,
     live_columns,
     masked_quantile,
     median_deviations,
@@ -42,18 +43,14 @@ GROWING_PASSES = 45
 # Maximum number of passes without a decision.
 DECIDING_PASSES = 1000
 
-# Tolerance of pursuit until the decision; with a loose tolerance, it fits cells that it should
-# not.
-DECIDING_TOL = 1e-7
 
-# Tolerance of the relative duality gap until the decision.
+# Tolerance of the relative duality gap while deciding; with a loose tolerance, pursuit fits cells
+# that it should not.
 DECIDING_GAP = 1e-6
 
 # Number of passes before the first probe; earlier, the rank has not settled.
 FIRST_PROBE = 20
 
-# Minimum ratio of exactly fitted cells to degrees of freedom; below it there is noise.
-LEAST_RATIO = 1.0
 
 # Minimum ratio of exactly fitted cells to degrees of freedom for exact data; it is above 1 because
 # some rounded cells are fitted exactly by chance.
@@ -62,11 +59,6 @@ SAFE_RATIO = 1.2
 # Maximum fraction of clipped cells at which a probe still has enough cells.
 MOST_CLIPPED = 0.6
 
-# Minimum number of rows of a probed block.
-PROBE_ROWS = 300
-
-# Minimum number of columns of a probed block.
-PROBE_COLUMNS = 200
 
 # Minimum number of rows and columns of a probed block, in multiples of the rank.
 PROBE_RANKS = 10
@@ -143,7 +135,7 @@ def exact_or_noisy(
     settings: dict[str, Any] = {
         "lam": lam,
         "solver": solver,
-        "tol": min(tol, DECIDING_TOL) if decides else tol,
+        "tol": min(tol, INNER_SHARE * DECIDING_GAP) if decides else tol,
         "tol_gap": min(tol_gap, DECIDING_GAP) if decides else tol_gap,
         "progress": progress,
         "rng": rng,
@@ -222,7 +214,7 @@ class _Watch:
         # conclude that there is noise if fewer cells are fitted exactly than a matrix of this rank
         # can fit
         ratio = self.ratio(Y, rank)
-        if ratio < LEAST_RATIO:
+        if ratio < 1:
             if not self.grows:
                 self.verdict = False
             return True
@@ -264,8 +256,8 @@ def met_per_freedom(Y: Array, lam: float, rank: int, evidence: Evidence) -> floa
 def _block(shape: tuple[int, ...], rank: int, *, seed: int) -> tuple[Array, Array]:
     """Draw enough rows and columns for a fit of the rank."""
     rng = np.random.default_rng(seed)
-    rows = _sample(shape[0], max(PROBE_ROWS, PROBE_RANKS * rank), rng)
-    return rows, _sample(shape[1], max(PROBE_COLUMNS, PROBE_RANKS * rank), rng)
+    rows = _sample(shape[0], max(SIDE, PROBE_RANKS * rank), rng)
+    return rows, _sample(shape[1], max(SIDE, PROBE_RANKS * rank), rng)
 
 
 def _sample(size: int, n_drawn: int, rng: np.random.Generator) -> Array:

@@ -5,7 +5,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
-from skmoderndata._solvers.lowrank.quantiles import GROSS, TRUSTED, live_columns
+from skmoderndata._solvers.lowrank.quantiles import GROSS, SIDE, TRUSTED, live_columns
 from skmoderndata._solvers.lowrank.refit import ROBUST_TOL, Refit, refit
 from skmoderndata._solvers.lowrank.table_noise import (
     block_weight,
@@ -19,8 +19,6 @@ LARGE = 3 * 10**6
 # Maximum size of the smaller side; the spectrum of a square matrix of this size is computed.
 MOST_ROWS = 2000
 
-# Number of rows and columns of the block.
-SIDE = 300
 
 # Maximum number of rounds to estimate the noise of the block.
 ROUNDS = 6

@@ -27,6 +27,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.tolerances import (
     INNER_SHARE,
     PROGRESS,
+    SINGLE_ROUNDING,
     SMALLEST_DIVISOR,
     TINY,
 )
@@ -46,6 +47,9 @@ DUAL_TOL_RATIO = 100.0
 
 # Size of the factor by which the penalty grows in each pass of the inexact method.
 GROWTH = 1.5
+
+# Size of the first growing penalty, relative to 1 / |X|_2 [Lin, Chen and Ma 2010, Algorithm 5].
+FIRST_GROWN = 1.25
 
 # Maximum ratio of the grown penalty to the first penalty.
 GROWTH_LIMIT = 1e7
@@ -135,7 +139,9 @@ def principal_component_pursuit(
         return _zero_result(filled)
 
     # if L is smaller than the noise, it need not be more accurate than the noise
-    noise = max(1e-6 * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2)))
+    noise = max(
+        SINGLE_ROUNDING * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2))
+    )
     step: Any = update_splitting if np.ndim(lam) == 0 else update_weighted
     penalty = _penalty_of(filled, X.size - int(missing.sum()), schedule)
     state = start(filled, penalty.mu, lam, grows=penalty.growth > 1.0)
@@ -217,7 +223,7 @@ class Penalty:
         if self.balances:
             self.mu *= LOW_START
         elif self.growth > 1.0:
-            self.mu = 1.25 / norm  # [Lin, Chen and Ma 2010, Algorithm 5]
+            self.mu = FIRST_GROWN / norm
         self.limit = GROWTH_LIMIT * self.mu
 
     def grown(self) -> float:
@@ -250,7 +256,7 @@ def start(filled: Array, mu: float, lam: float | Array, *, grows: bool) -> Pursu
     """
     Y = np.zeros(filled.shape)
     if grows:
-        norm = 1.25 / mu
+        norm = FIRST_GROWN / mu
         Y += filled / max(norm, float((np.abs(filled) / lam).max()))
     W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
     return PursuitState(np.empty(filled.shape), Y, W)

@@ -17,7 +17,7 @@ import numpy as np
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.tolerances import TINY
+from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.completion import BalancedPenalty, completion_gap
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
@@ -211,7 +211,7 @@ def pursue_blocks(
         return BlockPursuit(blocks, Vt, np.zeros(0), 0.0, 0.0, 0.0, 1, True)
 
     # if L is smaller than the noise, it need not be more accurate than the noise
-    noise = 1e-6 * sizes.norm
+    noise = SINGLE_ROUNDING * sizes.norm
     if not completes:
         noise = max(noise, loss.delta * float(np.sqrt(min(sizes.shape) / 2)))
     penalty: Any = Penalty(sizes.absolute, sizes.n_observed, schedule)

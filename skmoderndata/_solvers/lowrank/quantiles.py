@@ -26,6 +26,9 @@ COLUMN_WEIGHT = 20
 # Minimum ratio of an estimate to the last one at which the estimate counts as settled.
 SETTLED = 0.98
 
+# Number of rows, and of columns, of a random block that stands for a table.
+SIDE = 300
+
 # Number of evenly spaced rows from which the scale of a column is estimated.
 SCALE_ROWS = 2000
 

@@ -22,15 +22,13 @@ from skmoderndata._solvers.lowrank.quantiles import (
     median_size,
     truncation_factor,
 )
-from skmoderndata._solvers.lowrank.svt import svt
+from skmoderndata._solvers.lowrank.svt import COARSE, svt
 from skmoderndata._solvers.lowrank.table_noise import column_noise
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 
 # Maximum number of rounds at each cut.
 ROUNDS = 5
 
-# Number of the last stage, which repeats the second cut for rows that were corrected after it.
-LAST_STAGE = 2
 
 # Number of alternating least-squares steps in a round.
 STEPS_PER_ROUND = 5
@@ -107,7 +105,8 @@ def refit(
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
     noise = np.full(p, sigma)
     rank = start.shape[1]
-    for stage, cut in enumerate((min(SUSPECT, threshold), threshold, threshold)):
+    cuts = (min(SUSPECT, threshold), threshold, threshold)
+    for stage, cut in enumerate(cuts):
         outlying = observed & (np.abs(residual) > cut * noise)
         for _ in range(ROUNDS):
             # 1. count the components above the edge of the noise
@@ -115,7 +114,7 @@ def refit(
             filled, variance = steps_towards(X, L, trusted, weights)
             edge = NOISE_EDGE * sigma * (np.sqrt(n) + np.sqrt(p)) * np.sqrt(variance.mean())
             if n_components is None:
-                leading = svt(filled, edge, subspace=start, max_rank=rank, tol=1e-3)
+                leading = svt(filled, edge, subspace=start, max_rank=rank, tol=COARSE)
                 start = leading.Vt.T
                 sizes = leading.s + edge
             else:
@@ -151,7 +150,7 @@ def refit(
         # refit rows and columns whose fits follow their gross errors: least squares cannot detect
         # this, and mistakes the errors of a column for its noise
         least_squares = L
-        if rank and stage < LAST_STAGE:
+        if rank and stage + 1 < len(cuts):
             L, is_robust = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
             residual = whitened(X, L, observed, root)
             if not known_noise:

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import ndtri
 
+from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
@@ -34,10 +35,7 @@ BLOCK_SIDE = 500
 ROUNDS = 15
 
 
-# Maximum estimate that counts as zero noise, relative to the first estimate.
-ZERO_RELATIVE = 1e-6
-
-# Minimum scale of a column, as a fraction of the spread of its cells.
+# Minimum scale of a column, in deviations of its cells.
 SPREAD_FLOOR = 0.5
 
 # Maximum ratio of the largest to the smallest noise of a column at which no divisors are needed.
@@ -80,7 +78,7 @@ def noise_scale(
         white = residual if root is None else root * residual
         new = MEDIAN_TO_STD * median_size(white, counted)
         first = max(first, new)
-        if new <= ZERO_RELATIVE * first:
+        if new <= SINGLE_ROUNDING * first:
             return 0.0
         if new > SETTLED * sigma:
             return min(new, sigma)

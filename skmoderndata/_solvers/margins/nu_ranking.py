@@ -13,7 +13,11 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_program, solve
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    RESULT_ROUNDING,
+    ROUNDING,
+)
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import (
     COUNTED,
@@ -57,9 +61,7 @@ HANDED_OVER = 1e-2
 STEPS_PER_FACE = 0.004
 # Minimum number of free weights that is assumed when the cost of a face step is estimated.
 FEW_FREE = 100
-# Tolerance on the duality gap of the interior point method; rounding hardly allows a smaller gap.
-INTERIOR_TOL = 1e-9
-# Number of samples from which the starting direction is computed.
+# Number of samples from which the direction of the start is computed.
 LOOKED_AT = 256
 # Maximum rank of a kernel for which a cone solver accepts any number of samples.
 FEW_DIRECTIONS = 100
@@ -161,7 +163,7 @@ def nu_ranking(
     flat_function = certified.norm <= flat
     if interior and not (at_optimum or asked_to_stop or flat_function):
         K = all_rows(store)
-        inner = interior_point(K, segments, bounds, tol=INTERIOR_TOL, flat=flat)
+        inner = interior_point(K, segments, bounds, tol=RESULT_ROUNDING, flat=flat)
         count += inner.n_iter
         flat_function = inner.certified.norm <= flat
         if inner.certified.gap < certified.gap or flat_function:
