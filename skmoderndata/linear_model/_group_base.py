@@ -40,6 +40,24 @@ class FeatureGroups(NamedTuple):
         """Whether features belong to several groups."""
         return isinstance(self.labels, list)
 
+    def used(self, *, free):
+        """Return the positions of the coefficients and the groups of a reduced problem.
+
+        Groups of infinite weight are left out and, with `free`, groups of weight 0.
+
+        Returns
+        -------
+        kept : ndarray of int
+            Positions of the coefficients in the order of all groups.
+        edges, weights : ndarray
+            Of the groups that stay.
+        """
+        stay = np.isfinite(self.weights) & ~(free & (self.weights == 0))
+        sizes = np.diff(self.edges)
+        kept = np.flatnonzero(np.repeat(stay, sizes))
+        edges = np.concatenate([[0], np.cumsum(sizes[stay])]).astype(np.int64)
+        return kept, edges, self.weights[stay]
+
     def summed(self, latent, n_features):
         """Sum the coefficients of groups, of shape (..., n_latent), over copies of features."""
         # Copies of a feature add up.
@@ -94,26 +112,28 @@ def _checked_weights(group_weights, sizes, allow_zero):
     if group_weights is None:
         return np.sqrt(sizes)
     weights = np.asarray(group_weights, dtype=np.float64)
-    positive = (weights > 0).all() and not np.isinf(weights).any()
-    if allow_zero and weights.shape == sizes.shape:
-        positive = (weights >= 0).all() and np.isfinite(weights).all() and weights.any()
+    # an infinite weight excludes a group
+    penalises = ((weights > 0) & np.isfinite(weights)).any()
+    positive = penalises and ((weights >= 0) if allow_zero else (weights > 0)).all()
     if weights.shape != sizes.shape or not positive:
         raise ValueError(
             f"group_weights must be positive numbers, one for each of the {len(sizes)} groups "
-            f"in ascending order of their labels; got shape {weights.shape}, "
-            f"smallest {weights.min(initial=np.inf):g}. {_remedy(allow_zero)}"
+            f"in ascending order of their labels, infinite for groups to be left out; got shape "
+            f"{weights.shape}, smallest {weights.min(initial=np.inf):g}. {_remedy(allow_zero)}"
         )
     return weights
 
 
 def _remedy(allow_zero):
     if allow_zero:
-        return "A weight of 0 leaves a group unpenalised, but at least one must be positive."
+        return "A weight of 0 leaves a group unpenalised, but one must be positive and finite."
     return "To leave a group practically unpenalised use a weight of 1e-6."
 
 
 class Penalised(NamedTuple):
-    """A problem without its free columns, the columns of groups of weight 0.
+    """A problem without the columns of groups of infinite weight, and without free columns.
+
+    Free columns are those of groups of weight 0.
 
     Free coefficients are at their optimum for any values of the other coefficients. The reduced
     targets and columns are orthogonal to the free columns, and the duality gap equals the gap of
@@ -151,25 +171,30 @@ class Penalised(NamedTuple):
 
     def latent(self, coef, target):
         """Return all coefficients from the penalised ones for one target."""
-        if not self.free.size:
-            return coef
         out = np.zeros(self.n_latent)
         out[self.kept] = coef
         out[self.free] = self.of_targets[:, target] - self.of_columns @ coef
         return out
 
 
-def penalised(columns, Y, groups, l1_ratio):
-    """Project free columns out of a problem with `columns` and targets Y; see `Penalised`."""
+def penalised(columns, Y, groups, l1_ratio, ridge):
+    """Project free columns out of a problem with `columns` and targets Y; see `Penalised`.
+
+    The squared norm of the other coefficients has the weight ``ridge**2 / 2``.
+    """
     n_latent = len(groups.order)
+    # the l1 norm penalises groups of weight 0, too
+    kept, edges, weights = groups.used(free=l1_ratio == 0)
     of_group = np.repeat(groups.weights, np.diff(groups.edges))
-    # the l1 norm also penalises groups of weight 0
-    is_free = (of_group == 0) & (l1_ratio == 0)
-    kept = np.flatnonzero(~is_free)
-    free = np.flatnonzero(is_free)
+    free = np.flatnonzero((of_group == 0) & (l1_ratio == 0))
     if not free.size:
-        none = np.zeros((0, Y.shape[1])), np.zeros((0, n_latent))
-        return Penalised(columns, Y, groups.edges, groups.weights, kept, free, *none, n_latent)
+        none = np.zeros((0, Y.shape[1])), np.zeros((0, len(kept)))
+        if ridge or len(kept) < n_latent:
+            some = kept if len(kept) < n_latent else slice(None)
+            mean = None if columns.mean is None else columns.mean[some]
+            columns = Columns(columns.X[:, some], mean, columns.root, ridge=ridge)
+        Y = _with_zeros(Y, columns.n_rows)
+        return Penalised(columns, Y, edges, weights, kept, free, *none, n_latent)
 
     # compute an orthonormal basis of the free columns; leave out dependent columns
     U = columns.rows(free)
@@ -190,14 +215,17 @@ def penalised(columns, Y, groups, l1_ratio):
     # reduce the targets and columns, and keep the weights of the other groups
     Y = _without_span(Q, Y)
     if columns.is_sparse:
-        reduced = Columns(columns.X[:, kept], columns.mean[kept], columns.root, Q)
+        X = columns.X[:, kept]
+        reduced = Columns(X, columns.mean[kept], columns.root, Q, ridge=ridge)
     else:
-        reduced = Columns(_without_span(Q, columns.X[:, kept]))
-    groups_kept = groups.weights > 0
-    sizes = np.diff(groups.edges)[groups_kept]
-    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    weights = groups.weights[groups_kept]
+        reduced = Columns(_without_span(Q, columns.X[:, kept]), ridge=ridge)
+    Y = _with_zeros(Y, reduced.n_rows)
     return Penalised(reduced, Y, edges, weights, kept, free, of_targets, of_columns, n_latent)
+
+
+def _with_zeros(Y, n_rows):
+    """Append targets of 0 for the rows of the squared norm."""
+    return np.asfortranarray(np.pad(Y, ((0, n_rows - len(Y)), (0, 0))))
 
 
 def _without_span(Q, A):

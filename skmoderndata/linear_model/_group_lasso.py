@@ -49,11 +49,13 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     .. math::
         \frac{1}{2 n} \sum_{i=1}^n (y_i - x_i^\top w - b)^2
         + \alpha \sum_g \left( (1 - \tau)\, \omega_g \|w_g\|_2 + \tau \|w_g\|_1 \right)
+        + \frac{\rho}{2} \|w\|_2^2
 
-    over the coefficients w and the intercept b. The groups g partition the features,
-    :math:`\omega_g` is by default the square root of the size of the group, and :math:`\tau` is
-    `l1_ratio`. With groups of one feature, the problem is the same as in
-    :class:`sklearn.linear_model.Lasso`.
+    over the coefficients w and the intercept b, with :math:`\rho = 0` by default. The groups g
+    partition the features, :math:`\omega_g` is by default the square root of the size of the
+    group, :math:`\tau` is `l1_ratio`, and :math:`\rho` is `ridge`. With groups of one feature, the
+    problem is the same as in :class:`sklearn.linear_model.Lasso` or, with `ridge`, in
+    :class:`sklearn.linear_model.ElasticNet`.
 
     Parameters
     ----------
@@ -72,7 +74,11 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         Weights :math:`\omega_g` in ascending order of the labels (in the order of a list). None
         uses the square roots of the sizes. A weight of 0 leaves the norm of a group unpenalised:
         without `l1_ratio` its coefficients are free, as the intercept is, which excludes
-        `positive`. At least one weight must be positive.
+        `positive`. An infinite weight (``np.inf``) leaves a group out of the model. At least one
+        weight must be positive and finite.
+    ridge : float, default=0.0
+        Weight :math:`\rho` of the squared norm, which keeps the coefficients of correlated groups
+        together (elastic net). Free coefficients are exempt.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
@@ -135,6 +141,10 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     for a working set of k features. If the working set has more features than there are samples, a
     sweep costs ``n_samples k`` and each of a few Newton steps ``n_samples^2 k`` instead.
 
+    `ridge` is equivalent to further samples with targets of 0, one for each penalised coefficient,
+    so the duality gap is exact. With overlapping groups, it penalises the coefficients of each
+    group, `latent_coef_`.
+
     Overlapping groups are solved as groups of repeated columns, the latent group lasso
 
     .. math::
@@ -186,6 +196,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         "groups": [AT_LEAST_ONE, "array-like", None],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "group_weights": ["array-like", None],
+        "ridge": [NON_NEGATIVE],
         "fit_intercept": ["boolean"],
         "positive": ["boolean"],
         "solver": [StrOptions({"descent", "cvxpy"})],
@@ -202,6 +213,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         *,
         l1_ratio=0.0,
         group_weights=None,
+        ridge=0.0,
         fit_intercept=True,
         positive=False,
         solver="descent",
@@ -213,6 +225,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         self.groups = groups
         self.l1_ratio = l1_ratio
         self.group_weights = group_weights
+        self.ridge = ridge
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.solver = solver
@@ -259,7 +272,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 X, weight, groups.order, centred=self.fit_intercept
             )
             Y, y_mean, y_unit = weighted_targets(y, weight, centred=self.fit_intercept)
-            problem = penalised(columns, Y, groups, self.l1_ratio)
+            ridge = np.sqrt(total * self.ridge) / x_unit
+            problem = penalised(columns, Y, groups, self.l1_ratio, ridge)
             start = self._start(groups, Y.shape[1])
             warm = None
             unit = y_unit / x_unit  # unit of the coefficients
@@ -376,7 +390,10 @@ def _by_cvxpy(columns, y, penalty):
     if scale == 0:
         zeros = np.zeros(int(penalty.edges[-1]))
         return GroupLassoResult(zeros, 0.0, 0, 0.0)
-    stated = convex_problems.group_lasso(columns.X, y, **penalty._asdict())
+    X = columns.X
+    if columns.ridge:
+        X = np.vstack([X, columns.ridge * np.eye(X.shape[1])])
+    stated = convex_problems.group_lasso(X, y, **penalty._asdict())
     if not convex_problems.solve(stated, solver="CLARABEL"):
         raise ValueError("GroupLasso(solver='cvxpy') failed: use solver='descent'.")
     w = np.asarray(stated.variable.value)

@@ -1,12 +1,14 @@
 """Logistic regression with a penalty on groups of coefficients."""
 
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +21,7 @@ from skmoderndata._estimator.compat import (
     POSITIVE,
     CallbackSupportMixin,
     Interval,
+    StrOptions,
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
@@ -39,16 +42,21 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     .. math::
         \frac{1}{n} \sum_{i=1}^n \log\bigl(1 + \exp(-y_i (x_i^\top w + b))\bigr)
         + \alpha \sum_g \left( (1 - \tau)\, \omega_g \|w_g\|_2 + \tau \|w_g\|_1 \right)
+        + \frac{\rho}{2} \|w\|_2^2
 
-    over the coefficients w and the intercept b, for labels :math:`y_i` of -1 and 1. The groups,
-    their weights :math:`\omega_g` and :math:`\tau` (the parameter `l1_ratio`) have the same
-    meaning as in `GroupLasso`. With groups of one feature, the problem is the same as in
+    over the coefficients w and the intercept b, with :math:`\rho = 0` by default, for labels
+    :math:`y_i` of -1 and 1. The groups, their weights :math:`\omega_g`, :math:`\tau` (the
+    parameter `l1_ratio`) and :math:`\rho` (`ridge`) have the same meaning as in `GroupLasso`. With
+    groups of one feature, the problem without `ridge` is the same as in
     :class:`sklearn.linear_model.LogisticRegression` with an l1 penalty and ``C = 1 / (n alpha)``.
 
     Parameters
     ----------
-    alpha : float, default=0.01
-        Weight of the penalty. All coefficients are zero if it is at least `alpha_max_`.
+    alpha : float or "auto", default=0.01
+        Weight of the penalty. All coefficients are zero if it is at least `alpha_max_`. "auto"
+        chooses, by cross-validation, the value with the smallest logistic loss of held-out
+        samples, from 100 values in a geometric grid between `alpha_max_` and a hundredth of it.
+        In each fold, each fit starts from the previous one, as in `GroupLassoCV`.
     groups : int or array-like of shape (n_features,) or list of arrays, default=None
         Groups of features: a label for each feature; or a list with the features of each group,
         which may overlap; or a number of consecutive features that form a group. None makes each
@@ -59,11 +67,16 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         Positive weights :math:`\omega_g` in ascending order of the labels (or in the order of the
         list). None uses the square roots of the sizes; a weight of 1e-6 leaves a group practically
         unpenalised. A weight of 0 raises: if the group separates the classes, no finite
-        coefficients are optimal.
+        coefficients are optimal. An infinite weight (``np.inf``) leaves a group out of the model.
+    ridge : float, default=0.0
+        Weight :math:`\rho` of the squared norm, which keeps the coefficients of correlated groups
+        together (elastic net).
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
         Whether coefficients must be non-negative.
+    cv : int, cross-validation generator or iterable, default=None
+        Folds for ``alpha="auto"``; None means five folds.
     max_iter : int, default=100
         Maximum number of Newton steps.
     tol : float, default=1e-8
@@ -75,6 +88,12 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     ----------
     classes_ : ndarray of shape (2,)
         Class labels; positive values of the decision function mean the second label.
+    alpha_ : float
+        Weight of the penalty that was used.
+    alphas_ : ndarray of shape (n_alphas,) or None
+        Penalties that were compared, in descending order; None unless ``alpha="auto"``.
+    log_loss_path_ : ndarray of shape (n_alphas, n_folds) or None
+        Mean logistic losses of the held-out samples; None unless ``alpha="auto"``.
     coef_ : ndarray of shape (1, n_features)
         Coefficients of the features; exactly zero for groups that are not selected.
     intercept_ : ndarray of shape (1,)
@@ -102,6 +121,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     See Also
     --------
     GroupLasso : Uses the same penalty with squared errors.
+    GroupLassoCV : Chooses the penalty for squared errors.
     sklearn.linear_model.LogisticRegression : Has an l1 or l2 penalty and more than two classes.
     sklearn.multiclass.OneVsRestClassifier : Makes a classifier for more than two classes.
 
@@ -111,6 +131,9 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     group lasso, which the solver of `GroupLasso` minimises, and a line search ensures that the
     objective decreases. It needs about five to ten steps, each as expensive as a fit of
     `GroupLasso`.
+
+    With `ridge`, the gap is that of the whole problem, whose dual has a variable for each
+    coefficient. With overlapping groups, `ridge` penalises `latent_coef_`.
 
     Computations are in double precision; features are not scaled. `sample_weight` multiplies the
     losses, and only the ratios of weights matter.
@@ -134,6 +157,9 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
     array([1])
     >>> bool(model.dual_gap_ < 1e-8)   # certified
     True
+    >>> model = GroupLassoClassifier(alpha="auto", groups=3).fit(X, y)
+    >>> bool(model.alpha_ < model.alpha_max_), model.log_loss_path_.shape
+    (True, (100, 5))
     """
 
     _card = MethodCard(
@@ -144,12 +170,14 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         scaler="StandardScaler",
     )
     _parameter_constraints = {
-        "alpha": [POSITIVE],
+        "alpha": [POSITIVE, StrOptions({"auto"})],
         "groups": [AT_LEAST_ONE, "array-like", None],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "group_weights": ["array-like", None],
+        "ridge": [NON_NEGATIVE],
         "fit_intercept": ["boolean"],
         "positive": ["boolean"],
+        "cv": ["cv_object"],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "warm_start": ["boolean"],
@@ -163,8 +191,10 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         *,
         l1_ratio=0.0,
         group_weights=None,
+        ridge=0.0,
         fit_intercept=True,
         positive=False,
+        cv=None,
         max_iter=100,
         tol=1e-8,
         warm_start=False,
@@ -173,8 +203,10 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         self.groups = groups
         self.l1_ratio = l1_ratio
         self.group_weights = group_weights
+        self.ridge = ridge
         self.fit_intercept = fit_intercept
         self.positive = positive
+        self.cv = cv
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
@@ -212,6 +244,7 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         present, codes = np.unique(y[used], return_inverse=True)
         weighted = len(used) < len(weight)
         refuse_one_class(type(self).__name__, present, weighted=weighted)
+        folds = self._folds(X, y, weight)
         if len(used) < len(weight):
             X = X[used]
             y = y[used]
@@ -219,34 +252,61 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
 
         # Order the columns by groups and scale their entries to at most one.
         groups = feature_groups(self.groups, self.group_weights, X.shape[1])
+        kept, edges, group_weights = groups.used(free=False)
         unit = unit_of(X)
-        columns = _scaled_columns(X, groups.order, unit)
-        problem = LogisticProblem(columns, 2.0 * codes - 1, weight, self.fit_intercept)
-        lam = weight.sum() * self.alpha / unit
-        penalty = Penalty(groups.edges, groups.weights, lam, self.l1_ratio, self.positive)
+        columns = _scaled_columns(X, groups.order[kept], unit)
+        penalty = Penalty(edges, group_weights, 1.0, self.l1_ratio, self.positive)
+        path = _Path(self, penalty, unit)
+        problem = path.problem(columns, 2.0 * codes - 1, weight)
 
         with (
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.shape[0] * X.shape[1]),
         ):
-            result = group_logistic(
+            alpha = self.alpha
+            alphas = losses = None
+            if folds is not None:
+                alphas, losses = path.losses(problem, folds)
+                alpha = float(alphas[losses.mean(axis=1).argmin()])
+            result = path.solve(
                 problem,
-                penalty,
+                alpha,
                 tol=self.tol,
-                max_iter=self.max_iter,
                 start=self._start(groups, unit),
                 progress=progress,
             )
 
         self._keep_classes(classes, np.isin(classes, present), weighted=weighted)
+        self.alpha_ = float(alpha)
+        self.alphas_ = alphas
+        self.log_loss_path_ = losses
         self.alpha_max_ = float(result.lam_max * unit / weight.sum())
-        self._store(result, groups, unit, X.dtype)
+        self._store(result, kept, groups, unit, X.dtype)
         self._certify(result)
         return self
 
-    def _store(self, result, groups, unit, dtype):
+    def _folds(self, X, y, weight):
+        """Return pairs of training and held-out rows among those of positive weight, or None."""
+        if self.alpha != "auto":
+            return None
+        number = np.cumsum(weight > 0) - 1
+        splits = check_cv(self.cv, y, classifier=True).split(X, y)
+        folds = [
+            [number[rows[weight[rows] > 0]] for rows in map(np.asarray, s)] for s in splits
+        ]
+        labels = y[weight > 0]
+        for f, (train, test) in enumerate(folds):
+            if len(test) == 0 or len(np.unique(labels[train])) < 2:
+                raise ValueError(
+                    f"GroupLassoClassifier(alpha='auto'): fold {f} needs held-out samples, and "
+                    "training samples of both classes; use fewer folds, or set alpha to a number."
+                )
+        return folds
+
+    def _store(self, result, kept, groups, unit, dtype):
         """Set the coefficients in the units of the columns."""
-        latent = result.coef[None] / unit
+        latent = np.zeros((1, len(groups.order)))
+        latent[0, kept] = result.coef / unit
         self.groups_ = groups.labels
         self.coef_ = groups.summed(latent, self.n_features_in_).astype(dtype)
         self.latent_coef_ = latent[0].astype(dtype) if groups.overlap else None
@@ -276,7 +336,8 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
             latent = self.coef_[0][groups.order] if n_features == len(groups.order) else None
         if latent is None or len(latent) != len(groups.order):
             return None
-        return latent.astype(np.float64) * unit, float(self.intercept_[0])
+        kept, _, _ = groups.used(free=False)
+        return latent[kept].astype(np.float64) * unit, float(self.intercept_[0])
 
     @by_rows
     def decision_function(self, X):
@@ -373,6 +434,50 @@ class GroupLassoClassifier(CallbackSupportMixin, AbsentClasses, ClassifierMixin,
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
+
+
+class _Path(NamedTuple):
+    """Problems of an estimator with several penalties, in the units of the scaled columns.
+
+    `penalty` has ``lam=1``, and `unit` is the largest entry of the columns before scaling.
+    """
+
+    model: GroupLassoClassifier
+    penalty: Penalty
+    unit: float
+
+    def problem(self, columns, labels, weight):
+        """Return the problem of some samples."""
+        ridge = weight.sum() * self.model.ridge / self.unit / self.unit
+        return LogisticProblem(columns, labels, weight, self.model.fit_intercept, ridge)
+
+    def solve(self, problem, alpha, **settings):
+        """Solve the problem with one penalty."""
+        lam = problem.weights.sum() * alpha / self.unit
+        penalty = self.penalty._replace(lam=lam)
+        return group_logistic(problem, penalty, max_iter=self.model.max_iter, **settings)
+
+    def losses(self, problem, folds):
+        """Return a grid of penalties, and the losses of held-out samples (n_alphas, n_folds)."""
+        # 1. grid from the largest penalty that selects a feature, as in GroupLassoCV
+        lam_max = self.solve(problem, 1.0, tol=np.inf).lam_max
+        top = lam_max * self.unit / problem.weights.sum() or 1.0
+        alphas = np.geomspace(top, top / 100, 100)
+
+        # 2. each fold follows the path; small gaps do not matter for the choice
+        tol = np.sqrt(self.model.tol)
+        losses = np.empty((len(alphas), len(folds)))
+        X, y, w = problem[:3]
+        for f, (train, test) in enumerate(folds):
+            some = self.problem(X[train], y[train], w[train])
+            held_out = self.problem(X[test], y[test], w[test])
+            start = None
+            for a, alpha in enumerate(alphas):
+                result = self.solve(some, alpha, tol=tol, start=start)
+                start = result.coef, result.intercept
+                values = held_out.X @ result.coef + result.intercept
+                losses[a, f] = held_out.loss(values) / held_out.weights.sum()
+        return alphas, losses
 
 
 def _scaled_columns(X, order, unit):

@@ -61,8 +61,10 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
     l1_ratio : float, default=0.0
         Fraction of the l1 norm, as in `GroupLasso`.
     group_weights : array-like of shape (n_groups,), default=None
-        Weights of the groups; None uses the square roots of the sizes, and 0 leaves a group
-        unpenalised, as in `GroupLasso`.
+        Weights of the groups; None uses the square roots of the sizes, 0 leaves a group
+        unpenalised, and infinity leaves it out, as in `GroupLasso`.
+    ridge : float, default=0.0
+        Weight of the squared norm of the coefficients, as in `GroupLasso`.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     positive : bool, default=False
@@ -146,6 +148,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         "min_alpha_ratio": [Interval(Real, 0, 1, closed="neither")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "group_weights": ["array-like", None],
+        "ridge": [NON_NEGATIVE],
         "fit_intercept": ["boolean"],
         "positive": ["boolean"],
         "cv": ["cv_object"],
@@ -163,6 +166,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         min_alpha_ratio=0.01,
         l1_ratio=0.0,
         group_weights=None,
+        ridge=0.0,
         fit_intercept=True,
         positive=False,
         cv=None,
@@ -175,6 +179,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         self.min_alpha_ratio = min_alpha_ratio
         self.l1_ratio = l1_ratio
         self.group_weights = group_weights
+        self.ridge = ridge
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.cv = cv
@@ -310,7 +315,8 @@ class _Path:
             X, weight, groups.order, centred=centred
         )
         Y, y_mean, y_unit = weighted_targets(y, weight, centred=centred)
-        self.problem = penalised(columns, Y, groups, model.l1_ratio)
+        ridge = np.sqrt(self.total * model.ridge) / self.x_unit
+        self.problem = penalised(columns, Y, groups, model.l1_ratio, ridge)
         self.columns = self.problem.columns
         self.y = self.problem.Y[:, 0]
         self.y_mean = y_mean[0]

@@ -136,9 +136,14 @@ PARAMETER_SETS = {
         {"alpha": 0.01, "groups": 2},
         {"alpha": 0.05, "groups": 3, "l1_ratio": 0.5, "fit_intercept": False},
         {"alpha": 0.01, "groups": 2, "positive": True},
+        {"alpha": 0.01, "groups": 2, "ridge": 0.1},
     ),
     "GroupLassoCV": ({"alphas": 10}, {"alphas": 5, "groups": 2, "cv": 3}),
-    "GroupLassoClassifier": ({}, {"alpha": 0.02, "groups": 2, "l1_ratio": 0.3}),
+    "GroupLassoClassifier": (
+        {},
+        {"alpha": 0.02, "groups": 2, "l1_ratio": 0.3},
+        {"alpha": 0.02, "groups": 2, "ridge": 0.1},
+    ),
     "HierarchicalSlowFeatureAnalysis": (
         {"n_components": 1},
         {

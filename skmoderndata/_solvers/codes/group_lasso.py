@@ -59,6 +59,8 @@ class Columns:
     """Columns of X, weighted and centred: ``root * (X - mean)``, never formed if X is sparse.
 
     For sparse X, the projections onto the orthogonal complement of ``basis`` are also implicit.
+    With ``ridge``, the rows of ``ridge`` times the identity follow the rows of X: least squares
+    with targets of 0 there add ``1/2 ridge^2 |w|^2`` to the objective.
 
     Parameters
     ----------
@@ -69,6 +71,8 @@ class Columns:
         Square roots of the sample weights, for a sparse X.
     basis : array (n, q)
         Orthonormal columns that are projected out of a sparse X; None if there are none.
+    ridge : float
+        Non-zero entry of the additional rows; 0 if there are none.
     """
 
     def __init__(
@@ -77,7 +81,9 @@ class Columns:
         mean: Array | None = None,
         root: Array | None = None,
         basis: Array | None = None,
+        ridge: float = 0.0,
     ) -> None:
+        self.ridge = 0.0  # after the loads
         self.is_sparse = sparse.issparse(X)
         self.X: Any = X if self.is_sparse else np.asfortranarray(X)
         self.mean: Any = mean
@@ -86,11 +92,17 @@ class Columns:
         if basis is not None:
             self.loads = np.array([self.cross(column) for column in basis.T])
             self.basis = basis
-        # store the largest eigenvalue and the inner products of each group for all working sets
+        self.ridge = ridge
+        self.n_rows: int = self.X.shape[0] + (self.X.shape[1] if ridge else 0)
+        # largest eigenvalue and inner products of the columns of each group, for all working sets
         self.blocks: dict[int, tuple[float, Array]] = {}
 
     def times(self, w: Array) -> Array:
         """Return the linear combination of the columns with coefficients `w`."""
+        out = self._times(w)
+        return np.append(out, self.ridge * w) if self.ridge else out
+
+    def _times(self, w: Array) -> Array:
         used = np.flatnonzero(w)
         if not self.is_sparse:
             return np.asarray(w[used] @ self.X.T[used])
@@ -103,6 +115,12 @@ class Columns:
 
     def cross(self, r: Array) -> Array:
         """Return the inner products of a vector with all columns."""
+        if self.ridge:
+            n = self.X.shape[0]
+            return self._cross(r[:n]) + self.ridge * r[n:]
+        return self._cross(r)
+
+    def _cross(self, r: Array) -> Array:
         out = self.X.T @ r
         if self.mean is not None:
             out = out - self.mean * (self.root @ r)
@@ -112,6 +130,13 @@ class Columns:
 
     def rows(self, which: Array) -> Array:
         """Return the given columns as rows of a dense array."""
+        if self.ridge:
+            multiples = np.zeros((len(which), self.X.shape[1]))
+            multiples[np.arange(len(which)), which] = self.ridge
+            return np.hstack([self._rows(which), multiples])
+        return self._rows(which)
+
+    def _rows(self, which: Array) -> Array:
         if not self.is_sparse:
             return np.asarray(self.X.T[which])
         out = np.ascontiguousarray(self.X[:, which].toarray().T)
@@ -123,6 +148,12 @@ class Columns:
 
     def gram(self, which: Array) -> Array:
         """Return the inner products of the given columns."""
+        out = self._gram(which)
+        if self.ridge:
+            out.ravel()[:: len(which) + 1] += self.ridge**2
+        return out
+
+    def _gram(self, which: Array) -> Array:
         if not self.is_sparse:
             rows = self.X.T[which]
             return np.asarray(rows @ rows.T)
@@ -171,7 +202,7 @@ class WorkingSet:
 
         # use the columns themselves, or their Cholesky factor if there are few columns
         self.factor: Array | None = None
-        if 2 * count > self.X.X.shape[0]:
+        if 2 * count > self.X.n_rows:
             self.Z = self.X.rows(self.columns)
         else:
             gram = self.X.gram(self.columns)

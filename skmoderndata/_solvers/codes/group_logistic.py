@@ -1,7 +1,8 @@
 """Logistic loss with a penalty on the norms of groups of coefficients.
 
 ``min over w, b  sum_i s_i log(1 + exp(-y_i (x_i'w + b))) + lam Omega(w)`` with labels y of -1 and
-1, weights s and the penalty of `group_lasso`.
+1, weights s and the penalty of `group_lasso`. The objective may also contain
+``1/2 ridge |w|^2``.
 
 Differs from the paper (Meier et al. 2008): 1. Proximal Newton steps replace block coordinate
 gradient descent: each minimises the quadratic model of the loss plus the penalty, which is a group
@@ -56,16 +57,23 @@ class LogisticProblem(NamedTuple):
         Weights of the samples.
     intercept : bool
         Whether there is an intercept, which is not penalised.
+    ridge : float
+        Weight of half the squared norm of the coefficients.
     """
 
     X: Any
     y: Array
     weights: Array
     intercept: bool
+    ridge: float = 0.0
 
     def loss(self, f: Array) -> float:
         """Return the sum of the losses at the values f."""
         return float(self.weights @ np.logaddexp(0.0, -self.y * f))
+
+    def smooth(self, f: Array, w: Array) -> float:
+        """Return the sum of the losses, plus the term of the squared norm."""
+        return self.loss(f) + 0.5 * self.ridge * float(w @ w)
 
     def residual(self, f: Array) -> Array:
         """Return the negative slope of the loss."""
@@ -191,29 +199,32 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
 def logistic_gap(problem: LogisticProblem, f: Array, w: Array, penalty: Penalty) -> float:
     """Return the duality gap at ``f = X w + b``; residuals sum to zero if b is a variable.
 
-    The dual problem is ``max sum_i s_i H(q_i)``, where H is the binary entropy and ``s_i y_i q_i``
-    takes the place of the residuals: they must have dual norms of at most `lam`, and sum to zero.
+    The dual problem is ``max sum_i s_i H(q_i) - |v|^2 / (2 ridge)``, where H is the binary entropy
+    and ``s_i y_i q_i`` takes the place of the residuals r, which sum to zero: the dual norms of
+    ``X' r - v`` are at most `lam`. Without a ridge, v is zero; at the optimum, ``v = ridge w``.
     """
-    objective = problem.loss(f) + penalty.lam * penalty.of(w)
+    objective = problem.smooth(f, w) + penalty.lam * penalty.of(w)
 
     # lower bound: the better of two dual points
     r = problem.residual(f)
-    bound = _dual_value(problem, r, penalty)
+    bound = _dual_value(problem, r, w, penalty)
     if w.any():
-        bound = max(bound, _dual_value(problem, _stationary(problem, r, w, penalty), penalty))
+        r = _stationary(problem, r, w, penalty)
+        bound = max(bound, _dual_value(problem, r, w, penalty))
     return relative_gap(objective, bound, unit=1.0)
 
 
-def _dual_value(problem: LogisticProblem, r: Array, penalty: Penalty) -> float:
+def _dual_value(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) -> float:
     """Return the dual value at residuals that sum to zero, after scaling them to be feasible."""
-    largest = float(penalty.dual_norms(problem.X.T @ r).max())
+    largest = float(penalty.dual_norms(problem.X.T @ r - problem.ridge * w).max())
     factor = min(1.0, penalty.lam / largest) if largest > 0 else 1.0
 
     # reject points outside the domain of the entropy
     q = factor * problem.y * r / problem.weights
     if not ((q >= 0.0) & (q <= 1.0)).all():
         return -np.inf
-    return float(problem.weights @ (entr(q) + entr(1 - q)))
+    value = float(problem.weights @ (entr(q) + entr(1 - q)))
+    return value - 0.5 * problem.ridge * factor**2 * float(w @ w)
 
 
 def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) -> Array:
@@ -230,7 +241,7 @@ def _stationary(problem: LogisticProblem, r: Array, w: Array, penalty: Penalty) 
     # set up the stationarity conditions, with the intercept as an additional column
     A: Any = problem.X[:, used]
     A = A.toarray() if hasattr(A, "toarray") else A
-    slopes = penalty.slopes(w)[used]
+    slopes = penalty.slopes(w)[used] + problem.ridge * w[used]
     if problem.intercept:
         A = np.column_stack([A, np.ones(len(r))])
         slopes = np.append(slopes, 0.0)
@@ -284,15 +295,19 @@ def _quadratic_model(
     if problem.intercept:
         means = (X.T @ h) / h.sum()
         mean_target = float(h @ target) / float(h.sum())
-    # keep the centring of sparse columns implicit
+    # centring of sparse columns stays implicit, and so do the rows of the squared norm
+    ridge = float(np.sqrt(problem.ridge))
     if sparse.issparse(X):
         X_sparse: Any = X
         scaled = X_sparse.copy()
         scaled.data = scaled.data * root[scaled.indices]
-        columns = Columns(scaled, means, root)
+        columns = Columns(scaled, means, root, ridge=ridge)
     else:
-        columns = Columns((X - means) * root[:, None])
-    return _Model(columns, root * (target - mean_target), mean_target), means
+        columns = Columns((X - means) * root[:, None], ridge=ridge)
+    target = root * (target - mean_target)
+    return _Model(
+        columns, np.pad(target, (0, columns.n_rows - len(target))), mean_target
+    ), means
 
 
 def _model_minimum(model: _Model, penalty: Penalty, w: Array, goal: float) -> GroupLassoResult:
@@ -317,16 +332,18 @@ def _step_length(
     """
     # compute the decrease that the slope of the loss and the penalty predict
     before = penalty.lam * penalty.of(w)
-    objective = problem.loss(f) + before
+    objective = problem.smooth(f, w) + before
     expected = penalty.lam * penalty.of(w + direction) - before
     expected -= float(problem.residual(f) @ along)
+    expected += problem.ridge * float(w @ direction)
     if expected >= 0:
         return 0.0
 
     # halve the step until a fraction of that decrease is reached
     t = 1.0
     while t >= SMALLEST_STEP:
-        value = problem.loss(f + t * along) + penalty.lam * penalty.of(w + t * direction)
+        moved = w + t * direction
+        value = problem.smooth(f + t * along, moved) + penalty.lam * penalty.of(moved)
         if value <= objective + SUFFICIENT_DECREASE * t * expected:
             return t
         t /= 2
