@@ -24,6 +24,7 @@ from skmoderndata._estimator.compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
     CallbackSupportMixin,
+    Interval,
     StrOptions,
     fit_context,
 )
@@ -121,6 +122,10 @@ class NuclearNormImputer(
         Largest relative duality gap at which the solver stops.
     max_iter : int, default=500
         Maximum number of singular value thresholdings for the final `alpha`.
+    min_value, max_value : float or array-like of shape (n_features,), default=-inf, inf
+        Bounds of the imputed values, one for all features or one for each. As in
+        :class:`~sklearn.impute.IterativeImputer`, values beyond a bound are replaced by the bound;
+        the low-rank fit and the known cells do not change.
     missing_values : float, int or pandas.NA, default=nan
         Placeholder of the missing cells. For sparse input, cells that are not stored are missing,
         too; a stored zero is a known zero.
@@ -244,6 +249,8 @@ class NuclearNormImputer(
         "polish": ["boolean"],
         "tol": [NON_NEGATIVE],
         "max_iter": [AT_LEAST_ONE],
+        "min_value": [None, Interval(Real, None, None, closed="both"), "array-like"],
+        "max_value": [None, Interval(Real, None, None, closed="both"), "array-like"],
         "missing_values": "no_validation",  # checked in fit: a number, NaN or pandas.NA
         "add_indicator": ["boolean"],
         "keep_empty_features": ["boolean"],
@@ -264,6 +271,8 @@ class NuclearNormImputer(
         polish=True,
         tol=1e-5,
         max_iter=500,
+        min_value=-np.inf,
+        max_value=np.inf,
         missing_values=np.nan,
         add_indicator=False,
         keep_empty_features=False,
@@ -279,6 +288,8 @@ class NuclearNormImputer(
         self.polish = polish
         self.tol = tol
         self.max_iter = max_iter
+        self.min_value = min_value
+        self.max_value = max_value
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
@@ -321,6 +332,7 @@ class NuclearNormImputer(
         read = self._rows_in_blocks if in_blocks(X, on_disk=False) else self._rows_in_memory
         rows = read(X, entry_weight)
         self._check_known(rows.n_known, rows.shape)
+        self._bounds = self._checked_bounds(rows.shape[1])
 
         # 1. standardise the columns that have known cells
         self._fit_features(rows.n_known, rows.shape[0])
@@ -372,6 +384,30 @@ class NuclearNormImputer(
                     f"{type(self).__name__}.fit of a Dask array does not take {name}{value}: set "
                     f"{remedy}, or fit to X.compute() if all rows fit into memory."
                 )
+
+    def _checked_bounds(self, n_features):
+        """Return the bounds of the imputed values, of shape (2, n_features)."""
+        bounds = np.empty((2, n_features))
+        for row, name, free in zip(bounds, ("min", "max"), (-np.inf, np.inf), strict=True):
+            value = getattr(self, f"{name}_value")
+            values = np.asarray(free if value is None else value, dtype=np.float64)
+            if values.shape not in ((), (n_features,)) or np.isnan(values).any():
+                raise ValueError(
+                    f"{type(self).__name__}: {name}_value must be a number or an array with a "
+                    f"number for each of the {n_features} features, got {value!r}."
+                )
+            row[:] = values
+        wrong = np.flatnonzero(bounds[0] >= bounds[1])
+        if wrong.size:
+            raise ValueError(
+                f"{type(self).__name__}: min_value must be below max_value, but feature "
+                f"{wrong[0]} has the bounds {bounds[0, wrong[0]]:g} and {bounds[1, wrong[0]]:g}."
+            )
+        return bounds
+
+    def _clipped(self, values, columns):
+        """Clip imputed values to the bounds of their features in the table of `fit`."""
+        return np.clip(values, *self._bounds[:, columns].astype(values.dtype))
 
     def _check_known(self, n_known, shape):
         if not np.any(n_known):
@@ -436,7 +472,7 @@ class NuclearNormImputer(
 
         if self.keep_empty_features and filled.shape[1] < X.shape[1]:
             completed = filled
-            filled = np.zeros_like(X)
+            filled = self._clipped(np.zeros_like(X), slice(None))
             filled[:, self.features_] = completed
 
         if not self.add_indicator:
@@ -499,8 +535,9 @@ class NuclearNormImputer(
         Returns
         -------
         values : ndarray of shape (n_cells,)
-            The low-rank fit in the units of the data, for known cells too. Columns without known
-            cells in `fit` give 0 with `keep_empty_features`; otherwise they raise ValueError.
+            The low-rank fit in the units of the data and within the bounds, for known cells too.
+            Columns without known cells in `fit` give 0 with `keep_empty_features`; otherwise they
+            raise ValueError.
         """
         check_is_fitted(self)
         if X is None:
@@ -533,7 +570,7 @@ class NuclearNormImputer(
         values = values * self.scale_[index] + self.mean_[index]
         values[empty] = 0
 
-        return values.astype(self.components_.dtype, copy=False)
+        return self._clipped(values, columns).astype(self.components_.dtype, copy=False)
 
     @in_memory
     def score(self, X, y=None, *, entry_weight=None):
@@ -714,7 +751,7 @@ class NuclearNormImputer(
         weights = None if weights is None else weights[gaps]
         scores = self._scores(np.where(observed, X, 0), observed, weights)
         completed = scores @ self.components_
-        completed = completed * self.scale_ + self.mean_
+        completed = self._clipped(completed * self.scale_ + self.mean_, self.features_)
         filled[gaps] = np.where(observed, X, completed)
         return filled
 

@@ -817,3 +817,86 @@ def test_table_without_missing_entries():
     """The residual of its optimum has singular values that are equal up to rounding."""
     X = np.random.default_rng(0).normal(size=(60, 6))
     assert_array_equal(NuclearNormImputer().fit_transform(X), X)
+
+
+def rounded_ratings(seed):
+    """Table of rank 2, cut to the range from 1 to 5, and the same table with gaps."""
+    rng = np.random.default_rng(seed)
+    full = (
+        3
+        + rng.normal(size=(60, 2)) @ rng.normal(size=(2, 12))
+        + 0.3 * rng.normal(size=(60, 12))
+    )
+    full = np.clip(full, 1, 5)
+    table = full.copy()
+    table[rng.uniform(size=full.shape) < 0.4] = np.nan
+    return full, table
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("form", [np.asarray, lambda X: sparse.csr_array(np.nan_to_num(X))])
+def test_bounds_clip_the_imputed_values_only(form, seed):
+    full, table = rounded_ratings(seed)
+    X = form(table)
+    low = np.full(12, 1.0)
+    low[3] = -np.inf
+    free = NuclearNormImputer(alpha=0.05).fit(X)
+    bounded = NuclearNormImputer(alpha=0.05, min_value=low, max_value=5).fit(X)
+    assert_array_equal(free.components_, bounded.components_)
+    assert free.objective_ == bounded.objective_
+    missing = np.isnan(table)
+    plain = free.transform(X)
+    expected = np.where(missing, np.minimum(np.maximum(plain, low), 5), plain)
+    assert_array_equal(bounded.transform(X), expected)
+    assert (plain != expected).any()
+
+    # single cells agree, and errors on cells within the bounds never grow
+    rows, columns = np.nonzero(missing)
+    cells = bounded.predict_entries(rows, columns)
+    assert_allclose(cells, expected[missing], rtol=1e-6, atol=1e-6)
+    tight = NuclearNormImputer(alpha=0.05, min_value=1, max_value=5).fit(X)
+    error = np.abs(tight.transform(X) - full)[missing]
+    assert (error <= np.abs(plain - full)[missing] + 1e-12).all()
+    assert tight.score(table) >= free.score(table)
+
+
+@pytest.mark.invariance
+def test_bounds_of_columns_that_are_dropped_or_kept_empty():
+    _, table = rounded_ratings(0)
+    table[:, 2] = np.nan
+    bounds = np.arange(12) / 10
+    with pytest.warns(UserWarning, match="drops features"):
+        dropped = NuclearNormImputer(alpha=0.05, min_value=bounds).fit(table)
+    kept = NuclearNormImputer(alpha=0.05, min_value=bounds, keep_empty_features=True).fit(
+        table
+    )
+    filled = kept.transform(table)
+    assert_array_equal(np.delete(filled, 2, axis=1), dropped.transform(table))
+    assert_array_equal(filled[:, 2], bounds[2])
+    single = NuclearNormImputer(alpha=0.05, min_value=bounds, keep_empty_features=True)
+    assert single.fit_transform(table.astype(np.float32)).dtype == np.float32
+    assert (kept.predict_entries(np.arange(5), np.full(5, 2)) == bounds[2]).all()
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"min_value": 2, "max_value": 1}, "feature 0 has the bounds 2 and 1"),
+        ({"max_value": np.nan}, "'max_value' parameter"),
+        ({"min_value": [0, 1]}, "each of the 12 features"),
+        ({"min_value": [0.0] * 11 + [np.nan]}, "min_value must be a number"),
+    ],
+)
+def test_errors_name_bad_bounds(bounds, message):
+    _, table = rounded_ratings(0)
+    with pytest.raises(ValueError, match=message):
+        NuclearNormImputer(alpha=0.1, **bounds).fit(table)
+
+
+@pytest.mark.edge
+def test_no_bound_is_none_or_infinite():
+    _, table = rounded_ratings(0)
+    expected = NuclearNormImputer(alpha=0.1).fit_transform(table)
+    found = NuclearNormImputer(alpha=0.1, min_value=None, max_value=None).fit_transform(table)
+    assert_array_equal(found, expected)
