@@ -37,6 +37,7 @@ from skmoderndata.metrics._embedding_dimension import cao_dimension, false_neare
 from skmoderndata.metrics._hmm import hmm_log_likelihood
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 from skmoderndata.metrics._rank import optimal_rank
+from skmoderndata.metrics._subsequence_dtw import subsequence_dtw
 from skmoderndata.metrics._warping_path_display import WarpingPathDisplay
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "soft_dtw",
     "soft_dtw_barycenter",
     "source_mismatch",
+    "subsequence_dtw",
     "twe_distance",
     "weighted_dtw",
 ]

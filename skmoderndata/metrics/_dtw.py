@@ -15,6 +15,7 @@ from skmoderndata._samples.series import (
     warping_band,
 )
 from skmoderndata._solvers.alignment.neighbors import envelopes, keogh_bounds
+from skmoderndata._solvers.alignment.open_ends import best_window
 from skmoderndata._solvers.alignment.paths import aligned, aligned_by_scales
 from skmoderndata._solvers.alignment.soft_warping import soft_costs
 from skmoderndata._solvers.alignment.warping import alignment_cost, alignment_costs
@@ -30,6 +31,8 @@ def dtw(
     radius=None,
     max_slope=2.0,
     slanted=True,
+    open_begin=False,
+    open_end=False,
 ):
     r"""Compute the dynamic time warping distance of two series.
 
@@ -60,6 +63,9 @@ def dtw(
         Whether the band follows the diagonal, from corner to corner, if the series have unequal
         lengths. False uses the band of the archive and of other libraries, around equal
         positions, which admits no alignment if lengths differ by more than the radius.
+    open_begin, open_end : bool, default=False
+        Whether points of z before the beginning and after the end of x may be left out at no
+        cost, so that x is aligned with a window of z. Not with a band.
 
     Returns
     -------
@@ -69,6 +75,7 @@ def dtw(
     See Also
     --------
     dtw_path : Also returns the alignment.
+    subsequence_dtw : Several windows of a long series.
     pairwise_dtw : All pairs of a collection, much faster than a loop.
     soft_dtw : Differentiable version with a smooth minimum.
 
@@ -97,12 +104,17 @@ def dtw(
     17.0
     >>> dtw([0, 0, 1, 2, 2], [0, 1, 1, 1, 2], local="euclidean", radius=0)
     2.0
+    >>> dtw([1, 2], [0, 1, 2, 5]), dtw([1, 2], [0, 1, 2, 5], open_begin=True, open_end=True)
+    (3.1622776601683795, 0.0)
     >>> dtw([0, 0, 0, 0, 1, 1, 1, 1], [0, 1], radius=1)  # half as long, within one step
     0.0
     """
     limits = {"band": band, "radius": radius, "max_slope": max_slope, "slanted": slanted}
     x, z, rule, costs, rooted = _prepare("dtw", x, z, local, **limits)
-    if costs is None:
+    if open_begin or open_end:
+        ends = {"open_begin": bool(open_begin), "open_end": bool(open_end)}
+        cost = _window("dtw", x, z, limits, rooted, costs, **ends).cost
+    elif costs is None:
         cost = alignment_cost(x, z, band=rule, rooted=rooted)
     else:
         _, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
@@ -121,6 +133,8 @@ def dtw_path(
     radius=None,
     max_slope=2.0,
     slanted=True,
+    open_begin=False,
+    open_end=False,
 ):
     """Find the optimal alignment of two series, and its distance.
 
@@ -142,11 +156,15 @@ def dtw_path(
     slanted : bool, default=True
         Whether the band follows the diagonal if the series have unequal lengths, as in
         :func:`dtw`.
+    open_begin, open_end : bool, default=False
+        Whether points of z before the beginning and after the end of x may be left out at no
+        cost, so that x is aligned with a window of z. Not with a band.
 
     Returns
     -------
     path : ndarray of int of shape (n_steps, 2)
-        Aligned positions, from the first points to the last points of both series; empty if the
+        Aligned positions, from the first points to the last points of both series (of x, with
+        open ends); empty if the
         band admits no alignment. In a tie the diagonal step is preferred, then the step in x.
     distance : float
         The distance, as in :func:`dtw`.
@@ -161,10 +179,20 @@ def dtw_path(
     >>> path, distance = dtw_path([1, 2, 3], [1, 2, 2, 3])
     >>> path.tolist()
     [[0, 0], [1, 1], [1, 2], [2, 3]]
+    >>> path, distance = dtw_path([1, 2], [0, 1, 2, 5], open_begin=True, open_end=True)
+    >>> path.tolist()
+    [[0, 1], [1, 2]]
     """
     limits = {"band": band, "radius": radius, "max_slope": max_slope, "slanted": slanted}
     x, z, rule, costs, rooted = _prepare("dtw", x, z, local, **limits)
-    path, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
+    if open_begin or open_end:
+        ends = {"open_begin": bool(open_begin), "open_end": bool(open_end)}
+        _, start, stop = _window("dtw_path", x, z, limits, rooted, costs, **ends)
+        part = None if costs is None else np.ascontiguousarray(costs[:, start:stop])
+        path, cost = aligned(x, z[start:stop], band=rule, rooted=rooted, costs=part)
+        path[:, 1] += start
+    else:
+        path, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
     if cost == np.inf:
         warn_no_alignment("dtw", np.array(cost))
     return path, _distance(cost, local, root)
@@ -511,6 +539,18 @@ def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slante
         return x, z, rule, _costs(local, x, z), False
     rooted = rooted_local(name, local)
     return x, z, rule, None, rooted
+
+
+def _window(name, x, z, limits, rooted, costs, *, open_begin, open_end):
+    """Find the window of z with which x is aligned; open ends exclude a band."""
+    if limits["band"] is not None or limits["radius"] is not None:
+        raise ValueError(
+            f"{name}: a band limits the distance of positions from the diagonal, which is unknown "
+            "with open ends: set band=None and radius=None, or open_begin=False, open_end=False."
+        )
+    return best_window(
+        x, z, rooted=rooted, costs=costs, open_begin=open_begin, open_end=open_end
+    )
 
 
 def _costs(local, x, z):

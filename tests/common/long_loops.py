@@ -40,6 +40,7 @@ from skmoderndata.metrics import (
     pairwise_edit_distance,
     pairwise_elastic,
     soft_dtw,
+    subsequence_dtw,
 )
 from skmoderndata.neighbors import DTWNeighborsClassifier
 
@@ -140,6 +141,7 @@ ROUTES = {
     "gradient of GlobalAlignment": (alignment_gradient, 30_000),
     "dtw": (lambda n: pair(dtw, series, n), 100_000),
     "dtw_path": (lambda n: pair(dtw_path, series, n), 60_000),
+    "subsequence_dtw": (lambda n: pair(subsequence_dtw, series, n), 60_000),
     "soft_dtw": (lambda n: pair(soft_dtw, series, n), 15_000),
     "pairwise_dtw": (lambda n: of(pairwise_dtw, lambda m: series(m, 20), n), 20_000),
     "pairwise_elastic": (
