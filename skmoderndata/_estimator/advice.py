@@ -31,6 +31,11 @@ PARAMETERS = {
     "sigma": ("gamma", "width", "noise_std"),
     "sparsity": ("n_nonzero_coefs", "sparseness_components", "sparseness_codes"),
 }
+# Names in other libraries that no class has as a parameter, with the class to use.
+CLASSES = {
+    "beta_loss": "ProbabilisticLSA minimises the Kullback-Leibler divergence, with missing "
+    "entries too; sklearn.decomposition.NMF has further divergences",
+}
 OPTIONS = {
     "chi-squared": "chi2",
     "exponential": "laplacian",

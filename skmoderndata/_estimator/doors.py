@@ -22,7 +22,7 @@ import numpy as np
 import sklearn
 from scipy import sparse
 
-from skmoderndata._estimator.advice import meant_parameter
+from skmoderndata._estimator.advice import CLASSES, meant_parameter
 from skmoderndata._estimator.blocks_input import first_bad_row, in_blocks, made_up_row
 from skmoderndata._estimator.compat import output_container
 from skmoderndata._estimator.registry import MethodCard
@@ -93,7 +93,9 @@ def parameters_are_named(init: Method) -> Method:
             available = type(self)._get_param_names()
             for name in parameters.keys() - set(available):
                 meant = meant_parameter(name, available)
-                hint = f"did you mean {meant!r}?" if meant else f"there are {available}"
+                hint = CLASSES.get(name, f"there are {available}")
+                if meant:
+                    hint = f"did you mean {meant!r}?"
                 raise TypeError(
                     f"{type(self).__name__} has no parameter {name!r}: {hint}"
                 ) from None

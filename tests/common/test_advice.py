@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skmoderndata._estimator.advice import OPTIONS, PARAMETERS, meant_option, meant_parameter
+from skmoderndata._estimator.advice import (
+    CLASSES,
+    OPTIONS,
+    PARAMETERS,
+    meant_option,
+    meant_parameter,
+)
 from skmoderndata._estimator.registry import all_estimators
 from skmoderndata.cluster import KernelKMeans, MultiAssignmentClustering
 from skmoderndata.decomposition import RobustPCA, SparseNMF
@@ -29,6 +35,18 @@ TEXT = [["anna", "read"], ["anna", "write"], ["bo", "read"]]
 def test_suggests_the_name_of_a_foreign_parameter(estimator, given, meant):
     with pytest.raises(TypeError, match=rf"no parameter '{given}': did you mean '{meant}'"):
         estimator(**{given: 1})
+
+
+def test_names_the_class_for_a_parameter_that_no_class_has():
+    with pytest.raises(
+        TypeError, match="no parameter 'beta_loss': ProbabilisticLSA minimises"
+    ):
+        SparseNMF(beta_loss="kullback-leibler")
+    classes = {estimator.__name__ for estimator in all_estimators()}
+    parameters = {name for cls in all_estimators() for name in cls._get_param_names()}
+    for name, hint in CLASSES.items():
+        assert name not in parameters
+        assert hint.split()[0] in classes
 
 
 def test_unknown_parameter_lists_all():
