@@ -94,7 +94,7 @@ class Columns:
             self.basis = basis
         self.ridge = ridge
         self.n_rows: int = self.X.shape[0] + (self.X.shape[1] if ridge else 0)
-        # largest eigenvalue and inner products of the columns of each group, for all working sets
+        # store the largest eigenvalue and the inner products of each group for all working sets
         self.blocks: dict[int, tuple[float, Array]] = {}
 
     def times(self, w: Array) -> Array:

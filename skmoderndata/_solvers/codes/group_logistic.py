@@ -295,7 +295,7 @@ def _quadratic_model(
     if problem.intercept:
         means = (X.T @ h) / h.sum()
         mean_target = float(h @ target) / float(h.sum())
-    # centring of sparse columns stays implicit, and so do the rows of the squared norm
+    # keep the centring of sparse columns and the rows of the squared norm implicit
     ridge = float(np.sqrt(problem.ridge))
     if sparse.issparse(X):
         X_sparse: Any = X
